@@ -7,7 +7,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../src/base/time.js';
 import { LIMITS } from '../src/http/rate-limits.js';
 import { SETTINGS } from '../src/http/settings.js';
 import { controlRoutes } from '../src/service/control.js';
-import { ENDPOINTS } from '../src/service/http/router.js';
+import { ENDPOINT_NAMES } from '../src/service/http/router.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { kindsOf, literalsOf, membersOf } from './public-api.js';
 import { unchecked } from './unchecked.js';
@@ -227,7 +227,7 @@ describe('the page of the local service', () => {
     const rows = tableOf(service, 'Faults', 'Aim');
     expect(['kind', ...rows.flatMap(row => namesIn(row[0]))].toSorted()).toEqual(AIM.toSorted());
     const endpoints = rows.find(([name]) => name === '`endpoint`')?.[1];
-    expect(namesIn(endpoints)).toEqual([...ENDPOINTS]);
+    expect(namesIn(endpoints)).toEqual([...ENDPOINT_NAMES]);
   });
 
   it('lists every path of the control path', () => {

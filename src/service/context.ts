@@ -9,14 +9,14 @@ import type { RequestLog } from './http/request-log.js';
 import type { Posts } from './posts/posts.js';
 import type { ReplayLog } from './replay/replay-log.js';
 import type { StreamRules } from './replay/stream-rules.js';
-import type { Settings } from './service-options.js';
+import type { ServiceSettings } from './service-options.js';
 import type { UsageMeter } from './usage/usage-meter.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 import type { SignedRequests } from './users/signed-requests.js';
 
 /** The objects that the endpoints of all families use. */
 export interface ServiceContext {
-  readonly settings: Settings;
+  readonly settings: ServiceSettings;
   readonly clock: Clock;
   readonly faults: Faults;
   /** The rate limits. */

@@ -6,16 +6,16 @@ import { isBearer, isLoopbackHost, originOf } from './http/check-access.js';
 import type { Fault } from './http/fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { parseJsonObject, readBody } from './http/read-request.js';
+import { type RequestFilter, requestEntries, waitForRequests } from './http/request-log.js';
 import {
   type Handler,
-  type HttpResponse,
+  type HandlerResponse,
   jsonResponse,
   type RequestContext,
   type Route,
   type RouteTable,
   routesOf,
 } from './http/router.js';
-import { type JournalFilter, journalEntries, waitForRequests } from './journal.js';
 import { splitPosts } from './posts/read-given.js';
 import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
@@ -126,7 +126,7 @@ const deletePost: Handler<ControlParts> = ({ path: { id = '' } }, { posts }) => 
 };
 
 /** Posts with their exact bytes. */
-function postsResponse(status: number, posts: readonly Activity[]): HttpResponse {
+function postsResponse(status: number, posts: readonly Activity[]): HandlerResponse {
   const lines = posts.flatMap(({ raw }, i) => (i === 0 ? [raw] : [Buffer.from(','), raw]));
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
 }
@@ -163,11 +163,11 @@ const restore: Handler<ControlParts> = async ({ request }, { service }) => {
 
 const listRequests: Handler<ControlParts> = async ({ url, signal }, { requests: log }) => {
   const { status, after, count, timeoutMs, ...texts } = Object.fromEntries(url.searchParams);
-  const filter = { ...texts, ...numbersOf({ status, after }) } as JournalFilter;
+  const filter = { ...texts, ...numbersOf({ status, after }) } as RequestFilter;
   const isWaiting = count !== undefined || timeoutMs !== undefined;
   const wait = { ...filter, ...numbersOf({ count, timeoutMs }) };
   const requests = await checked(() =>
-    isWaiting ? waitForRequests(log, wait, signal) : journalEntries(log, filter),
+    isWaiting ? waitForRequests(log, wait, signal) : requestEntries(log, filter),
   );
   return jsonResponse(200, { requests });
 };

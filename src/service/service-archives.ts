@@ -6,25 +6,23 @@ import { newestPost } from './archive/find-posts.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
 import type { Compliance } from './compliance/compliance-events.js';
 import type { ServiceContext } from './context.js';
-import { shellWord } from './environment.js';
-import type { Addresses } from './http/addresses.js';
 import { Deadline } from './long-work.js';
 import { joinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { openSampleArchive } from './sample/sample-archive.js';
-import type { Settings } from './service-options.js';
+import type { ServiceSettings } from './service-options.js';
 
 /** The exact posts are in addition to those of a folder, an `Archive` or generated ones. */
 type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
 
 /** The posts of a service, by format: an archive for each, opened on first use. */
 export class ServiceArchives {
-  readonly #settings: Settings;
+  readonly #settings: ServiceSettings;
   readonly #parts: ArchiveParts;
   #archive: Promise<Archive> | undefined;
   /** The archive with the posts of the other format. */
   #other: Promise<Archive> | undefined;
 
-  constructor(settings: Settings, parts: ArchiveParts) {
+  constructor(settings: ServiceSettings, parts: ArchiveParts) {
     this.#settings = settings;
     this.#parts = parts;
   }
@@ -47,6 +45,13 @@ export class ServiceArchives {
     this.#parts.posts.in(format); // refuses a format that they do not have
     this.#other ??= this.#openArchive(format);
     return this.#other;
+  }
+
+  /** A search that finds posts; undefined if there are none. */
+  async firstSearch(): Promise<FirstSearch | undefined> {
+    const { archive, postsPerMinute } = this.#settings;
+    if (archive === undefined && postsPerMinute > 0) return GENERATED_SEARCH;
+    return firstSearch(await this.visible(), this.#parts.clock.now());
   }
 
   /** They can be opened again. */
@@ -157,15 +162,7 @@ export async function firstSearch(archive: Archive, now: number): Promise<FirstS
 }
 
 /** Generated posts: a word that they often have. */
-export const GENERATED_SEARCH: FirstSearch = {
+const GENERATED_SEARCH: FirstSearch = {
   product: '30day',
   parameters: { query: 'coffee', maxResults: '10' },
 };
-
-/** The search as a command that needs no settings. */
-export function firstCommand(addresses: Addresses, { product, parameters }: FirstSearch): string {
-  const { baseUrl, account, label, email, password } = addresses;
-  const path = [product, 'accounts', account, label].map(encodeURIComponent).join('/');
-  const url = `${baseUrl}/search/${path}.json?${new URLSearchParams(parameters)}`;
-  return `curl -u ${shellWord(`${email}:${password}`)} ${shellWord(url)}`;
-}

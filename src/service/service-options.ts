@@ -306,7 +306,7 @@ export const SERVICE_OPTIONS = {
 } as const satisfies OptionTable<ServiceOptions>;
 
 /** The options of the service, checked and complete. */
-export interface Settings
+export interface ServiceSettings
   extends Omit<
     Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
     'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'token' | 'onError'
@@ -322,7 +322,7 @@ export interface Settings
 }
 
 /** @throws OptionError */
-export function settingsOf(options: ServiceOptions): Settings {
+export function serviceSettings(options: ServiceOptions): ServiceSettings {
   const checked = checkOptions('createService', SERVICE_OPTIONS, options);
   const { limits: given = {}, perMinuteLimit: requests, jobDwellMs = {}, ...rest } = checked;
   const limits = limitsOf(given);
@@ -363,7 +363,7 @@ function dwellOf(option: number | Partial<JobDwell>): JobDwell {
 /** The options that decide which posts a service has; `undefined` for an archive that the caller made. */
 function postsOf(
   options: Pick<
-    Settings,
+    ServiceSettings,
     'archive' | 'posts' | 'seed' | 'format' | 'postsPerMinute' | 'complianceRate'
   >,
 ): string | undefined {

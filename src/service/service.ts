@@ -11,6 +11,7 @@ import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
+import { firstCommand } from './console/endpoint-list.js';
 import type { ServiceContext } from './context.js';
 import { controlRoutes } from './control.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
@@ -18,29 +19,24 @@ import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
 import { Quotas } from './http/quotas.js';
 import { RequestListener } from './http/request-listener.js';
-import { type JournalEntry, RequestLog } from './http/request-log.js';
+import {
+  type RequestEntry,
+  type RequestFilter,
+  RequestLog,
+  type RequestWait,
+  requestEntries,
+  waitForRequests,
+} from './http/request-log.js';
 import type { Route } from './http/router.js';
 import { JobEndpoints } from './jobs/job-routes.js';
-import {
-  type JournalFilter,
-  type JournalWait,
-  journalEntries,
-  waitForRequests,
-} from './journal.js';
 import { Posts } from './posts/posts.js';
 import { ReplayLog } from './replay/replay-log.js';
 import { replayRoutes } from './replay/replay-routes.js';
 import { rulesRoutes } from './replay/rules-routes.js';
 import { StreamRules } from './replay/stream-rules.js';
 import { searchRoutes } from './search/search-routes.js';
-import {
-  type FirstSearch,
-  firstCommand,
-  firstSearch,
-  GENERATED_SEARCH,
-  ServiceArchives,
-} from './service-archives.js';
-import { type ServiceOptions, type Settings, settingsOf } from './service-options.js';
+import { ServiceArchives } from './service-archives.js';
+import { type ServiceOptions, type ServiceSettings, serviceSettings } from './service-options.js';
 import {
   resetState,
   restoreState,
@@ -74,7 +70,7 @@ export class Service extends Server {
   readonly compliance: Compliance;
   /** Applications, users and grants. */
   readonly oauth: OAuthProvider;
-  readonly #settings: Settings;
+  readonly #settings: ServiceSettings;
   readonly #context: ServiceContext;
   readonly #listener: RequestListener;
   readonly #jobs: JobEndpoints;
@@ -83,7 +79,7 @@ export class Service extends Server {
   readonly #changes = pLimit(1);
   readonly #archives: ServiceArchives;
 
-  constructor(settings: Settings) {
+  constructor(settings: ServiceSettings) {
     super({
       // The longest query fits a GET, even with characters of twelve bytes each in an address.
       maxHeaderSize: 64 * 1024,
@@ -185,7 +181,7 @@ export class Service extends Server {
    * archive.
    */
   async firstCommand(): Promise<string | undefined> {
-    const found = await this.#firstSearch();
+    const found = await this.#archives.firstSearch();
     return found && firstCommand(this.addresses(), found);
   }
 
@@ -211,8 +207,8 @@ export class Service extends Server {
    * const pages = service.requests({ endpoint: 'search', status: 200 });
    * console.log(pages.map(({ query, posts }) => [query.next, posts]));
    */
-  requests(filter: JournalFilter = {}): readonly JournalEntry[] {
-    return journalEntries(this.#context.requests, filter);
+  requests(filter: RequestFilter = {}): readonly RequestEntry[] {
+    return requestEntries(this.#context.requests, filter);
   }
 
   /**
@@ -223,7 +219,7 @@ export class Service extends Server {
    * @example
    * const [first] = await service.waitForRequests({ endpoint: 'replay' });
    */
-  waitForRequests(wait: JournalWait = {}): Promise<readonly JournalEntry[]> {
+  waitForRequests(wait: RequestWait = {}): Promise<readonly RequestEntry[]> {
     return waitForRequests(this.#context.requests, wait);
   }
 
@@ -244,7 +240,7 @@ export class Service extends Server {
 
   /**
    * The state as JSON: jobs with their files, clock, faults, exact posts, injected events, rules and grants, which
-   * contain the users' tokens. Without usage, the requests that limits have counted, and the journal.
+   * contain the users' tokens. Without usage, the requests that limits have counted, and the request log.
    *
    * @throws StorageError if the files of a job cannot be read.
    */
@@ -292,18 +288,10 @@ export class Service extends Server {
         context,
         jobs: this.#jobs,
         addresses,
-        firstSearch: () => this.#firstSearch(),
+        firstSearch: () => this.#archives.firstSearch(),
       }),
       ...(context.settings.control ? controlRoutes(context, control) : []),
     ];
-  }
-
-  async #firstSearch(): Promise<FirstSearch | undefined> {
-    const { archive, postsPerMinute } = this.#settings;
-    const isGenerated = archive === undefined && postsPerMinute > 0;
-    return isGenerated
-      ? GENERATED_SEARCH
-      : firstSearch(await this.#archives.visible(), this.clock.now());
   }
 
   async #whyNotReady(): Promise<string | undefined> {
@@ -354,5 +342,5 @@ export class Service extends Server {
  * await service.stop();
  */
 export function createService(options: ServiceOptions = {}): Service {
-  return new Service(settingsOf(options));
+  return new Service(serviceSettings(options));
 }

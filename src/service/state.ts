@@ -21,7 +21,7 @@ export const STATE_PARTS = [
 ] as const;
 /**
  * A part of a service's state: historical jobs; the clock; planted faults; exact posts; injected compliance events; rules of the
- * stream; what users have granted; the usage report; the requests that rate limits have counted; the journal of requests.
+ * stream; what users have granted; the usage report; the requests that rate limits have counted; the request log.
  */
 export type StatePart = (typeof STATE_PARTS)[number];
 

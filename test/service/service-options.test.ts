@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createService, type ServiceOptions } from '../../src/service/index.js';
-import { settingsOf } from '../../src/service/service-options.js';
+import { serviceSettings } from '../../src/service/service-options.js';
 import { unchecked } from '../unchecked.js';
 
 function messageOf(options: object): string[] {
@@ -107,7 +107,7 @@ describe('a service option', () => {
   });
 
   it('has a random token by default on other hosts than loopback, and none there', () => {
-    const tokenOf = (host: string) => settingsOf({ host }).token;
+    const tokenOf = (host: string) => serviceSettings({ host }).token;
     for (const host of ['127.0.0.1', '127.9.9.9', 'localhost', 'LOCALHOST', '::1', '[::1]'])
       expect(tokenOf(host), host).toBeUndefined();
     const hosts = [
@@ -122,7 +122,7 @@ describe('a service option', () => {
     const tokens = hosts.map(tokenOf);
     for (const token of tokens) expect(token).toMatch(/^[\w-]{32}$/);
     expect(new Set(tokens).size).toBe(hosts.length);
-    expect(settingsOf({ token: 'sixteen-letters.' }).token).toBe('sixteen-letters.');
+    expect(serviceSettings({ token: 'sixteen-letters.' }).token).toBe('sixteen-letters.');
   });
 
   it('never shows the token in its error', () => {

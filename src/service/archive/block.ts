@@ -58,9 +58,10 @@ export const FIELD = 3;
 
 export type TextKind = typeof TEXT | typeof ADDRESS | typeof DISPLAY | typeof FIELD;
 
-export const textOf = (occurrence: Occurrence): number => Math.floor(occurrence / TEXT_STRIDE);
-export const indexOf = (occurrence: Occurrence): number => occurrence % TEXT_STRIDE;
-export const kindOf = (text: number): TextKind => (text % 4) as TextKind;
+export const textNumberOf = (occurrence: Occurrence): number =>
+  Math.floor(occurrence / TEXT_STRIDE);
+export const wordIndexOf = (occurrence: Occurrence): number => occurrence % TEXT_STRIDE;
+export const textKindOf = (text: number): TextKind => (text % 4) as TextKind;
 
 /** A set of documents of one block, as a bit set: bit `i` is document `i`, the `i`-th newest post. */
 export class DocumentSet {

@@ -20,11 +20,11 @@ import {
   DISPLAY,
   DocumentSet,
   FIELD,
-  indexOf,
-  kindOf,
   TEXT,
   type TextKind,
-  textOf,
+  textKindOf,
+  textNumberOf,
+  wordIndexOf,
 } from './block.js';
 
 /** The documents of a block that a search rule may match. */
@@ -190,9 +190,9 @@ function matchWords(
     const texts = new Map<number, string[]>();
     for (const { word, occurrences } of terms)
       for (const occurrence of occurrences.get(document) ?? []) {
-        const number = textOf(occurrence);
-        if (!kinds.includes(kindOf(number))) continue;
-        getOrMake(texts, number, () => [])[indexOf(occurrence)] = word;
+        const number = textNumberOf(occurrence);
+        if (!kinds.includes(textKindOf(number))) continue;
+        getOrMake(texts, number, () => [])[wordIndexOf(occurrence)] = word;
       }
     for (const tokens of texts.values())
       if (matches(tokens)) {

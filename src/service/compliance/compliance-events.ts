@@ -1,10 +1,10 @@
 import { DAY, floorTo, MINUTE, SECOND, SEGMENT, type Window } from '../../base/time.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import type { Clock } from '../clock.js';
-import { type ComplianceEvent, type GeneratedEvent, GeneratedEvents } from './generated-events.js';
+import { type GeneratedEvent, GeneratedEvents, type PrintedEvent } from './generated-events.js';
 import { InjectedEvents } from './injected-events.js';
 
-export interface ComplianceOptions {
+export interface ComplianceParts {
   readonly clock: Clock;
   readonly seed: string | number;
   /** Generated events per post of the archive, 0 to 1. */
@@ -21,7 +21,7 @@ export interface KeptEvent {
   readonly json: string;
 }
 
-type Listener = (event: ComplianceEvent) => void;
+type Listener = (event: PrintedEvent) => void;
 
 /** After a jump of the clock, the stream sends at most the events of the last day. */
 const MAX_CATCH_UP_MS = DAY;
@@ -39,19 +39,19 @@ interface EventMessage {
  * they hide.
  */
 export class Compliance {
-  readonly #options: ComplianceOptions;
+  readonly #options: ComplianceParts;
   readonly #generated: GeneratedEvents;
   #injected = new InjectedEvents();
   readonly #listeners = new Set<Listener>();
   /** Generated events of the current minute, computed once for all its seconds. */
-  #minute: { readonly from: number; readonly events: Promise<readonly ComplianceEvent[]> } = {
+  #minute: { readonly from: number; readonly events: Promise<readonly PrintedEvent[]> } = {
     from: Number.NaN,
     events: Promise.resolve([]),
   };
   /** The generated events of the last call of `recent`. */
   #recent: {
     readonly window: Window;
-    readonly events: readonly ComplianceEvent[];
+    readonly events: readonly PrintedEvent[];
     readonly version: object | undefined;
   } = { window: { from: 0, to: 0 }, events: [], version: undefined };
   #reached = 0;
@@ -60,7 +60,7 @@ export class Compliance {
   #sending: Promise<void> = Promise.resolve();
   #stopping = new AbortController();
 
-  constructor(options: ComplianceOptions) {
+  constructor(options: ComplianceParts) {
     this.#options = options;
     this.#generated = new GeneratedEvents(options.seed, options.rate);
   }
@@ -117,7 +117,7 @@ export class Compliance {
     }
   }
 
-  async within(window: Window, signal: AbortSignal): Promise<readonly ComplianceEvent[]> {
+  async within(window: Window, signal: AbortSignal): Promise<readonly PrintedEvent[]> {
     const injected = this.#injected.within(window);
     if (this.#generated.isOff) return injected;
     const generated = await this.#generated.events(await this.#options.archive(), window, signal);
@@ -133,7 +133,7 @@ export class Compliance {
     { from, to }: Window,
     version: object,
     signal: AbortSignal,
-  ): Promise<readonly ComplianceEvent[]> {
+  ): Promise<readonly PrintedEvent[]> {
     const injected = this.#injected.within({ from, to });
     if (this.#generated.isOff) return injected;
     const { window, events, version: known } = this.#recent;
@@ -218,7 +218,7 @@ export class Compliance {
     }
   }
 
-  #eventsOf(minute: number): Promise<readonly ComplianceEvent[]> {
+  #eventsOf(minute: number): Promise<readonly PrintedEvent[]> {
     if (this.#minute.from !== minute) {
       const { signal } = this.#stopping;
       const window = { from: minute, to: minute + MINUTE };
@@ -236,7 +236,7 @@ export class Compliance {
 }
 
 /** One after the other: events may be large. */
-function* messagesOf(events: readonly ComplianceEvent[]): Generator<EventMessage> {
+function* messagesOf(events: readonly PrintedEvent[]): Generator<EventMessage> {
   for (const { at, json } of events) yield { at, message: Buffer.from(json) };
 }
 

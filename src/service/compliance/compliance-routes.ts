@@ -1,11 +1,11 @@
 import { MINUTE } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
+import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
-import { type ComplianceEvent, PARTITIONS } from './generated-events.js';
+import { PARTITIONS, type PrintedEvent } from './generated-events.js';
 
 /** The documented path, and the one that older clients use. */
 const PATTERNS = [
@@ -26,7 +26,7 @@ export function complianceRoutes(context: ServiceContext): readonly Route[] {
   const connects = [quotas.window('complianceConnectRate')];
   const table = Object.fromEntries(PATTERNS.map(pattern => [pattern, { GET: connect }]));
   return routesOf({ endpoint: 'compliance', errorBody: messageErrorBody }, table, incoming => {
-    checkAccess(incoming, settings, { account, publisher, label });
+    checkAccountAccess(incoming, settings, { account, publisher, label });
     checkRate(connects, connectionsExceeded);
     checkGzip(incoming);
     return context;
@@ -38,7 +38,7 @@ const connect: Handler<ServiceContext> = (incoming, context) => {
   const { clock, compliance, faults, settings } = context;
   const partition = requestedPartition(url.searchParams);
   const feed = async (live: LiveResponse, signal: AbortSignal) => {
-    const send = (event: ComplianceEvent) => {
+    const send = (event: PrintedEvent) => {
       if (partition === undefined || event.partition === partition)
         live.push(Buffer.from(event.json));
     };

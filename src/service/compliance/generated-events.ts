@@ -3,7 +3,7 @@ import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
 import type { Archive, SortKey } from '../archive/archive.js';
 import { EventLoopYield } from '../long-work.js';
 
-export interface ComplianceEvent {
+export interface PrintedEvent {
   /** Epoch milliseconds. */
   readonly at: number;
   /** 1 to 8. */
@@ -97,9 +97,9 @@ export class GeneratedEvents {
     archive: Archive,
     window: Window,
     signal: AbortSignal,
-  ): Promise<readonly ComplianceEvent[]> {
+  ): Promise<readonly PrintedEvent[]> {
     if (this.isOff) return [];
-    const events: ComplianceEvent[] = [];
+    const events: PrintedEvent[] = [];
     const work = new EventLoopYield(signal);
     // Events follow their post after known delays, so only the posts of six windows are looked at.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {

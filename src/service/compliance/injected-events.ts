@@ -3,7 +3,7 @@ import { isRecord } from '../../base/is-record.js';
 import type { Window } from '../../base/time.js';
 import { parseExact } from '../../json/exact-json.js';
 import { getOrMake } from '../cache.js';
-import { type ComplianceEvent, partitionOf } from './generated-events.js';
+import { type PrintedEvent, partitionOf } from './generated-events.js';
 
 interface Change {
   readonly at: number;
@@ -28,7 +28,7 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
 
 /** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
-  readonly #events: ComplianceEvent[] = [];
+  readonly #events: PrintedEvent[] = [];
   /** By kind and id. */
   readonly #changes = new Map<string, Change[]>();
 
@@ -40,7 +40,7 @@ export class InjectedEvents {
    * @param event An object, or its exact JSON: ids may be too long for numbers.
    * @throws OptionError if it is not an event.
    */
-  add(event: object | string, at: number): ComplianceEvent {
+  add(event: object | string, at: number): PrintedEvent {
     const json = typeof event === 'string' ? event : JSON.stringify(event);
     const [kind, body] = readEvent(json);
     const { post, user } = subjectOf(json);
@@ -62,7 +62,7 @@ export class InjectedEvents {
     return added;
   }
 
-  within({ from, to }: Window): readonly ComplianceEvent[] {
+  within({ from, to }: Window): readonly PrintedEvent[] {
     return this.#events.filter(({ at }) => at >= from && at < to);
   }
 

@@ -1,8 +1,8 @@
 import { SECOND } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
-import { csrfField, messageBox, stateOf } from './html/page-parts.js';
-import { exactDurationOf, instant } from './html/units.js';
+import { csrfField, messageBox, renderState } from './html/page-parts.js';
+import { instant, printExactDuration } from './html/units.js';
 
 export interface RefusedForm {
   /** The values of its fields. */
@@ -24,8 +24,8 @@ export function clockFace(clock: Clock): Html {
   const aheadMs = clock.now() - Date.now();
   const offMs = Math.abs(aheadMs);
   return html`<p class="row"><span class="headline"${!clock.frozen && html` data-ticks`}>${instant(clock.now())}</span> ${
-    clock.frozen ? stateOf('frozen', 'warn') : stateOf('running', 'good')
-  }</p><p class="quiet">${offMs < 2 * SECOND ? 'Real time.' : `${exactDurationOf(offMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
+    clock.frozen ? renderState('frozen', 'warn') : renderState('running', 'good')
+  }</p><p class="quiet">${offMs < 2 * SECOND ? 'Real time.' : `${printExactDuration(offMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} real time.`}</p>`;
 }
 
 /** Forms to change the clock. */

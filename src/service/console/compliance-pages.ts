@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
 import { DAY, HOUR, MINUTE } from '../../base/time.js';
-import type { ComplianceEvent } from '../compliance/generated-events.js';
+import type { PrintedEvent } from '../compliance/generated-events.js';
 import { subjectOf } from '../compliance/injected-events.js';
 import type { ConsolePage } from './console-page.js';
 import { commandList } from './endpoint-list.js';
 import { type Html, html } from './html/html.js';
 import { breakable, choices } from './html/page-parts.js';
-import { type Column, column, listPage, newestFirst, withParameters } from './html/table.js';
+import {
+  column,
+  type HtmlColumn,
+  listPage,
+  newestFirstCaption,
+  withParameters,
+} from './html/table.js';
 import { compactInstant } from './html/units.js';
 import { jsonView } from './post-view.js';
 
@@ -33,7 +39,7 @@ export const compliancePages: readonly ConsolePage[] = [
       const version = posts.in((await context.archive()).format);
       const events = await compliance.recent({ from: now - ms, to: now + 1 }, version, signal);
       const { suffix, list } = listPage(url, events.toReversed(), {
-        caption: newestFirst(events, 'event'),
+        caption: newestFirstCaption(events, 'event'),
         columns: COLUMNS,
         idOf: ({ at, json }) =>
           `event-${createHash('sha256').update(`${at} ${json}`).digest('hex').slice(0, 12)}`,
@@ -53,7 +59,7 @@ ${events.length === 0 ? none(words, context.settings.complianceRate === 0) : lis
   },
 ];
 
-const COLUMNS: readonly Column<ComplianceEvent>[] = [
+const COLUMNS: readonly HtmlColumn<PrintedEvent>[] = [
   column.header(
     'Kind',
     ({ json, partition }) =>

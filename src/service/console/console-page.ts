@@ -4,7 +4,7 @@ import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-routes.js';
 import type { FirstSearch } from '../service-archives.js';
 import { type HtmlValue, html } from './html/html.js';
-import type { Menu, Page } from './html/page.js';
+import type { HtmlPage, Menu } from './html/page.js';
 import { csrfField, hiddenFields, type Message, type MessageAt } from './html/page-parts.js';
 
 /** The parts of the service that pages show. */
@@ -54,7 +54,7 @@ export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, 
 }
 
 /** A page of the console. Its `lead` describes it in a sentence. */
-export type PageContent = Pick<Page, 'title' | 'lead' | 'body' | 'status'>;
+export type PageContent = Pick<HtmlPage, 'title' | 'lead' | 'body' | 'status'>;
 
 /** What to show after a form: the page, with a message for the element that the fragment names. */
 interface FormRedirect {

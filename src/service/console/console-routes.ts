@@ -3,7 +3,7 @@ import { checkHost, originOf } from '../http/check-access.js';
 import { HttpProblem, searchErrorBody } from '../http/http-problem.js';
 import {
   type Handler,
-  type HttpResponse,
+  type HandlerResponse,
   type RequestContext,
   type Route,
   type RouteTable,
@@ -22,7 +22,13 @@ import { jobPages } from './job-pages.js';
 import { overviewPages } from './overview-pages.js';
 import { requestPages } from './request-pages.js';
 import { ruleTestPages } from './rule-test-pages.js';
-import { failedSignIns, SIGN_IN, type SignInParts, showSignIn, signIn } from './sign-in-page.js';
+import {
+  checkSignIn,
+  failedSignIns,
+  SIGN_IN,
+  type SignInParts,
+  showSignIn,
+} from './sign-in-page.js';
 import { statusPages } from './status-pages.js';
 import { streamPages } from './stream-pages.js';
 import { usagePages } from './usage-pages.js';
@@ -62,7 +68,7 @@ const signOut: Handler<HandlerParts> = async ({ request }, { sessions }) => {
 };
 
 const SIGN_INS: RouteTable<HandlerParts> = {
-  [SIGN_IN]: { GET: showSignIn, POST: signIn },
+  [SIGN_IN]: { GET: showSignIn, POST: checkSignIn },
   '/console/sign-out': { POST: signOut },
 };
 
@@ -103,7 +109,7 @@ async function respond(
   page: ConsolePage,
   incoming: RequestContext,
   parts: HandlerParts,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const { sessions, settings } = parts;
   const { request, method, url } = incoming;
   const visitor = () => sessions.visitor(request);
@@ -136,7 +142,7 @@ async function answer(
   { sessions, settings, ...parts }: HandlerParts,
   form: URLSearchParams | undefined,
   refused?: StaleForm,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const { request, method, url } = incoming;
   const { user, csrf } = sessions.visitor(request);
   const { messageAt, rest } = placeMessage(
@@ -165,7 +171,7 @@ const STALE =
   'You have signed in again since this page was shown. Nothing was changed. Send the form once more.';
 
 /** Keeps what was typed until the visitor has signed in in another tab. */
-function signedOutPage(url: URL, { form, status }: StaleForm): HttpResponse {
+function signedOutPage(url: URL, { form, status }: StaleForm): HandlerResponse {
   const body = html`<form class="card" method="post" action="${url.pathname + url.search}">${hiddenFields(form)}
 ${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has started again. Nothing was changed.' })}
 <p><a href="${SIGN_IN}" target="_blank">Sign in in another tab</a>, then go on here with what you typed.</p>

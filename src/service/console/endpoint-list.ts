@@ -1,6 +1,7 @@
 import { datesOf, floorTo, HOUR } from '../../base/time.js';
 import { shellWord } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
+import type { FirstSearch } from '../service-archives.js';
 import { SECTIONS, type Visit } from './console-page.js';
 import { type Html, html } from './html/html.js';
 import { breakable, command } from './html/page-parts.js';
@@ -230,6 +231,16 @@ export function curlOf(
     shellWord(address),
   ];
   return words.filter(Boolean).join(' ');
+}
+
+/** A search as a command that needs no variables. */
+export function firstCommand(
+  { baseUrl, account, label, email, password }: Addresses,
+  { product, parameters }: FirstSearch,
+): string {
+  const path = pathOf(product, 'accounts', account, label);
+  const url = `${baseUrl}/search/${path}.json?${new URLSearchParams(parameters)}`;
+  return `curl -u ${shellWord(`${email}:${password}`)} ${shellWord(url)}`;
 }
 
 export function pathOf(...segments: readonly string[]): string {

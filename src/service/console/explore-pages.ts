@@ -4,9 +4,9 @@ import { compileRule } from '../../rules/match/compile-rule.js';
 import { matchedTerms } from '../../rules/match/matched-terms.js';
 import { HttpProblem } from '../http/http-problem.js';
 import {
-  type Product,
   resolveRequest,
   SEARCH_PRODUCTS,
+  type SearchProduct,
   type SearchRequest,
 } from '../search/check-search-request.js';
 import { findPage, searchParameters } from '../search/search-page.js';
@@ -16,7 +16,7 @@ import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html } from './html/html.js';
 import { choices, command, messageBox, options } from './html/page-parts.js';
 import { pagerOf, withParameters } from './html/table.js';
-import { countOf, instant, instantText, windowOf } from './html/units.js';
+import { instant, instantText, printCount, renderWindow } from './html/units.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 
@@ -58,7 +58,7 @@ export function tabs(current: keyof typeof TABS): Html {
 }
 
 interface Asked {
-  readonly product: Product;
+  readonly product: SearchProduct;
   readonly query: string;
   /** As fields of a form have them: `2024-01-31 12:00`. */
   readonly from: string;
@@ -172,7 +172,7 @@ function inFields(message: string): string {
 }
 
 function commandsOf(
-  product: Product,
+  product: SearchProduct,
   given: Readonly<Record<string, string>>,
   { addresses: { baseUrl, account, label } }: Visit,
 ): Html {
@@ -222,8 +222,8 @@ async function chartOf(
   });
   const sum = buckets.reduce((all, { count }) => all + count, 0);
   const isPartial = counted.from > from;
-  const total = `${isPartial ? 'At least ' : ''}${countOf(sum, 'post')}`;
+  const total = `${isPartial ? 'At least ' : ''}${printCount(sum, 'post')}`;
   return html`<section class="card" aria-labelledby="counts"><h2 id="counts">${total}${isPartial && html` back to ${instant(counted.from)}`}</h2>
-<p class="quiet">${windowOf(counted)}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${isPartial && `. Counting the rest, back to ${instantText(from)}, takes longer than ${COUNT_MS / 1000} s`}</p>
+<p class="quiet">${renderWindow(counted)}${!context.compliance.hidesNothing && ', with deleted posts, which searches no longer find'}${isPartial && `. Counting the rest, back to ${instantText(from)}, takes longer than ${COUNT_MS / 1000} s`}</p>
 ${sum > 0 && barChart({ summary: `${total} over time`, bars })}</section>`;
 }

@@ -17,8 +17,8 @@ import {
 } from './console-page.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
 import { choices, csrfField, inWords, messageBox, options } from './html/page-parts.js';
-import { type Column, column, listPage, newestFirst } from './html/table.js';
-import { countOf, durationOf, minuteOf, numberOf } from './html/units.js';
+import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
+import { printCount, printDuration, printNumber, renderMinute } from './html/units.js';
 
 const HERE = '/console/faults';
 /** Faults on a page: fewer than in other lists, since this page has forms, too. */
@@ -59,7 +59,7 @@ function shown(
   const kind: Fault['kind'] = isFaultKind(wanted) ? wanted : 'status';
   const planted = faults.list().toReversed();
   const { suffix, list } = listPage(url, planted, {
-    caption: newestFirst(planted, 'fault'),
+    caption: newestFirstCaption(planted, 'fault'),
     columns: faultColumns(isReadOnly ? undefined : csrf),
     pageRows: PAGE_FAULTS,
     idOf: ({ id }) => rowId(id),
@@ -126,7 +126,7 @@ function clear({ context }: Visit, form: URLSearchParams): FormResult {
   const cleared = context.faults.clear(id === null ? undefined : Number(id));
   return cleared === 0
     ? notDone(`${HERE}#planted`, 'This fault is no longer planted.')
-    : done(`${HERE}#planted`, `${countOf(cleared, 'fault')} cleared.`);
+    : done(`${HERE}#planted`, `${printCount(cleared, 'fault')} cleared.`);
 }
 
 /** What can be typed for the clock. */
@@ -176,7 +176,7 @@ async function jobsThatExpire({ jobs }: Visit, target: number): Promise<readonly
 function askToExpire(visit: Visit, form: URLSearchParams, jobs: readonly JobRunner[]): PageContent {
   return confirmation(visit, form, {
     title: 'Move the clock?',
-    text: html`${countOf(jobs.length, 'job')} will expire for good, with rules and files: ${jobs
+    text: html`${printCount(jobs.length, 'job')} will expire for good, with rules and files: ${jobs
       .slice(0, 5)
       .map(({ job }, index) => [
         index > 0 && ', ',
@@ -189,7 +189,7 @@ function askToExpire(visit: Visit, form: URLSearchParams, jobs: readonly JobRunn
 const rowId = (id: number): string => `fault-${id}`;
 
 /** @param csrf Undefined where faults are only shown. */
-function faultColumns(csrf: string | undefined): readonly Column<PlantedFault>[] {
+function faultColumns(csrf: string | undefined): readonly HtmlColumn<PlantedFault>[] {
   return [
     column.header('Kind', ({ kind }) => html`<span class="word">${kind}</span>`),
     column.text('Hits', fault => html`<span class="word">${hitsOf(fault)}</span>`, ''),
@@ -203,8 +203,8 @@ function faultColumns(csrf: string | undefined): readonly Column<PlantedFault>[]
 
 function hitsOf({ times = 1, hits }: PlantedFault): string {
   return times === 'always'
-    ? `${countOf(hits, 'hit')}, until cleared`
-    : `${numberOf(hits)} of ${countOf(times, 'hit')}`;
+    ? `${printCount(hits, 'hit')}, until cleared`
+    : `${printNumber(hits)} of ${printCount(times, 'hit')}`;
 }
 
 /** What a fault is aimed at. */
@@ -230,15 +230,15 @@ export function whatOf(fault: PlantedFault): HtmlValue {
 }
 
 function shownValue(name: string, value: unknown): HtmlValue {
-  if (name === 'ms' || name === 'forMs') return durationOf(Number(value));
-  if (name === 'retryAfter') return durationOf(Number(value) * SECOND);
-  if (name === 'fromDate') return minuteOf(Number(parseTimestamp(String(value))));
+  if (name === 'ms' || name === 'forMs') return printDuration(Number(value));
+  if (name === 'retryAfter') return printDuration(Number(value) * SECOND);
+  if (name === 'fromDate') return renderMinute(Number(parseTimestamp(String(value))));
   if (Array.isArray(value))
     return value.map((minute, index) => [
       index > 0 && ', ',
-      minuteOf(Number(parseTimestamp(String(minute)))),
+      renderMinute(Number(parseTimestamp(String(minute)))),
     ]);
-  if (typeof value === 'number') return numberOf(value);
+  if (typeof value === 'number') return printNumber(value);
   return value === true ? 'yes' : String(value);
 }
 

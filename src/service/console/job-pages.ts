@@ -3,10 +3,10 @@ import { Activity } from '../../post/activity.js';
 import { parseInStreamMessage } from '../../post/in-stream-message.js';
 import { fileLines } from '../archive/folder/folder-files.js';
 import { HttpProblem } from '../http/http-problem.js';
-import { type JobStatus, jobDays, type Quote } from '../jobs/job-record.js';
+import { type JobState, jobDays, type Quote } from '../jobs/job-record.js';
 import type { JobRunner } from '../jobs/job-runner.js';
-import { statusMessage, totalsOf } from '../jobs/job-views.js';
-import type { Jobs } from '../jobs/service-jobs.js';
+import { fileTotals, statusMessage } from '../jobs/job-views.js';
+import type { ServiceJobs } from '../jobs/service-jobs.js';
 import {
   type ConsolePage,
   confirmation,
@@ -19,16 +19,16 @@ import {
 } from './console-page.js';
 import { commandList, emptyPage } from './endpoint-list.js';
 import { type Html, html, isolated } from './html/html.js';
-import { csrfField, facts, type MessageAt, stateOf, type Tone } from './html/page-parts.js';
-import { type Column, column, listPage, newestFirst, pageOf } from './html/table.js';
+import { csrfField, facts, type MessageAt, renderState, type Tone } from './html/page-parts.js';
+import { column, type HtmlColumn, listPage, newestFirstCaption, rowsOfPage } from './html/table.js';
 import {
-  countOf,
-  durationOf,
   instant,
-  minuteOf,
-  numberOf,
-  sizeOf,
-  windowOf,
+  printCount,
+  printDuration,
+  printNumber,
+  printSize,
+  renderMinute,
+  renderWindow,
 } from './html/units.js';
 import { postView } from './post-view.js';
 import { RULE_COLUMNS } from './rule-view.js';
@@ -59,7 +59,7 @@ async function showList(visit: Visit): Promise<PageContent> {
   const { csrf, messageAt, url } = visit;
   const runners = (await settledJobs(visit)).list().toReversed();
   const { suffix, list } = listPage(url, runners, {
-    caption: newestFirst(runners, 'job'),
+    caption: newestFirstCaption(runners, 'job'),
     columns: jobColumns(csrf, addressOf(url)),
     idOf: ({ job }) => rowId(job.uuid),
     messageAt,
@@ -81,7 +81,7 @@ async function showJob(visit: Visit): Promise<PageContent> {
   if (runner === undefined) throw new HttpProblem(404, GONE);
   const { rules, title } = runner.job;
   const { suffix, list } = listPage(url, rules, {
-    caption: countOf(rules.length, 'rule'),
+    caption: printCount(rules.length, 'rule'),
     columns: RULE_COLUMNS,
   });
   return {
@@ -95,15 +95,15 @@ ${runner.files.length > 0 && filesCard(runner, url)}
 
 function filesCard({ job, files }: JobRunner, url: URL): Html {
   const { list } = listPage(url, files, {
-    caption: countOf(files.length, 'file'),
+    caption: printCount(files.length, 'file'),
     columns: [
       column.header(
         'Ten minutes from',
         ({ segment }) =>
-          html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}/${formatTimestamp(segment)}">${minuteOf(segment)}</a>`,
+          html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}/${formatTimestamp(segment)}">${renderMinute(segment)}</a>`,
       ),
-      column.number('Posts', ({ posts }) => numberOf(posts)),
-      column.number('Size', ({ bytes }) => sizeOf(bytes)),
+      column.number('Posts', ({ posts }) => printNumber(posts)),
+      column.number('Size', ({ bytes }) => printSize(bytes)),
     ],
     parameter: 'files',
   });
@@ -121,14 +121,14 @@ async function showFile(visit: Visit): Promise<PageContent> {
   if (runner === undefined || file === undefined)
     throw new HttpProblem(404, 'There is no such file, or its job has expired.');
   const { job } = runner;
-  const { suffix, first, pager } = pageOf(url, file.posts, {
+  const { suffix, first, pager } = rowsOfPage(url, file.posts, {
     pageRows: FILE_POSTS,
     words: ['Before', 'After'],
   });
   const posts = await postsOf(await jobs.jobs.dataFile(job, file.segment), first);
   return {
-    title: html`${minuteOf(file.segment)}${suffix}`,
-    lead: html`${countOf(file.posts, 'post')} in ${sizeOf(file.bytes)}: a file of <a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>`,
+    title: html`${renderMinute(file.segment)}${suffix}`,
+    lead: html`${printCount(file.posts, 'post')} in ${printSize(file.bytes)}: a file of <a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>`,
     body: html`<section class="card" aria-label="Posts">${posts.map(post => postView(post))}${pager}</section>`,
   };
 }
@@ -174,7 +174,7 @@ async function find(visit: Visit, uuid: string): Promise<JobRunner | undefined> 
   return runner === undefined || runner.expired ? undefined : runner;
 }
 
-async function settledJobs({ jobs: endpoints }: Visit): Promise<Jobs> {
+async function settledJobs({ jobs: endpoints }: Visit): Promise<ServiceJobs> {
   await endpoints.open();
   await endpoints.jobs.settled(MAX_WAIT_MS);
   return endpoints.jobs;
@@ -186,7 +186,7 @@ const GONE = 'There is no such job, or it has expired.';
 
 const rowId = (uuid: string): string => `job-${uuid}`;
 
-const TONES: Readonly<Record<JobStatus, Tone>> = {
+const TONES: Readonly<Record<JobState, Tone>> = {
   opened: 'idle',
   estimating: 'busy',
   quoted: 'warn',
@@ -199,14 +199,14 @@ const TONES: Readonly<Record<JobStatus, Tone>> = {
 };
 
 /** @param page The address of the list, to which its forms go. */
-function jobColumns(csrf: string, page: string): readonly Column<JobRunner>[] {
+function jobColumns(csrf: string, page: string): readonly HtmlColumn<JobRunner>[] {
   return [
     column.header(
       'Job',
       ({
         job,
       }) => html`<a href="/console/jobs/${encodeURIComponent(job.uuid)}">${isolated(job.title)}</a>
-<small>${windowOf(job)}, ${countOf(job.rules.length, 'rule')}</small>`,
+<small>${renderWindow(job)}, ${printCount(job.rules.length, 'rule')}</small>`,
     ),
     column.text('State', progressOf, ''),
     column.text('Result', resultOf, ''),
@@ -222,7 +222,7 @@ function jobColumns(csrf: string, page: string): readonly Column<JobRunner>[] {
 
 function progressOf({ job: { status }, percentComplete }: JobRunner): Html {
   const isAtWork = status === 'estimating' || status === 'running';
-  return stateOf(isAtWork ? `${status}, ${percentComplete} %` : status, TONES[status]);
+  return renderState(isAtWork ? `${status}, ${percentComplete} %` : status, TONES[status]);
 }
 
 /** In a line, what the job costs, has delivered, or does. */
@@ -234,8 +234,8 @@ function resultOf(runner: JobRunner): string {
     return `${cost}${estimatedPosts(quote.estimatedActivityCount)} posts`;
   }
   if (status !== 'delivered') return statusMessage(runner);
-  const { posts, bytes } = totalsOf(files);
-  return `${countOf(posts, 'post')}, ${sizeOf(bytes)}`;
+  const { posts, bytes } = fileTotals(files);
+  return `${printCount(posts, 'post')}, ${printSize(bytes)}`;
 }
 
 function jobCard(runner: JobRunner, csrf: string, messageAt: MessageAt): Html {
@@ -243,9 +243,9 @@ function jobCard(runner: JobRunner, csrf: string, messageAt: MessageAt): Html {
   const { uuid, status, quote } = job;
   const isAtWork = status === 'estimating' || status === 'running';
   const isDelivered = status === 'delivered';
-  const { posts, bytes } = totalsOf(files);
+  const { posts, bytes } = fileTotals(files);
   return html`<section class="card" id="${rowId(uuid)}" data-live aria-label="State">
-<p class="row">${stateOf(status, TONES[status])} ${statusMessage(runner)}</p>
+<p class="row">${renderState(status, TONES[status])} ${statusMessage(runner)}</p>
 ${isAtWork && html`<progress max="100" value="${percentComplete}" aria-label="Done">${percentComplete} %</progress>`}
 ${quote !== undefined && quoteFacts(quote)}
 ${
@@ -258,10 +258,13 @@ ${
 </section>
 <section class="card" aria-labelledby="about"><h2 id="about">About the job</h2>
 ${facts([
-  ['Window', windowOf(job)],
-  ['Counts as', countOf(jobDays(job), 'day')],
-  isDelivered && ['Delivered', `${countOf(posts, 'post')} in ${countOf(files.length, 'file')}`],
-  isDelivered && ['Size', sizeOf(bytes)],
+  ['Window', renderWindow(job)],
+  ['Counts as', printCount(jobDays(job), 'day')],
+  isDelivered && [
+    'Delivered',
+    `${printCount(posts, 'post')} in ${printCount(files.length, 'file')}`,
+  ],
+  isDelivered && ['Size', printSize(bytes)],
   ['Format', html`<code>${job.format}</code>`],
   ['Requested', html`${instant(job.requestedAt)} by ${isolated(job.requestedBy)}`],
   job.acceptedAt !== undefined && [
@@ -281,8 +284,8 @@ function quoteFacts(quote: Quote): Html {
   return html`${facts([
     ['Cost', costOf(quote.costDollars)],
     ['Posts', estimatedPosts(quote.estimatedActivityCount)],
-    ['Time, at most', durationOf(Math.max(quote.estimatedDurationHours * HOUR, MINUTE))],
-    ['Size, compressed', `about ${sizeOf(quote.estimatedFileSizeMb * 1e6)}`],
+    ['Time, at most', printDuration(Math.max(quote.estimatedDurationHours * HOUR, MINUTE))],
+    ['Size, compressed', `about ${printSize(quote.estimatedFileSizeMb * 1e6)}`],
   ])}<p class="hint">A quote tells the number of posts only by its order of magnitude, from a sample of the window.</p>`;
 }
 
@@ -290,10 +293,10 @@ function quoteFacts(quote: Quote): Html {
 function estimatedPosts(quoted: number): string {
   const end = 10 ** String(quoted).length;
   return quoted < 1000
-    ? `fewer than ${numberOf(end)}`
-    : `${numberOf(quoted)} to ${numberOf(end - 1)}`;
+    ? `fewer than ${printNumber(end)}`
+    : `${printNumber(quoted)} to ${printNumber(end - 1)}`;
 }
 
 function costOf(dollars: number | undefined): string {
-  return dollars === undefined ? 'included in the subscription' : `$${numberOf(dollars)}`;
+  return dollars === undefined ? 'included in the subscription' : `$${printNumber(dollars)}`;
 }

@@ -1,15 +1,15 @@
 import { environmentOf, exportLines } from '../environment.js';
 import type { Addresses } from '../http/addresses.js';
-import type { Totals } from '../http/request-log.js';
+import type { OverviewTotals } from '../http/request-log.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
-import { type FirstSearch, firstCommand } from '../service-archives.js';
+import type { FirstSearch } from '../service-archives.js';
 import { clockFace } from './clock-forms.js';
 import type { ConsolePage, Visit } from './console-page.js';
-import { commandList } from './endpoint-list.js';
+import { commandList, firstCommand } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
-import { breakable, command, facts, stateOf } from './html/page-parts.js';
-import { countOf, numberOf } from './html/units.js';
+import { breakable, command, facts, renderState } from './html/page-parts.js';
+import { printCount, printNumber } from './html/units.js';
 import { outcomeOf } from './stream-pages.js';
 
 /** The current activity, what to paste first, the account, and every address. */
@@ -32,7 +32,7 @@ ${commandList(visit, 'overview')}`,
   },
 ];
 
-const TILES: Readonly<Record<keyof Totals, readonly [words: string, address: string]>> = {
+const TILES: Readonly<Record<keyof OverviewTotals, readonly [words: string, address: string]>> = {
   requests: ['requests', '/console/requests'],
   posts: ['posts sent', '/console/usage'],
   jobs: ['jobs made', '/console/jobs'],
@@ -44,14 +44,14 @@ const PARTS = 12;
 /** The numbers of the last hour, with a small chart of each. */
 function lastHour({ context }: Visit): Html {
   const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
-    const values = context.requests.totals.lastHour(name as keyof Totals, PARTS);
+    const values = context.requests.totals.lastHour(name as keyof OverviewTotals, PARTS);
     const sum = values.reduce((all, value) => all + value, 0);
     const bars = values.map((value, index): Bar => {
       const minutes = (PARTS - index) * (60 / PARTS);
       return { label: '', name: `${minutes} to ${minutes - 60 / PARTS} minutes ago`, value };
     });
-    return html`<div><a href="${address}"><span class="headline">${numberOf(sum)}</span> ${words}</a>
-${barChart({ summary: `${numberOf(sum)} ${words} in the last hour, in parts of ${60 / PARTS} minutes`, bars, isSmall: true })}</div>`;
+    return html`<div><a href="${address}"><span class="headline">${printNumber(sum)}</span> ${words}</a>
+${barChart({ summary: `${printNumber(sum)} ${words} in the last hour, in parts of ${60 / PARTS} minutes`, bars, isSmall: true })}</div>`;
   });
   return html`<section class="card" id="last-hour" data-live aria-labelledby="hour"><h2 id="hour">Last hour</h2><div class="tiles">${tiles}</div></section>`;
 }
@@ -94,17 +94,17 @@ function goingOn({ context, jobs }: Visit): Html {
   const { replays: all } = context.replays;
   const replays = all.filter(({ endedAt }) => endedAt === undefined).length;
   return html`<ul class="row">
-<li><a href="/console/jobs">${stateOf(quoted === 0 ? 'no job waits for you' : `${countOf(quoted, 'job')} to accept or reject`, quoted === 0 ? 'idle' : 'warn')}</a></li>
-<li><a href="/console/streams">${stateOf(`${countOf(replays, 'replay')} under way`, replays === 0 ? 'idle' : 'busy')}</a></li>
+<li><a href="/console/jobs">${renderState(quoted === 0 ? 'no job waits for you' : `${printCount(quoted, 'job')} to accept or reject`, quoted === 0 ? 'idle' : 'warn')}</a></li>
+<li><a href="/console/streams">${renderState(`${printCount(replays, 'replay')} under way`, replays === 0 ? 'idle' : 'busy')}</a></li>
 <li><a href="/console/streams">${lastReplay(all)}</a></li>
-<li><a href="/console/faults">${stateOf(faults === 0 ? 'no faults planted' : `${countOf(faults, 'fault')} planted`, faults === 0 ? 'good' : 'warn')}</a></li>
+<li><a href="/console/faults">${renderState(faults === 0 ? 'no faults planted' : `${printCount(faults, 'fault')} planted`, faults === 0 ? 'good' : 'warn')}</a></li>
 </ul>`;
 }
 
 /** The last message of the last replay that ended. */
 function lastReplay(replays: readonly LoggedReplay[]): Html {
   const last = replays.find(({ endedAt }) => endedAt !== undefined);
-  if (last === undefined) return stateOf('no replay has ended', 'idle');
+  if (last === undefined) return renderState('no replay has ended', 'idle');
   const [words, tone] = outcomeOf(last);
-  return stateOf(`last replay: ${words}`, tone);
+  return renderState(`last replay: ${words}`, tone);
 }

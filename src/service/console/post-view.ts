@@ -3,15 +3,15 @@ import { fieldsOf } from '../../post/fields-of.js';
 import type { PostFields } from '../../post/post-fields.js';
 import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
-import { countOf, instant } from './html/units.js';
+import { instant, printCount } from './html/units.js';
 
 /** A post as people read it, with its JSON after a click. The terms that a rule has matched are marked. */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
   const fields = fieldsOf(activity);
   const { media, quoted, lang, favorites, retweets } = fields;
   const numbers = [
-    favorites !== undefined && countOf(favorites, 'like'),
-    retweets !== undefined && countOf(retweets, 'repost'),
+    favorites !== undefined && printCount(favorites, 'like'),
+    retweets !== undefined && printCount(retweets, 'repost'),
     lang !== '' && lang,
   ].filter(Boolean);
   return html`<article class="post"><p class="row"><span>${authorOf(fields)}</span> ${instant(activity.postedAt.getTime())}</p>

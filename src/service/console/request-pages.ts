@@ -3,14 +3,21 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../base/time.js';
 import type { Quota } from '../http/quotas.js';
 import { parseJsonObject } from '../http/read-request.js';
 import { isStream, type LoggedRequest, shownAddress } from '../http/request-log.js';
-import { ENDPOINTS, type Endpoint } from '../http/router.js';
+import { ENDPOINT_NAMES, type Endpoint } from '../http/router.js';
 import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage } from './console-page.js';
 import { curlOf } from './endpoint-list.js';
 import { type Html, html } from './html/html.js';
-import { breakable, choices, command, stateOf } from './html/page-parts.js';
-import { type Column, column, listPage, newestFirst, table, withParameters } from './html/table.js';
-import { compactInstant, durationOf, numberOf, sizeOf } from './html/units.js';
+import { breakable, choices, command, renderState } from './html/page-parts.js';
+import {
+  column,
+  type HtmlColumn,
+  listPage,
+  newestFirstCaption,
+  table,
+  withParameters,
+} from './html/table.js';
+import { compactInstant, printDuration, printNumber, printSize } from './html/units.js';
 import { jsonView } from './post-view.js';
 
 /** The most recent requests, and the remaining quotas. */
@@ -21,7 +28,7 @@ export const requestPages: readonly ConsolePage[] = [
     isLive: true,
     show({ context, addresses, url }) {
       const asked = (name: string) => url.searchParams.get(name) ?? undefined;
-      const family = ENDPOINTS.find(endpoint => endpoint === asked('family'));
+      const family = ENDPOINT_NAMES.find(endpoint => endpoint === asked('family'));
       const status = asked('status');
       const { requests } = context.requests;
       const ofFamily = requests.filter(({ endpoint }) =>
@@ -34,7 +41,7 @@ export const requestPages: readonly ConsolePage[] = [
       // A filter that finds nothing is still shown, to be left.
       if (status !== undefined && /^(\dxx|none)$/.test(status)) classes.add(status);
       const { suffix, list } = listPage(url, listed, {
-        caption: newestFirst(listed, 'request'),
+        caption: newestFirstCaption(listed, 'request'),
         columns: LOG_COLUMNS,
         pageRows: 9,
         idOf: ({ number }) => `request-${number}`,
@@ -69,26 +76,30 @@ ${
   },
 ];
 
-const QUOTA_COLUMNS: readonly Column<Quota>[] = [
+const QUOTA_COLUMNS: readonly HtmlColumn<Quota>[] = [
   column.header('What', ({ label }) => label),
   column.beside(
     'Left',
     ({ left, rate }) =>
-      html`<meter min="0" max="${rate.requests}" low="${rate.requests * 0.25}" optimum="${rate.requests}" value="${left}" aria-hidden="true"></meter> ${numberOf(left)} of ${rateOf(rate)}`,
+      html`<meter min="0" max="${rate.requests}" low="${rate.requests * 0.25}" optimum="${rate.requests}" value="${left}" aria-hidden="true"></meter> ${printNumber(left)} of ${rateOf(rate)}`,
   ),
 ];
 
-const LOG_COLUMNS: readonly Column<LoggedRequest>[] = [
+const LOG_COLUMNS: readonly HtmlColumn<LoggedRequest>[] = [
   column.header(
     'Request',
     request =>
       html`<span class="method">${request.method}</span> <code>${breakable(shownAddress(request.address))}</code>${queryOf(request) && html`<small><bdi>${queryOf(request)}</bdi></small>`}`,
   ),
   column.text('Answer', answerOf, ''),
-  column.number('Posts', ({ posts }) => posts !== undefined && numberOf(posts)),
-  column.number('Size', ({ bytes }) => bytes !== undefined && sizeOf(bytes), ''),
+  column.number('Posts', ({ posts }) => posts !== undefined && printNumber(posts)),
+  column.number('Size', ({ bytes }) => bytes !== undefined && printSize(bytes), ''),
   column.text('When', ({ at }) => compactInstant(at), ''),
-  column.number('Took', ({ durationMs }) => durationMs !== undefined && durationOf(durationMs), ''),
+  column.number(
+    'Took',
+    ({ durationMs }) => durationMs !== undefined && printDuration(durationMs),
+    '',
+  ),
 ];
 
 /** The rule of a search, where it cannot be read in the address. */
@@ -111,12 +122,13 @@ function answerOf(request: LoggedRequest): Html {
 }
 
 function stateOfAnswer({ status, durationMs, cut, endpoint }: LoggedRequest): Html {
-  if (status === undefined) return cut ? stateOf('no answer', 'bad') : stateOf('waiting', 'busy');
+  if (status === undefined)
+    return cut ? renderState('no answer', 'bad') : renderState('waiting', 'busy');
   const words = `${status} ${STATUS_CODES[status] ?? ''}`.trim();
-  if (cut) return stateOf(`${words}, hung up`, isStream(endpoint) ? 'idle' : 'warn');
+  if (cut) return renderState(`${words}, hung up`, isStream(endpoint) ? 'idle' : 'warn');
   const shown = durationMs === undefined ? `${words}, sending` : words;
-  if (status < 400) return stateOf(shown, 'good');
-  return stateOf(shown, status < 500 ? 'warn' : 'bad');
+  if (status < 400) return renderState(shown, 'good');
+  return renderState(shown, status < 500 ? 'warn' : 'bad');
 }
 
 /** What was sent and what came of it, and the request as a command. */
@@ -130,12 +142,12 @@ function detailsOf(request: LoggedRequest, baseUrl: string): Html {
   const needsLogin = endpoint !== 'control';
   return html`${body !== undefined && jsonView('Body', body)}${error !== undefined && jsonView('Error', error)}
 ${isRepeatable && command('curl', curlOf(baseUrl + address, { method, body, isStream: isStream(endpoint), needsLogin }))}
-<p class="hint">Connection ${connection}.${left.length > 0 && ` Left after it: ${left.map(({ left, rate }) => `${numberOf(left)} of ${rateOf(rate)}`).join(', ')}.`}</p>`;
+<p class="hint">Connection ${connection}.${left.length > 0 && ` Left after it: ${left.map(({ left, rate }) => `${printNumber(left)} of ${rateOf(rate)}`).join(', ')}.`}</p>`;
 }
 
 function familiesOf(requests: readonly LoggedRequest[]): readonly Endpoint[] {
   const logged = new Set(requests.map(({ endpoint }) => endpoint));
-  return ENDPOINTS.filter(endpoint => logged.has(endpoint));
+  return ENDPOINT_NAMES.filter(endpoint => logged.has(endpoint));
 }
 
 function isLimited({ rate }: Quota): boolean {
@@ -143,14 +155,14 @@ function isLimited({ rate }: Quota): boolean {
 }
 
 function rateOf({ requests, perMs, byDay }: Rate): string {
-  if (byDay) return `${numberOf(requests)} a UTC day`;
+  if (byDay) return `${printNumber(requests)} a UTC day`;
   for (const [ms, unit] of [
     [DAY, 'day'],
     [HOUR, 'hour'],
     [MINUTE, 'minute'],
     [SECOND, 'second'],
   ] as const)
-    if (perMs === ms) return `${numberOf(requests)} ${unit === 'hour' ? 'an' : 'a'} ${unit}`;
-    else if (perMs % ms === 0) return `${numberOf(requests)} in ${perMs / ms} ${unit}s`;
-  return `${numberOf(requests)} in ${perMs} ms`;
+    if (perMs === ms) return `${printNumber(requests)} ${unit === 'hour' ? 'an' : 'a'} ${unit}`;
+    else if (perMs % ms === 0) return `${printNumber(requests)} in ${perMs / ms} ${unit}s`;
+  return `${printNumber(requests)} in ${perMs} ms`;
 }

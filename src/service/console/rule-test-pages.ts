@@ -8,8 +8,8 @@ import { readGiven, splitPosts } from '../posts/read-given.js';
 import type { ConsolePage, PageContent, Visit } from './console-page.js';
 import { RULE_TEST, tabs } from './explore-pages.js';
 import { type Html, html } from './html/html.js';
-import { csrfField, inWords, messageBox, options, stateOf } from './html/page-parts.js';
-import { countOf } from './html/units.js';
+import { csrfField, inWords, messageBox, options, renderState } from './html/page-parts.js';
+import { printCount } from './html/units.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 
@@ -82,7 +82,7 @@ function resultOf({ rules, post, product }: RuleTest, visit: Visit): Html {
     .filter(rule => rule !== '')
     .map(rule => explained(rule, activity, product));
   const count = results.filter(({ matched }) => matched).length;
-  return html`<section class="card" aria-labelledby="result"><h2 id="result">${count} of ${countOf(results.length, 'rule')} ${count === 1 ? 'matches' : 'match'}</h2>
+  return html`<section class="card" aria-labelledby="result"><h2 id="result">${count} of ${printCount(results.length, 'rule')} ${count === 1 ? 'matches' : 'match'}</h2>
 <ul class="stack">${results.map(({ view }) => html`<li class="stack">${view}</li>`)}</ul></section>
 <section class="card" aria-label="The post">${postView(activity)}</section>`;
 }
@@ -90,12 +90,12 @@ function resultOf({ rules, post, product }: RuleTest, visit: Visit): Html {
 function explained(rule: string, activity: Activity, product: RuleProduct) {
   const { tree, problems } = checkRule(rule, { product });
   if (tree === undefined) {
-    const view = html`<p>${stateOf('not a rule', 'bad')}</p>${problemsView(rule, problems)}`;
+    const view = html`<p>${renderState('not a rule', 'bad')}</p>${problemsView(rule, problems)}`;
     return { matched: false, view };
   }
   const explanation = explainMatch(rule, activity, { product });
   const { matched } = explanation;
-  const state = matched ? stateOf('matches', 'good') : stateOf('does not match', 'idle');
+  const state = matched ? renderState('matches', 'good') : renderState('does not match', 'idle');
   const view = html`<p>${state}</p><pre class="problem">${renderExplanation(explanation)}</pre>`;
   return { matched, view };
 }

@@ -2,7 +2,7 @@ import { applySuggestions } from '../../rules/language/apply-suggestions.js';
 import type { Problem } from '../../rules/language/problem.js';
 import { renderProblem } from '../../rules/language/render-problem.js';
 import { type Html, html, isolated } from './html/html.js';
-import { type Column, column } from './html/table.js';
+import { column, type HtmlColumn } from './html/table.js';
 
 /**
  * The problems of a rule, each with a caret below it.
@@ -37,7 +37,7 @@ function problemView(rule: string, problem: Problem): Html {
 }
 
 /** Columns of rules. */
-export const RULE_COLUMNS: readonly Column<{
+export const RULE_COLUMNS: readonly HtmlColumn<{
   readonly value: string;
   readonly tag: string | null;
   readonly id: bigint | string;

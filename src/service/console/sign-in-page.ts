@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { MINUTE, SECOND } from '../../base/time.js';
 import { isLogin, isSameSecret } from '../http/check-access.js';
 import { checkRate, RateWindow } from '../http/quotas.js';
-import type { Handler, HttpResponse } from '../http/router.js';
-import type { Settings } from '../service-options.js';
+import type { Handler, HandlerResponse } from '../http/router.js';
+import type { ServiceSettings } from '../service-options.js';
 import { html } from './html/html.js';
 import { HOME, pageResponse, seeOther } from './html/page.js';
 import { csrfField, secretField, signInFields } from './html/page-parts.js';
@@ -13,7 +13,7 @@ export const SIGN_IN = '/console/sign-in';
 
 /** What the sign-in of the console uses. */
 export interface SignInParts {
-  readonly settings: Settings;
+  readonly settings: ServiceSettings;
   readonly sessions: Sessions<string>;
   readonly failures: RateWindow;
 }
@@ -35,7 +35,7 @@ export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
 };
 
 /** Checks what the form sends. */
-export const signIn: Handler<SignInParts> = async ({ request }, parts) => {
+export const checkSignIn: Handler<SignInParts> = async ({ request }, parts) => {
   const { settings, sessions, failures } = parts;
   const form = await sessions.readForm(request);
   checkFailures(failures);
@@ -58,7 +58,7 @@ const WRONG_TOKEN =
  * Goes on to the console from a page of its own: after a redirect, a browser that came from another site would not send
  * the cookie.
  */
-function signedInPage(next: string, headers: Readonly<Record<string, string>>): HttpResponse {
+function signedInPage(next: string, headers: Readonly<Record<string, string>>): HandlerResponse {
   const body = html`<div class="card"><p><a class="button" href="${next}">To the console</a></p></div>`;
   const refresh = { ...headers, Refresh: `0; url=${next}` };
   return pageResponse({ title: 'Signed in', body, area: 'console', headers: refresh });
@@ -75,7 +75,7 @@ function formPage(
   next: string,
   problem?: string,
   email = '',
-): HttpResponse {
+): HandlerResponse {
   const { csrf, headers } = sessions.visitor(request);
   const hasToken = settings.token !== undefined;
   const body = html`<form class="card" method="post" action="${SIGN_IN}">

@@ -5,9 +5,9 @@ import { clockFace } from './clock-forms.js';
 import type { ConsolePage } from './console-page.js';
 import { whatOf } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
-import { stateOf, type Tone } from './html/page-parts.js';
-import { type Column, column, table } from './html/table.js';
-import { countOf } from './html/units.js';
+import { renderState, type Tone } from './html/page-parts.js';
+import { column, type HtmlColumn, table } from './html/table.js';
+import { printCount } from './html/units.js';
 
 const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['search', 'Search'],
@@ -46,7 +46,7 @@ export const statusPages: readonly ConsolePage[] = [
         body: html`<div class="stack" id="status" data-live>${
           all.length === 0
             ? html`<p class="notice">Everything answers as it should.</p>`
-            : html`<p class="alarm">${countOf(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
+            : html`<p class="alarm">${printCount(all.length, 'planted fault')}: something goes wrong on purpose.</p>`
         }
 <section class="card" aria-labelledby="families"><h2 id="families">Endpoints</h2>${table('Each family of endpoints, and the faults that are planted for it', COLUMNS, families)}</section>
 <section class="card" aria-labelledby="clock"><h2 id="clock">Clock</h2>${clockFace(clock)}</section></div>`,
@@ -62,7 +62,7 @@ interface FamilyState {
   readonly others: readonly PlantedFault[];
 }
 
-const COLUMNS: readonly Column<FamilyState>[] = [
+const COLUMNS: readonly HtmlColumn<FamilyState>[] = [
   column.header('Family', ({ name }) => name),
   column.beside('State', ({ own, others }) => stateOfFamily([...own, ...others])),
   column.text(
@@ -85,7 +85,7 @@ function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {
 }
 
 function stateOfFamily(planted: readonly PlantedFault[]): Html {
-  if (planted.length === 0) return stateOf('up', 'good');
+  if (planted.length === 0) return renderState('up', 'good');
   const isDown = planted.some(
     fault =>
       fault.kind === 'status' &&
@@ -94,7 +94,7 @@ function stateOfFamily(planted: readonly PlantedFault[]): Html {
       (fault.skip ?? 0) === 0,
   );
   const tone: Tone = isDown ? 'bad' : 'warn';
-  return stateOf(isDown ? 'down' : 'faulty', tone);
+  return renderState(isDown ? 'down' : 'faulty', tone);
 }
 
 function faultLine(fault: PlantedFault): Html {

@@ -7,7 +7,7 @@ import { checkRule } from '../../rules/language/check-rule.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { OpenStream } from '../http/open-stream.js';
 import type { KnownRule } from '../http/rule-bodies.js';
-import { endingOf, type LoggedReplay, type ReplayEnd } from '../replay/replay-log.js';
+import { endingOf, type LoggedReplay, type ReplayInfo } from '../replay/replay-log.js';
 import {
   type ConsolePage,
   confirmation,
@@ -20,17 +20,24 @@ import {
 } from './console-page.js';
 import { commandList, emptyPage } from './endpoint-list.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
-import { breakable, csrfField, facts, messageBox, stateOf, type Tone } from './html/page-parts.js';
-import { type Column, column, listPage, newestFirst } from './html/table.js';
+import {
+  breakable,
+  csrfField,
+  facts,
+  messageBox,
+  renderState,
+  type Tone,
+} from './html/page-parts.js';
+import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
 import {
   compactInstant,
-  countOf,
-  durationOf,
   instant,
-  minuteOf,
-  numberOf,
-  sizeOf,
-  windowOf,
+  printCount,
+  printDuration,
+  printNumber,
+  printSize,
+  renderMinute,
+  renderWindow,
 } from './html/units.js';
 import { problemsView, RULE_COLUMNS } from './rule-view.js';
 
@@ -49,11 +56,11 @@ export const streamPages: readonly ConsolePage[] = [
       const { streams, rules } = context;
       const { replays } = context.replays;
       await rules.open();
-      const caption = newestFirst(replays, 'replay');
+      const caption = newestFirstCaption(replays, 'replay');
       const { suffix, list } = listPage(url, replays, { caption, columns: COLUMNS });
       return {
         title: `Streams${suffix}`,
-        lead: html`What flows now, and the replays since the service started. The stream has <a href="${STREAM_RULES}">${countOf(rules.size, 'rule')}</a>.`,
+        lead: html`What flows now, and the replays since the service started. The stream has <a href="${STREAM_RULES}">${printCount(rules.size, 'rule')}</a>.`,
         body: html`<div class="stack" id="flows" data-live>${[...streams].map(flowCard)}${streams.size === 0 && html`<p class="card empty">Nothing is connected.</p>`}</div>
 <div id="replays" data-live>${
           replays.length === 0
@@ -81,11 +88,14 @@ function flowCard({ endpoint, url, startedAt, flow }: OpenStream): Html {
   const title =
     endpoint === 'compliance'
       ? `Compliance stream, ${partition === null ? 'all partitions' : `partition ${partition}`}`
-      : html`Replay of ${url.pathname.split('/')[2]}, ${from !== undefined && to !== undefined && windowOf({ from, to })}`;
+      : html`Replay of ${url.pathname.split('/')[2]}, ${from !== undefined && to !== undefined && renderWindow({ from, to })}`;
   return html`<section class="card" aria-label="Connection"><h2>${title}</h2>${facts([
-    ['Messages', html`<span class="headline">${numberOf(messages)}</span>`],
-    ['A second', html`<span class="headline">${numberOf(Math.round(perSecond * 10) / 10)}</span>`],
-    ['Waiting to be read', sizeOf(backlogBytes)],
+    ['Messages', html`<span class="headline">${printNumber(messages)}</span>`],
+    [
+      'A second',
+      html`<span class="headline">${printNumber(Math.round(perSecond * 10) / 10)}</span>`,
+    ],
+    ['Waiting to be read', printSize(backlogBytes)],
     ['Since', instant(startedAt)],
   ])}<ul class="stack" aria-label="Last messages">${recent.map(message => html`<li>${lineOf(message)}</li>`)}</ul></section>`;
 }
@@ -104,21 +114,21 @@ function lineOf(message: Uint8Array): Html {
   }
 }
 
-const COLUMNS: readonly Column<LoggedReplay>[] = [
+const COLUMNS: readonly HtmlColumn<LoggedReplay>[] = [
   column.header(
     'Replay',
-    ({ streamType, window }) => html`${streamType} <small>${windowOf(window)}</small>`,
+    ({ streamType, window }) => html`${streamType} <small>${renderWindow(window)}</small>`,
   ),
   column.text(
     'Last message',
-    replay => html`${stateOf(...outcomeOf(replay))}${replay.end && missingOf(replay.end)}`,
+    replay => html`${renderState(...outcomeOf(replay))}${replay.end && missingOf(replay.end)}`,
     '',
   ),
-  column.number('Activities', ({ end }) => end && numberOf(end.activityCount)),
+  column.number('Activities', ({ end }) => end && printNumber(end.activityCount)),
   column.text('Started', ({ startedAt }) => compactInstant(startedAt), ''),
   column.number(
     'Took',
-    ({ startedAt, endedAt }) => endedAt !== undefined && durationOf(endedAt - startedAt),
+    ({ startedAt, endedAt }) => endedAt !== undefined && printDuration(endedAt - startedAt),
     'took',
   ),
 ];
@@ -126,13 +136,13 @@ const COLUMNS: readonly Column<LoggedReplay>[] = [
 const MAX_RANGES = 5;
 
 /** What a replay did not deliver. */
-function missingOf({ unprocessed, minutesFailed }: ReplayEnd): Html | undefined {
+function missingOf({ unprocessed, minutesFailed }: ReplayInfo): Html | undefined {
   if (unprocessed !== undefined)
-    return html`<small>Not processed: ${windowOf(unprocessed)}</small>`;
+    return html`<small>Not processed: ${renderWindow(unprocessed)}</small>`;
   if (minutesFailed.length === 0) return undefined;
   const minutes = minutesFailed.map(from => ({ from, to: from + MINUTE }));
   const ranges = mergeRanges(minutes, () => true);
-  return html`<small>${countOf(minutesFailed.length, 'minute')} failed: ${ranges
+  return html`<small>${printCount(minutesFailed.length, 'minute')} failed: ${ranges
     .slice(0, MAX_RANGES)
     .map(
       (range, index) => html`${index > 0 && ', '}${rangeOf(range)}`,
@@ -140,7 +150,7 @@ function missingOf({ unprocessed, minutesFailed }: ReplayEnd): Html | undefined 
 }
 
 function rangeOf(range: Window): Html {
-  return range.to - range.from === MINUTE ? minuteOf(range.from) : windowOf(range);
+  return range.to - range.from === MINUTE ? renderMinute(range.from) : renderWindow(range);
 }
 
 /** The last message of a replay, or why there is none. */
@@ -160,7 +170,7 @@ async function shown(
   await context.rules.open();
   const rules = context.rules.all().toReversed();
   const { suffix, list } = listPage(url, rules, {
-    caption: `${countOf(rules.length, 'rule')}, newest first`,
+    caption: `${printCount(rules.length, 'rule')}, newest first`,
     columns: [
       ...RULE_COLUMNS,
       column.text<KnownRule>(

@@ -1,18 +1,18 @@
 import { DAY, floorTo, formatTimestamp } from '../../base/time.js';
 import {
-  type ProductUsage,
-  type PublisherUsage,
+  buildUsageReport,
+  type ReportedProduct,
+  type ReportedPublisher,
   type UsageItem,
-  usageReport,
 } from '../usage/build-usage-report.js';
 import { monthsLater, startOfMonth } from '../usage/usage-meter.js';
 import type { ConsolePage } from './console-page.js';
 import { commandList } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
-import { facts, stateOf } from './html/page-parts.js';
-import { type Column, column, table } from './html/table.js';
-import { countOf, numberOf } from './html/units.js';
+import { facts, renderState } from './html/page-parts.js';
+import { column, type HtmlColumn, table } from './html/table.js';
+import { printCount, printNumber } from './html/units.js';
 
 const DAYS = 31;
 /** Days between two labels of the chart. */
@@ -27,8 +27,8 @@ export const usagePages: readonly ConsolePage[] = [
       const { context } = visit;
       const now = context.clock.now();
       const [months, days] = await Promise.all([
-        usageReport(context, { bucket: 'month', from: monthsLater(startOfMonth(now), -11) }),
-        usageReport(context, { bucket: 'day', from: floorTo(DAY, now) - (DAYS - 1) * DAY }),
+        buildUsageReport(context, { bucket: 'month', from: monthsLater(startOfMonth(now), -11) }),
+        buildUsageReport(context, { bucket: 'day', from: floorTo(DAY, now) - (DAYS - 1) * DAY }),
       ]);
       const [publisher] = months.publishers;
       const { status } = months.account;
@@ -51,11 +51,11 @@ ${table('Used so far, and projected to the end of the month', PRODUCT_COLUMNS, p
   },
 ];
 
-function thisMonth({ name, used, projected, thresholds }: PublisherUsage): Html {
+function thisMonth({ name, used, projected, thresholds }: ReportedPublisher): Html {
   const activities = used.at(-1)?.activities ?? 0;
   const passed = thresholds.filter(threshold => threshold.activities <= activities);
   return html`<section class="card" aria-labelledby="month"><header><h2 id="month">This month, ${isolated(name)}</h2>
-<span class="row">${passed.map(({ type }) => stateOf(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</span></header>
+<span class="row">${passed.map(({ type }) => renderState(`${type} passed`, type === 'cap' ? 'bad' : 'warn'))}</span></header>
 ${facts([
   ['Used', html`<span class="headline">${activitiesOf(activities)}</span>`],
   [
@@ -69,9 +69,9 @@ ${facts([
 ])}</section>`;
 }
 
-const activitiesOf = (count: number) => countOf(count, 'activity', 'activities');
+const activitiesOf = (count: number) => printCount(count, 'activity', 'activities');
 
-function monthChart({ used, projected, thresholds }: PublisherUsage): Html {
+function monthChart({ used, projected, thresholds }: ReportedPublisher): Html {
   const bars = used.map(({ activities, fromDate }, index): Bar => {
     const isLast = index === used.length - 1;
     const month = dayName(fromDate, 7);
@@ -86,10 +86,10 @@ function monthChart({ used, projected, thresholds }: PublisherUsage): Html {
   return html`${barChart({ summary: `Activities in each of the last ${bars.length} months, with the projection for the current one`, bars, lines })}
 <ul class="legend"><li><svg aria-hidden="true"><rect class="bar" width="100%" height="100%"/></svg>used</li>
 <li><svg aria-hidden="true"><rect class="projected" x="1" y="1" width="12" height="12"/></svg>projected</li>
-${lines.map(({ kind, value }) => html`<li><svg aria-hidden="true"><line class="${kind}" x1="0" x2="100%" y1="50%" y2="50%"/></svg>${kind} at ${numberOf(value)}</li>`)}</ul>`;
+${lines.map(({ kind, value }) => html`<li><svg aria-hidden="true"><line class="${kind}" x1="0" x2="100%" y1="50%" y2="50%"/></svg>${kind} at ${printNumber(value)}</li>`)}</ul>`;
 }
 
-function dayChart(publisher: PublisherUsage | undefined, now: string): Html {
+function dayChart(publisher: ReportedPublisher | undefined, now: string): Html {
   if (publisher === undefined)
     return html`<p class="empty">Nothing used in the ${DAYS} days up to ${dayName(now, 10)}.</p>`;
   const { used } = publisher;
@@ -110,24 +110,24 @@ function numbersOf(label: string, used: readonly UsageItem[], length: number): H
     `Activities, newest first`,
     [
       column.header<UsageItem>(label, ({ fromDate }) => dayName(fromDate, length)),
-      column.number<UsageItem>('Used', ({ activities }) => numberOf(activities)),
+      column.number<UsageItem>('Used', ({ activities }) => printNumber(activities)),
     ],
     used.toReversed(),
   )}</details>`;
 }
 
-const PRODUCT_COLUMNS: readonly Column<ProductUsage>[] = [
+const PRODUCT_COLUMNS: readonly HtmlColumn<ReportedProduct>[] = [
   column.header('Product', ({ name }) => name),
-  column.number('Activities', ({ used }) => numberOf(used.at(-1)?.activities ?? 0)),
-  column.number('Projected', ({ projected }) => numberOf(projected.activities)),
+  column.number('Activities', ({ used }) => printNumber(used.at(-1)?.activities ?? 0)),
+  column.number('Projected', ({ projected }) => printNumber(projected.activities)),
   column.number('Requests', requestsOf),
 ];
 
-function requestsOf({ used, projected, thresholds = [] }: ProductUsage): string | undefined {
+function requestsOf({ used, projected, thresholds = [] }: ReportedProduct): string | undefined {
   const requests = used.at(-1)?.requests;
   if (requests === undefined) return undefined;
   const cap = thresholds[0]?.requests;
-  return `${numberOf(requests)}, projected ${numberOf(projected.requests ?? 0)}${cap === undefined ? '' : `, cap ${numberOf(cap)}`}`;
+  return `${printNumber(requests)}, projected ${printNumber(projected.requests ?? 0)}${cap === undefined ? '' : `, cap ${printNumber(cap)}`}`;
 }
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');

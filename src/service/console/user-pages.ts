@@ -3,7 +3,7 @@ import { checkHost } from '../http/check-access.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import {
   type Handler,
-  type HttpResponse,
+  type HandlerResponse,
   type RequestContext,
   type Route,
   type RouteTable,
@@ -12,7 +12,7 @@ import {
 import type { User } from '../users/grants.js';
 import type { OAuthProvider, PendingSignIn, UserGrant } from '../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
-import { GRANTS_PATH, type Page, pageResponse, seeOther } from './html/page.js';
+import { GRANTS_PATH, type HtmlPage, pageResponse, seeOther } from './html/page.js';
 import {
   breakable,
   csrfField,
@@ -137,7 +137,7 @@ async function signIn(
   parts: UserParts,
   form: URLSearchParams,
   pending?: PendingSignIn,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const user = await parts.oauth.signIn(form.get('handle') ?? '', form.get('password') ?? '');
   return user === undefined
     ? askSignIn(incoming, parts, pending, form)
@@ -158,7 +158,7 @@ async function askSignIn(
   { oauth, csrf, headers }: UserParts,
   pending?: PendingSignIn,
   rejected?: URLSearchParams,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const name = pending && isolated(pending.application.name);
   const problem = rejected && 'There is no such user, or the password is wrong.';
   const example = await oauth.exampleUser();
@@ -174,7 +174,7 @@ ${name && html`<p class="hint">${name} does not see your password.</p>`}
   return userPage('Sign in', body, { status: rejected ? 401 : 200, headers, formTarget });
 }
 
-function goTo(redirect: string, { application, callback }: PendingSignIn): HttpResponse {
+function goTo(redirect: string, { application, callback }: PendingSignIn): HandlerResponse {
   return callbackTarget(callback) === undefined
     ? userPage('Almost done', goOnCard(redirect, application.name))
     : seeOther(redirect);
@@ -185,7 +185,7 @@ async function allow(
   user: User,
   pending: PendingSignIn,
   oauth: OAuthProvider,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const approval = await oauth.approve(token, user);
   return 'pin' in approval
     ? userPage('Your PIN', pinCard(approval.pin, pending.application.name))
@@ -216,12 +216,12 @@ export function callbackTarget(callback: string): string | undefined {
 function userPage(
   title: HtmlValue,
   body: HtmlValue,
-  rest?: Pick<Page, 'message' | 'status' | 'headers' | 'formTarget'>,
-): HttpResponse {
+  rest?: Pick<HtmlPage, 'message' | 'status' | 'headers' | 'formTarget'>,
+): HandlerResponse {
   return pageResponse({ title, body, area: 'accounts', ...rest });
 }
 
-function userErrorPage({ status, message, headers }: HttpProblem): HttpResponse {
+function userErrorPage({ status, message, headers }: HttpProblem): HandlerResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p>Go back to the application and start again, or look at <a href="${GRANTS_PATH}">what you have allowed</a>.</p></div>`;
   const title = status < 500 ? 'That did not work' : 'Something broke';
@@ -279,7 +279,7 @@ function grantsPage(
   grants: readonly UserGrant[],
   csrf: string,
   message: HtmlValue,
-): HttpResponse {
+): HandlerResponse {
   const body = html`<div class="card"><p>You are signed in as ${nameOf(user)}.</p>
 <form method="post" action="${GRANTS_PATH}">${csrfField(csrf)}<div class="row"><button class="plain" name="action" value="sign-out">Sign out</button></div></form></div>
 ${grants.length === 0 ? html`<p class="card empty">You have allowed nothing to anyone. An application asks you when it sends you here.</p>` : grants.map(grant => grantCard(grant, csrf))}`;

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isLoopback } from '../../base/is-loopback.js';
-import type { Settings } from '../service-options.js';
+import type { ServiceSettings } from '../service-options.js';
 import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';
 
@@ -11,9 +11,9 @@ import type { RequestContext } from './router.js';
  * @param names The segments of the path that must have a certain value, or one of several.
  * @throws HttpProblem 401 without HTTP Basic and the credentials of the console; 404 for another name.
  */
-export function checkAccess(
+export function checkAccountAccess(
   { request, path }: RequestContext,
-  settings: Settings,
+  settings: ServiceSettings,
   names: Readonly<Record<string, string | readonly string[]>>,
 ): void {
   if (!isAuthorized(request.headers.authorization, settings))
@@ -29,7 +29,7 @@ export function checkAccess(
     }
 }
 
-type Credentials = Pick<Settings, 'email' | 'password'>;
+type Credentials = Pick<ServiceSettings, 'email' | 'password'>;
 
 /** Whether an `Authorization` header carries these credentials (HTTP Basic). */
 export function isAuthorized(header: string | undefined, right: Credentials): boolean {
@@ -66,7 +66,10 @@ export function isBearer(header: string | undefined, token: string): boolean {
  * Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. A
  * service with a token may have any name, since such a site knows neither the token nor the cookie of a session.
  */
-export function checkHost({ headers }: IncomingMessage, { token }: Pick<Settings, 'token'>): void {
+export function checkHost(
+  { headers }: IncomingMessage,
+  { token }: Pick<ServiceSettings, 'token'>,
+): void {
   if (token === undefined && !isLoopbackHost(headers.host))
     throw new HttpProblem(421, 'Misdirected Request: this service answers at 127.0.0.1 only');
 }
@@ -79,7 +82,7 @@ export function checkHost({ headers }: IncomingMessage, { token }: Pick<Settings
  */
 export function originOf(
   { headers }: IncomingMessage,
-  { token }: Pick<Settings, 'token'>,
+  { token }: Pick<ServiceSettings, 'token'>,
 ): string | undefined {
   if (token === undefined) return undefined;
   const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';

@@ -13,7 +13,7 @@ import {
 } from '../../base/check.js';
 import { parseTimestamp } from '../../base/time.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-kinds.js';
-import { ENDPOINTS } from './router.js';
+import { ENDPOINT_NAMES } from './router.js';
 
 /** A field of a fault: how it is checked, and how a form asks for it. Its `meaning` is the label. */
 export type FaultField = Option<unknown> & FieldDisplay;
@@ -82,7 +82,7 @@ const hits = {
 const aim = {
   endpoint: choice(
     'Family',
-    ENDPOINTS.filter(name => name !== 'control'),
+    ENDPOINT_NAMES.filter(name => name !== 'control'),
   ),
   path: words('Path or query contains'),
   ...hits,

@@ -5,7 +5,7 @@ import { WakeUp } from '../../base/wait.js';
 import type { ServiceContext } from '../context.js';
 import type { ContentCutFault } from './fault-kinds.js';
 import { HttpProblem, messageErrorBody } from './http-problem.js';
-import { type Flow, MessageRate, type OpenStream } from './open-stream.js';
+import { MessageRate, type OpenStream, type StreamFlow } from './open-stream.js';
 import type { RequestContext } from './router.js';
 import { acceptsGzip, StreamCutError, withinCharacter } from './send-response.js';
 
@@ -61,7 +61,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   }
 
   /** What flows now. */
-  get flow(): Flow {
+  get flow(): StreamFlow {
     const next = this.#messages % RECENT;
     return {
       messages: this.#messages,

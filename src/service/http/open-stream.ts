@@ -6,11 +6,11 @@ export interface OpenStream {
   readonly url: URL;
   /** By the service's clock, epoch milliseconds. */
   readonly startedAt: number;
-  readonly flow: Flow;
+  readonly flow: StreamFlow;
 }
 
 /** What a stream sends. */
-export interface Flow {
+export interface StreamFlow {
   /** Messages so far. */
   readonly messages: number;
   /** In the last seconds. */

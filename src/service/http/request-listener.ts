@@ -9,10 +9,10 @@ import type { StatusFault } from './fault-kinds.js';
 import { HttpProblem, searchErrorBody } from './http-problem.js';
 import type { MatchedFaults } from './planted-faults.js';
 import { bodyOf, parseJsonObject } from './read-request.js';
-import type { Outcome } from './request-log.js';
+import type { RequestOutcome } from './request-log.js';
 import {
   createRouter,
-  type HttpResponse,
+  type HandlerResponse,
   jsonResponse,
   type RequestContext,
   type Route,
@@ -119,7 +119,7 @@ export class RequestListener {
         : undefined;
     const kinds = [faults?.delay?.kind, faults?.other?.kind].filter(Boolean).join(', ');
     update({ fault: kinds || undefined });
-    let answer: HttpResponse;
+    let answer: HandlerResponse;
     try {
       answer = await this.#answer(request, url, routed, faults, { signal, countPosts });
     } catch (error) {
@@ -138,7 +138,7 @@ export class RequestListener {
     routed: RoutedPath | undefined,
     faults: MatchedFaults | undefined,
     { signal, countPosts }: Pick<RequestContext, 'signal' | 'countPosts'>,
-  ): Promise<HttpResponse> {
+  ): Promise<HandlerResponse> {
     // RFC 9112 section 3.2 forbids two. Node takes the first, so the check of the host could be evaded.
     if (!hasOneHost(request)) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
     if (url === undefined || routed === undefined)
@@ -169,7 +169,7 @@ export class RequestListener {
     request: IncomingMessage,
     url: URL | undefined,
     route: Route | undefined,
-  ): (outcome: Outcome) => void {
+  ): (outcome: RequestOutcome) => void {
     const endpoint = route?.endpoint;
     if (!(route?.isLogged ?? endpoint !== 'pages')) return () => {};
     return this.#context.requests.begin({
@@ -181,7 +181,7 @@ export class RequestListener {
     });
   }
 
-  #errorAnswer(error: unknown, method: string, route: Route | undefined): HttpResponse {
+  #errorAnswer(error: unknown, method: string, route: Route | undefined): HandlerResponse {
     const { clock, settings } = this.#context;
     if (!(error instanceof HttpProblem)) settings.onError(error);
     const problem = error instanceof HttpProblem ? error : internalError(error);
@@ -201,7 +201,7 @@ function jsonBodyOf(request: IncomingMessage): string | undefined {
 const MAX_ERROR_BYTES = 4_096;
 
 /** Of JSON only: pages have tokens of their forms. */
-function errorBodyOf({ status, body }: HttpResponse): string | undefined {
+function errorBodyOf({ status, body }: HandlerResponse): string | undefined {
   if (status < 400) return undefined;
   const text = Buffer.concat(body).toString('utf8', 0, MAX_ERROR_BYTES);
   return text.startsWith('{') ? text : undefined;

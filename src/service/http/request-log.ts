@@ -1,12 +1,14 @@
 import { onceAborted } from '../../base/abortable.js';
+import { checkOptions, milliseconds, oneOf, text, whole } from '../../base/check.js';
+import { IncompleteError } from '../../base/errors.js';
 import { floorTo, HOUR, MINUTE } from '../../base/time.js';
 import { WakeUp } from '../../base/wait.js';
 import { getOrMake } from '../cache.js';
 import type { Quota } from './quotas.js';
-import type { Endpoint } from './router.js';
+import { ENDPOINT_NAMES, type Endpoint } from './router.js';
 
 /** A request that a service has had, and its response. Absent members are not known yet, or there is nothing to say. */
-export interface JournalEntry {
+export interface RequestEntry {
   /** Numbered in order of arrival. */
   readonly number: number;
   /** By the service's clock. */
@@ -35,10 +37,31 @@ export interface JournalEntry {
   readonly cut?: boolean | undefined;
 }
 
+/** Which requests of the log. By default all but those of the control path. */
+export interface RequestFilter {
+  /** The family: `search`, `counts`, `jobs`, ... */
+  readonly endpoint?: Endpoint | undefined;
+  /** Only requests whose path and query contain this text. */
+  readonly path?: string | undefined;
+  readonly method?: string | undefined;
+  /** Only with this status of the response. */
+  readonly status?: number | undefined;
+  /** Only requests with a greater number. */
+  readonly after?: number | undefined;
+}
+
+/** How many requests to wait for, and for how long. */
+export interface RequestWait extends RequestFilter {
+  /** @default 1 */
+  readonly count?: number | undefined;
+  /** Milliseconds of real time. @default 10,000 */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** What becomes known of a request with its response. */
-export interface Outcome
+export interface RequestOutcome
   extends Pick<
-    JournalEntry,
+    RequestEntry,
     'fault' | 'status' | 'durationMs' | 'cut' | 'body' | 'bytes' | 'posts'
   > {
   /** The remaining quotas of the rates that count it. */
@@ -49,8 +72,8 @@ export interface Outcome
 
 /** A request and its response, for the console and for tests. Contains no credentials. */
 export interface LoggedRequest
-  extends Outcome,
-    Pick<JournalEntry, 'number' | 'endpoint' | 'method' | 'connection'> {
+  extends RequestOutcome,
+    Pick<RequestEntry, 'number' | 'endpoint' | 'method' | 'connection'> {
   /** By the service's clock, epoch milliseconds. */
   readonly at: number;
   /** Path and query, without secrets. */
@@ -78,7 +101,7 @@ export class RequestLog {
   }
 
   /** Adds a request. The returned function updates it. */
-  begin(request: Omit<LoggedRequest, 'number'>): (outcome: Outcome) => void {
+  begin(request: Omit<LoggedRequest, 'number'>): (outcome: RequestOutcome) => void {
     const address = withoutSecrets(request.address);
     const logged: LoggedRequest = { ...request, number: ++this.#lastNumber, address };
     this.#requests.push(logged);
@@ -113,7 +136,7 @@ export class RequestLog {
     }
   }
 
-  #count({ endpoint, method, posts = 0 }: LoggedRequest, outcome: Outcome): void {
+  #count({ endpoint, method, posts = 0 }: LoggedRequest, outcome: RequestOutcome): void {
     if (outcome.posts !== undefined) this.totals.add('posts', outcome.posts - posts);
     if (endpoint === 'jobs' && method === 'POST' && outcome.status === 201) this.totals.add('jobs');
     if (isStream(endpoint) && outcome.status === 200) this.totals.add('connections');
@@ -144,7 +167,7 @@ function withoutSecrets(url: string): string {
 }
 
 /** What the overview of the console counts. */
-export interface Totals {
+export interface OverviewTotals {
   requests: number;
   posts: number;
   /** Jobs that were created. */
@@ -156,15 +179,15 @@ export interface Totals {
 /** Totals for each minute of the last hour, by the service's clock. */
 export class MinuteTotals {
   readonly #now: () => number;
-  readonly #minutes = new Map<number, Totals>();
+  readonly #minutes = new Map<number, OverviewTotals>();
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  add(what: keyof Totals, count = 1): void {
+  add(what: keyof OverviewTotals, count = 1): void {
     const minute = floorTo(MINUTE, this.#now());
-    const none = (): Totals => ({ requests: 0, posts: 0, jobs: 0, connections: 0 });
+    const none = (): OverviewTotals => ({ requests: 0, posts: 0, jobs: 0, connections: 0 });
     // After a move of the clock, some minutes are older than the last hour.
     if (!this.#minutes.has(minute))
       for (const other of this.#minutes.keys())
@@ -173,7 +196,7 @@ export class MinuteTotals {
   }
 
   /** The sums of equal parts of the last hour, oldest first. The last part ends with the current minute. */
-  lastHour(what: keyof Totals, parts: number): readonly number[] {
+  lastHour(what: keyof OverviewTotals, parts: number): readonly number[] {
     const end = floorTo(MINUTE, this.#now()) + MINUTE;
     const sums = new Array<number>(parts).fill(0);
     for (const [minute, totals] of this.#minutes) {
@@ -186,4 +209,76 @@ export class MinuteTotals {
   clear(): void {
     this.#minutes.clear();
   }
+}
+
+const FILTER = {
+  endpoint: oneOf('the family of the requests', ENDPOINT_NAMES),
+  path: text('text that path and query contain'),
+  method: text('the method'),
+  status: whole('the status of the response', { min: 100, max: 599 }),
+  after: whole('the number after which requests begin'),
+};
+
+const WAIT = {
+  ...FILTER,
+  count: whole('how many requests to wait for', { min: 1, default: 1 }),
+  timeoutMs: milliseconds('the longest wait', { default: 10_000 }),
+};
+
+/** The last requests of a service, as tests see them, in order of arrival. @throws OptionError */
+export function requestEntries(log: RequestLog, filter: RequestFilter): readonly RequestEntry[] {
+  const checked = checkOptions<RequestFilter, typeof FILTER>('service.requests', FILTER, filter);
+  return matching(log, checked).map(entryOf);
+}
+
+/**
+ * Resolves with the requests once enough of them have come and their responses have ended. A compliance stream counts once it
+ * is accepted.
+ *
+ * @throws OptionError; IncompleteError after the longest wait.
+ */
+export async function waitForRequests(
+  log: RequestLog,
+  wait: RequestWait,
+  signal?: AbortSignal,
+): Promise<readonly RequestEntry[]> {
+  const call = 'service.waitForRequests';
+  const checked = checkOptions<RequestWait, typeof WAIT>(call, WAIT, wait);
+  const { count, timeoutMs, ...filter } = checked;
+  // A compliance stream does not end until its client does, so it counts once it is accepted.
+  const isAnswered = ({ endpoint, status, durationMs }: LoggedRequest) =>
+    (endpoint === 'compliance' ? status : durationMs) !== undefined;
+  const ended = () => matching(log, filter).filter(isAnswered);
+  const end = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]);
+  if (await log.until(() => ended().length >= count, end)) return ended().map(entryOf);
+  signal?.throwIfAborted();
+  const { length } = ended();
+  // What came instead.
+  const last = matching(log, { after: filter.after })
+    .slice(-3)
+    .map(({ method, address, status }) => `${method} ${address} (${status ?? 'no response yet'})`);
+  const others =
+    last.length === 0 ? 'No request came' : `The last requests were ${last.join(', ')}`;
+  throw new IncompleteError(
+    `${call}: of ${count} requests, ${length} had come and were answered within ${timeoutMs} ms. ${others}`,
+    { missing: [`${count - length} requests`] },
+  );
+}
+
+function matching(log: RequestLog, filter: RequestFilter): readonly LoggedRequest[] {
+  const { endpoint, path = '', method, status, after = 0 } = filter;
+  const isAsked = (request: LoggedRequest) =>
+    (endpoint === undefined ? request.endpoint !== 'control' : request.endpoint === endpoint) &&
+    request.address.includes(path) &&
+    (method === undefined || request.method === method.toUpperCase()) &&
+    (status === undefined || request.status === status) &&
+    request.number > after;
+  return log.requests.filter(isAsked).toReversed();
+}
+
+function entryOf(request: LoggedRequest): RequestEntry {
+  const { number, at, endpoint, method, address, quotas, error, ...rest } = request;
+  const { pathname: path, searchParams } = new URL(address || '/', 'http://localhost');
+  const query = Object.fromEntries(searchParams);
+  return { number, at: new Date(at), endpoint, method, path, query, ...rest };
 }

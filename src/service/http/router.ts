@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { ErrorBody, HttpProblem } from './http-problem.js';
 
 /** The names of the families of endpoints in faults and messages. */
-export const ENDPOINTS = [
+export const ENDPOINT_NAMES = [
   'search',
   'counts',
   'jobs',
@@ -18,7 +18,7 @@ export const ENDPOINTS = [
   'control',
 ] as const;
 /** A family of endpoints, by its name in faults. */
-export type Endpoint = (typeof ENDPOINTS)[number];
+export type Endpoint = (typeof ENDPOINT_NAMES)[number];
 
 /** A request as its handler receives it. */
 export interface RequestContext {
@@ -37,7 +37,7 @@ export interface RequestContext {
 }
 
 /** The result of a handler, which `sendResponse` sends. */
-export interface HttpResponse {
+export interface HandlerResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** In chunks, so that a large page is never concatenated. */
@@ -52,32 +52,32 @@ export function jsonResponse(
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
-): HttpResponse {
+): HandlerResponse {
   return { status, headers, body: [Buffer.from(JSON.stringify(value))] };
 }
 
 /** What the routes of a family have in common. */
-export interface Family {
+export interface RouteFamily {
   readonly endpoint: Endpoint;
   readonly errorBody: ErrorBody;
   /** Replaces `errorBody` for pages. */
-  readonly errorPage?: ((problem: HttpProblem) => HttpResponse) | undefined;
+  readonly errorPage?: ((problem: HttpProblem) => HandlerResponse) | undefined;
   /** Whether the request log lists the requests; by default, unless the endpoint is `pages`. */
   readonly isLogged?: boolean | undefined;
 }
 
-export interface Route extends Family {
+export interface Route extends RouteFamily {
   readonly methods: readonly string[];
   /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
   readonly pattern: string;
-  handle(incoming: RequestContext): HttpResponse | Promise<HttpResponse>;
+  handle(incoming: RequestContext): HandlerResponse | Promise<HandlerResponse>;
 }
 
 /** Answers the requests of one method to one pattern. `parts` is what `enter` of the family returned. */
 export type Handler<Parts> = (
   incoming: RequestContext,
   parts: Parts,
-) => HttpResponse | Promise<HttpResponse>;
+) => HandlerResponse | Promise<HandlerResponse>;
 
 /** The addresses of a family: for each pattern, the handler of each method. */
 export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, Handler<Parts>>>>>;
@@ -88,7 +88,7 @@ export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, 
  * @param enter Runs before each handler, with the checks that all of them share. Returns what they use.
  */
 export function routesOf<Parts>(
-  family: Family,
+  family: RouteFamily,
   table: RouteTable<Parts>,
   enter: (incoming: RequestContext) => Parts | Promise<Parts>,
 ): readonly Route[] {

@@ -37,7 +37,7 @@ export function readRule(rule: unknown, needsValue = true): RequestedRule | unde
 }
 
 /** Checks the syntax of all rules, without blocking the event loop for long. */
-export async function checkRules(
+export async function checkRuleSyntax(
   requested: readonly RequestedRule[],
   product: RuleProduct,
 ): Promise<readonly RuleOutcome[]> {

@@ -7,12 +7,12 @@ import { createGzip } from 'node:zlib';
 import { MAX_TIMER_MS } from '../../base/wait.js';
 import type { BodyFault, CutFault, StallFault } from './fault-kinds.js';
 import { drainBody, isUnread } from './read-request.js';
-import type { HttpResponse } from './router.js';
+import type { HandlerResponse } from './router.js';
 
 /** Sends a response, compressed if the client accepts gzip. Resolves when it is written. */
 export async function sendResponse(
   response: ServerResponse,
-  answer: HttpResponse,
+  answer: HandlerResponse,
   hit: BodyHit | undefined,
   signal: AbortSignal,
 ): Promise<void> {

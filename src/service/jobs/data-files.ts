@@ -6,14 +6,14 @@ import type { ServiceContext } from '../context.js';
 import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { type Handler, type RequestContext, type Route, routesOf } from '../http/router.js';
-import { type Job, segmentPath } from './job-record.js';
-import type { Jobs } from './service-jobs.js';
+import { type JobRecord, segmentPath } from './job-record.js';
+import type { ServiceJobs } from './service-jobs.js';
 
 /** What the route of data files uses. */
 interface DataParts {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
-  readonly jobs: Jobs;
+  readonly jobs: ServiceJobs;
 }
 
 /** Data files under signed URLs, at the second origin or, with a token, at that of the service. The URL alone grants access, until it expires. */
@@ -131,19 +131,24 @@ export const DATA_PATTERN =
   '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
 
 /** The path of a file: the day on which its job was created, then its own ten minutes. */
-export function dataPath(job: Job, segment: number, publisher: string, account: string): string {
+export function dataPath(
+  job: JobRecord,
+  segment: number,
+  publisher: string,
+  account: string,
+): string {
   const createdOn = new Date(job.requestedAt).toISOString().slice(0, 10).replaceAll('-', '/');
   const folder = ['snapshots', publisher, 'track_v2', job.format, account].map(encodeURIComponent);
   return `/${folder.join('/')}/${createdOn}/${snapshotOf(job)}/${segmentPath(segment)}`;
 }
 
 /** The name of a file after its download. */
-export function localName(job: Job, segment: number): string {
+export function localName(job: JobRecord, segment: number): string {
   return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
 }
 
 /** `20130722-20130723_eff5t4me1j` */
-function snapshotOf({ from, to, uuid }: Job): string {
+function snapshotOf({ from, to, uuid }: JobRecord): string {
   const day = (ms: number) => formatTimestamp(ms).slice(0, 8);
   return `${day(from)}-${day(to)}_${uuid}`;
 }

@@ -3,8 +3,8 @@ import { gzip } from 'node:zlib';
 import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
 import { Deadline, EventLoopYield } from '../long-work.js';
-import type { Settings } from '../service-options.js';
-import { type Job, jobDays, type Quote } from './job-record.js';
+import type { ServiceSettings } from '../service-options.js';
+import { type JobRecord, jobDays, type Quote } from './job-record.js';
 import { compileJobRules } from './job-rules.js';
 
 export interface EstimateOptions {
@@ -33,8 +33,8 @@ const MIN_SAMPLE_POSTS = 1_000;
 const PROBE_BYTES = 512 * 1024;
 
 /** Counts the matches of a job's rules in minutes spread evenly over its window. */
-export async function estimate(
-  job: Pick<Job, 'from' | 'to' | 'rules'>,
+export async function estimateJob(
+  job: Pick<JobRecord, 'from' | 'to' | 'rules'>,
   { archive, signal, onProgress }: EstimateOptions,
 ): Promise<Estimate> {
   const matcher = await compileJobRules(job.rules, signal);
@@ -99,7 +99,7 @@ function sampleOf(minutes: number): readonly number[] {
 }
 
 /** What a quote takes from the settings of the service. */
-export type QuoteTerms = Pick<Settings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
+export type QuoteTerms = Pick<ServiceSettings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
 
 /** The quote that the customer sees at an instant, made from an estimate. */
 export function quoteOf(

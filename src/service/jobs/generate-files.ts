@@ -9,7 +9,7 @@ import type { RuleMatcher } from '../../rules/index/compile-rules.js';
 import type { Archive, ArchivedPost } from '../archive/archive.js';
 import { blocksOf } from '../http/send-response.js';
 import { EventLoopYield } from '../long-work.js';
-import type { DataFile, Job } from './job-record.js';
+import type { DataFile, JobRecord } from './job-record.js';
 import { compileJobRules } from './job-rules.js';
 import type { JobStore } from './job-store.js';
 
@@ -28,7 +28,7 @@ export interface GenerateFilesOptions {
 }
 
 /** Writes the files of a job, oldest first: one for each ten minutes that have matches. */
-export async function generateFiles(job: Job, options: GenerateFilesOptions): Promise<void> {
+export async function generateFiles(job: JobRecord, options: GenerateFilesOptions): Promise<void> {
   const { archive, store, files, signal, onProgress, onWritten } = options;
   const matcher = await compileJobRules(job.rules, signal);
   const write = async (segment: number, matched: readonly Activity[]): Promise<void> => {

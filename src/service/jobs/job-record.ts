@@ -3,7 +3,7 @@ import type { Format } from '../../post/activity.js';
 import type { KnownRule } from '../http/rule-bodies.js';
 
 /** `rejected`, `delivered` and `failed` are final. */
-export type JobStatus =
+export type JobState =
   | 'opened'
   | 'estimating'
   | 'quoted'
@@ -42,7 +42,7 @@ export function segmentPath(segment: number): string {
 }
 
 /** The stored record of a job, as JSON. Instants are epoch milliseconds. */
-export interface Job {
+export interface JobRecord {
   readonly uuid: string;
   /** Counts up with each job created. */
   readonly number: number;
@@ -53,7 +53,7 @@ export interface Job {
   readonly rules: readonly KnownRule[];
   readonly requestedBy: string;
   readonly requestedAt: number;
-  readonly status: JobStatus;
+  readonly status: JobState;
   /** When the job reached this status. */
   readonly since: number;
   readonly quote?: Quote | undefined;
@@ -73,7 +73,7 @@ export interface Job {
 export type JobStage = 'estimating' | 'running' | 'validation';
 
 /** A transition: the new status, its instant, and the fields that change with it. */
-export type JobChange = Pick<Job, 'status' | 'since'> & Partial<Job>;
+export type JobChange = Pick<JobRecord, 'status' | 'since'> & Partial<JobRecord>;
 
 /** The number of UTC days that a window touches: the unit in which jobs are priced. */
 export function jobDays({ from, to }: Window): number {
@@ -87,7 +87,7 @@ export function jobDays({ from, to }: Window): number {
  * When a job expires, rounded down to the second as responses show it: 15 days after its quote, or
  * after its acceptance. A job whose estimate failed has no quote; its days count from the failure.
  */
-export function expiryOf(job: Job, retentionMs: number): number {
+export function expiryOf(job: JobRecord, retentionMs: number): number {
   const { status, quote, acceptedAt, since } = job;
   const expiry = (at: number) => floorTo(SECOND, at + retentionMs);
   if (status === 'rejected' || status === 'quoted') return quote?.expiresAt ?? expiry(since);
@@ -96,6 +96,6 @@ export function expiryOf(job: Job, retentionMs: number): number {
 }
 
 /** The transition of an expired job to what is left of it. */
-export function expired(job: Job, now: number): JobChange {
+export function expired(job: JobRecord, now: number): JobChange {
   return { ...job, since: now, rules: [], gone: true };
 }

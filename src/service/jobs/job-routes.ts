@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { OptionError } from '../../base/errors.js';
 import type { Format } from '../../post/activity.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess, originOf } from '../http/check-access.js';
+import { checkAccountAccess, originOf } from '../http/check-access.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from '../http/listen.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
@@ -10,7 +10,7 @@ import { parseJsonObject, readBody } from '../http/read-request.js';
 import { RequestListener } from '../http/request-listener.js';
 import {
   type Handler,
-  type HttpResponse,
+  type HandlerResponse,
   jsonResponse,
   type Route,
   type RouteTable,
@@ -32,7 +32,7 @@ import {
   resultsView,
   suspectMinutesView,
 } from './job-views.js';
-import { Jobs, type KeptJob } from './service-jobs.js';
+import { type KeptJob, ServiceJobs } from './service-jobs.js';
 
 /** The endpoints of historical jobs, and the second origin that serves their files on loopback. */
 export class JobEndpoints {
@@ -40,7 +40,7 @@ export class JobEndpoints {
   readonly urls: DataUrls;
   readonly routes: readonly Route[];
   readonly url: () => string;
-  jobs: Jobs;
+  jobs: ServiceJobs;
   readonly #listener: RequestListener;
   readonly #files: Server;
   #opened: Promise<void> | undefined;
@@ -51,7 +51,7 @@ export class JobEndpoints {
     const { seed, account } = context.settings;
     this.context = context;
     this.url = url;
-    this.jobs = new Jobs(context);
+    this.jobs = new ServiceJobs(context);
     this.urls = createDataUrls(seed, account);
     const files = dataRoutes(this);
     this.routes = [...jobRoutes(this), ...(this.#hasOneOrigin ? files : [])];
@@ -96,7 +96,7 @@ export class JobEndpoints {
   async replace(kept: readonly KeptJob[] = []): Promise<void> {
     await this.#load();
     await this.jobs.remove();
-    this.jobs = new Jobs(this.context);
+    this.jobs = new ServiceJobs(this.context);
     this.#loaded = undefined;
     // The lock of the state folder is left to another process, unless jobs of this one run.
     if (this.#opened === undefined && kept.length === 0) return;
@@ -110,7 +110,7 @@ export class JobEndpoints {
     await closeServer(this.#files);
     await this.jobs.close();
     // A service that was stopped can be started again.
-    this.jobs = new Jobs(this.context);
+    this.jobs = new ServiceJobs(this.context);
     this.#opened = undefined;
     this.#loaded = undefined;
   }
@@ -153,7 +153,7 @@ function jobRoutes(access: JobEndpoints): readonly Route[] {
   const reads = [quotas.window('jobReadRate')];
   const checkReads = () => checkRate(reads, rateExceeded('over status, results and list of jobs'));
   return routesOf({ endpoint: 'jobs', errorBody: jobErrorBody }, TABLE, async incoming => {
-    checkAccess(incoming, settings, { product: PRODUCTS, account, publisher });
+    checkAccountAccess(incoming, settings, { product: PRODUCTS, account, publisher });
     await access.open();
     await access.jobs.settled(MAX_WAIT_MS);
     const { product = '' } = incoming.path;
@@ -302,6 +302,6 @@ function textResponse(
   status: number,
   text: string,
   type = 'application/json; charset=utf-8',
-): HttpResponse {
+): HandlerResponse {
   return { status, headers: { 'Content-Type': type }, body: [Buffer.from(text)] };
 }

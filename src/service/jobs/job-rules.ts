@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { RuleMatcher } from '../../rules/index/compile-rules.js';
 import {
-  checkRules,
+  checkRuleSyntax,
   type KnownRule,
   type RequestedRule,
   type RuleOutcome,
@@ -17,7 +17,7 @@ export interface CheckedRules {
 
 /** Checks all rules and gives them ids. Repeated values are left out; one invalid rule rejects all. */
 export async function checkJobRules(requested: readonly RequestedRule[]): Promise<CheckedRules> {
-  const invalid = rejected(await checkRules(requested, 'historical'));
+  const invalid = rejected(await checkRuleSyntax(requested, 'historical'));
   if (invalid !== undefined) return { outcomes: invalid, rules: undefined };
   const rules = new Map<string, KnownRule>();
   const outcomes = requested.map((rule): RuleOutcome => {

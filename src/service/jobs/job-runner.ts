@@ -1,15 +1,15 @@
 import { parseTimestamp } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { estimate, quoteOf } from './estimate.js';
+import { estimateJob, quoteOf } from './estimate.js';
 import { generateFiles } from './generate-files.js';
 import type { IdleTracker } from './idle-tracker.js';
 import {
   type DataFile,
   expired,
   expiryOf,
-  type Job,
   type JobChange,
+  type JobRecord,
   type JobStage,
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
@@ -32,7 +32,7 @@ export interface JobDependencies {
  */
 export class JobRunner {
   readonly files: DataFile[];
-  #job: Job;
+  #job: JobRecord;
   readonly #dependencies: JobDependencies;
   /** The fraction of the state's work that is done, 0 to 1. */
   #progress = 0;
@@ -44,13 +44,13 @@ export class JobRunner {
     this.#progress = fraction;
   };
 
-  constructor(job: Job, files: DataFile[], dependencies: JobDependencies) {
+  constructor(job: JobRecord, files: DataFile[], dependencies: JobDependencies) {
     this.#job = job;
     this.files = files;
     this.#dependencies = dependencies;
   }
 
-  get job(): Job {
+  get job(): JobRecord {
     return this.#job;
   }
 
@@ -88,7 +88,7 @@ export class JobRunner {
     const quoted = this.#job;
     const now = this.#now;
     if (quoted.status !== 'quoted' || this.expired || this.#deciding) return false;
-    const decided: Job = { ...quoted, status, since: now, acceptedBy: by, acceptedAt: now };
+    const decided: JobRecord = { ...quoted, status, since: now, acceptedBy: by, acceptedAt: now };
     this.#deciding = true;
     try {
       await this.#dependencies.store.save(decided);
@@ -160,7 +160,7 @@ export class JobRunner {
     const { job } = this;
     return this.#work('estimating', async archive => {
       const onProgress = this.#onProgress;
-      const estimated = await estimate(job, { archive, signal, onProgress });
+      const estimated = await estimateJob(job, { archive, signal, onProgress });
       return since => ({
         status: 'quoted',
         since,

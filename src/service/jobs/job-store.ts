@@ -11,7 +11,7 @@ import { replaceFile } from '../../storage/replace-file.js';
 import { withAnyStorageError, withStorageError } from '../../storage/storage-error.js';
 import { getOrMake } from '../cache.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { type DataFile, type Job, segmentPath } from './job-record.js';
+import { type DataFile, type JobRecord, segmentPath } from './job-record.js';
 
 /** The list of a job's files. */
 const LIST = 'files.jsonl';
@@ -37,7 +37,7 @@ export class JobStore {
   }
 
   /** The stored jobs with their files, in order of creation. */
-  async load(): Promise<readonly { readonly job: Job; readonly files: DataFile[] }[]> {
+  async load(): Promise<readonly { readonly job: JobRecord; readonly files: DataFile[] }[]> {
     if (this.#stateFolder === undefined) return [];
     const folder = await this.#root();
     const found = [];
@@ -48,14 +48,14 @@ export class JobStore {
         await this.#removeIncomplete(join(folder, entry));
         continue;
       }
-      const job = parse(path, text) as Job;
+      const job = parse(path, text) as JobRecord;
       found.push({ job, files: await this.#loadFiles(job) });
     }
     return found.sort((a, b) => a.job.number - b.job.number);
   }
 
   /** Resolves once the record is on disk. */
-  save(job: Job): Promise<void> {
+  save(job: JobRecord): Promise<void> {
     const inTurn = getOrMake(this.#turns, job.uuid, () => pLimit(1));
     return inTurn(async () => {
       const folder = await this.#jobFolder(job);
@@ -69,14 +69,14 @@ export class JobStore {
   }
 
   /** Appends a file, which is already written, to the job's list. Resolves once that is on disk. */
-  async addFile(job: Job, file: DataFile): Promise<void> {
+  async addFile(job: JobRecord, file: DataFile): Promise<void> {
     const list = await this.#listOf(job);
     await withStorageError('write the list of files next to', await this.#jobFolder(job), () =>
       list.append(file),
     );
   }
 
-  async dataFile(job: Job, segment: number): Promise<string> {
+  async dataFile(job: JobRecord, segment: number): Promise<string> {
     return join(await this.#jobFolder(job), 'data', segmentPath(segment));
   }
 
@@ -89,7 +89,7 @@ export class JobStore {
   }
 
   /** Removes everything except the record. */
-  async removeFiles(job: Job): Promise<void> {
+  async removeFiles(job: JobRecord): Promise<void> {
     const folder = await this.#jobFolder(job);
     this.#lists.delete(job.uuid);
     for (const made of this.#folders) if (made.startsWith(folder)) this.#folders.delete(made);
@@ -98,7 +98,7 @@ export class JobStore {
   }
 
   /** Removes a job with everything. */
-  async remove(job: Job): Promise<void> {
+  async remove(job: JobRecord): Promise<void> {
     await this.#turns.get(job.uuid)?.(() => {});
     this.#turns.delete(job.uuid);
     await this.removeFiles(job);
@@ -120,7 +120,7 @@ export class JobStore {
     if (names?.every(name => name === 'job.json.part')) await rm(folder, { recursive: true });
   }
 
-  async #loadFiles(job: Job): Promise<DataFile[]> {
+  async #loadFiles(job: JobRecord): Promise<DataFile[]> {
     const list = await this.#listOf(job);
     const path = join(await this.#jobFolder(job), LIST);
     // A file whose line a crash has cut is written again.
@@ -133,7 +133,7 @@ export class JobStore {
     });
   }
 
-  async #listOf(job: Job): Promise<LineLog<DataFile>> {
+  async #listOf(job: JobRecord): Promise<LineLog<DataFile>> {
     const path = join(await this.#jobFolder(job), LIST);
     return getOrMake(this.#lists, job.uuid, () => new LineLog(path));
   }
@@ -144,7 +144,7 @@ export class JobStore {
     this.#folders.add(folder);
   }
 
-  async #jobFolder({ uuid }: Job): Promise<string> {
+  async #jobFolder({ uuid }: JobRecord): Promise<string> {
     return join(await this.#root(), uuid);
   }
 
@@ -185,7 +185,7 @@ function parse(path: string, text: string): unknown {
 }
 
 /** Whether a line of a list is a file of the job. */
-function isDataFile(value: unknown, { from, to }: Job): boolean {
+function isDataFile(value: unknown, { from, to }: JobRecord): boolean {
   const { segment, posts, bytes, md5 } = Object(value) as Partial<Record<keyof DataFile, unknown>>;
   return (
     isCount(segment) &&

@@ -4,7 +4,13 @@ import { outcomesText, type RuleOutcome } from '../http/rule-bodies.js';
 import type { CreateRequest } from './create-request.js';
 import { type DataUrls, dataPath, localName } from './data-files.js';
 import { megabytes } from './estimate.js';
-import { type DataFile, type Job, type JobStage, type JobStatus, jobDays } from './job-record.js';
+import {
+  type DataFile,
+  type JobRecord,
+  type JobStage,
+  type JobState,
+  jobDays,
+} from './job-record.js';
 import type { JobRunner } from './job-runner.js';
 
 /** The account and the base URL of its jobs. */
@@ -39,9 +45,9 @@ export function jobView(runner: JobRunner, address: JobAddress, activityCountOff
     ...(status === 'delivered' && {
       results: {
         completedAt: formatInstant(completedAt),
-        activityCount: totalsOf(files).posts + activityCountOff,
+        activityCount: fileTotals(files).posts + activityCountOff,
         fileCount: files.length,
-        fileSizeMb: megabytes(totalsOf(files).bytes),
+        fileSizeMb: megabytes(fileTotals(files).bytes),
         dataURL: jobUrl(job, address, '/results.json'),
         expiresAt: formatInstant(runner.expiresAt),
       },
@@ -96,7 +102,7 @@ export function jobListView(runners: readonly JobRunner[], address: JobAddress):
     delivered: {
       jobCount: delivered.length,
       jobDaysRun: sum(({ job }) => jobDays(job)),
-      activityCount: sum(({ files }) => totalsOf(files).posts),
+      activityCount: sum(({ files }) => fileTotals(files).posts),
     },
   };
 }
@@ -111,7 +117,7 @@ export function resultsView(
   return {
     urlCount: files.length + (wrong?.urlCount ?? 0),
     urlList: files.map(({ segment }) => fileUrl(runner, segment, address)),
-    totalFileSizeBytes: totalsOf(files).bytes + (wrong?.totalFileSizeBytes ?? 0),
+    totalFileSizeBytes: fileTotals(files).bytes + (wrong?.totalFileSizeBytes ?? 0),
     ...(hasSuspectMinutes(runner) && {
       suspectMinutesURL: jobUrl(job, address, '/suspectMinutes.json'),
     }),
@@ -137,7 +143,7 @@ export function suspectMinutesView({ job }: JobRunner): object {
 }
 
 /** Posts and compressed bytes of all files. */
-export function totalsOf(files: readonly DataFile[]): Pick<DataFile, 'posts' | 'bytes'> {
+export function fileTotals(files: readonly DataFile[]): Pick<DataFile, 'posts' | 'bytes'> {
   const totals = { posts: 0, bytes: 0 };
   for (const { posts, bytes } of files) {
     totals.posts += posts;
@@ -151,7 +157,7 @@ function fileUrl({ job }: JobRunner, segment: number, address: FileAddress): str
   return address.filesUrl + address.urls.sign(path, address.expiresAt);
 }
 
-function jobUrl({ uuid }: Job, { base }: JobAddress, rest = '.json'): string {
+function jobUrl({ uuid }: JobRecord, { base }: JobAddress, rest = '.json'): string {
   return `${base}/jobs/${uuid}${rest}`;
 }
 
@@ -160,7 +166,7 @@ function formatInstant(ms: number): string {
   return new Date(Math.floor(ms / SECOND) * SECOND).toISOString().replace('.000Z', 'Z');
 }
 
-const HAS_PROGRESS: ReadonlySet<JobStatus> = new Set([
+const HAS_PROGRESS: ReadonlySet<JobState> = new Set([
   'estimating',
   'quoted',
   'running',
@@ -169,7 +175,7 @@ const HAS_PROGRESS: ReadonlySet<JobStatus> = new Set([
 ]);
 
 function requestView(
-  { title, format, from, to }: Pick<Job, 'title' | 'format' | 'from' | 'to'>,
+  { title, format, from, to }: Pick<JobRecord, 'title' | 'format' | 'from' | 'to'>,
   { account, publisher }: JobAddress,
 ) {
   const dates = { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
@@ -180,7 +186,7 @@ function withRules(view: object, outcomes: readonly RuleOutcome[], now: number):
   return `${JSON.stringify(view).slice(0, -1)},"rules":${outcomesText(outcomes, now)}}`;
 }
 
-const MESSAGES: Record<Exclude<JobStatus, 'opened' | 'estimating' | 'failed'>, string> = {
+const MESSAGES: Record<Exclude<JobState, 'opened' | 'estimating' | 'failed'>, string> = {
   quoted: 'Job quoted and awaiting customer acceptance.',
   accepted: 'Job accepted and ready to be queued.',
   rejected: 'Job quote rejected by customer.',

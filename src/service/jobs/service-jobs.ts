@@ -6,13 +6,13 @@ import type { RateWindow } from '../http/quotas.js';
 import type { KnownRule } from '../http/rule-bodies.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
-import type { DataFile, Job } from './job-record.js';
+import type { DataFile, JobRecord } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
 
 /** A job, and its files as its runner has them. */
 interface StoredJob {
-  readonly job: Job;
+  readonly job: JobRecord;
   readonly files: DataFile[];
 }
 
@@ -23,12 +23,12 @@ interface KeptFile extends DataFile {
 
 /** A job with the bytes of its files, as JSON. */
 export interface KeptJob {
-  readonly job: Job;
+  readonly job: JobRecord;
   readonly files: readonly KeptFile[];
 }
 
 /** All jobs of the account, including those of earlier runs of the service. */
-export class Jobs {
+export class ServiceJobs {
   /** The limits on creations in an hour and in a UTC day. */
   readonly creationWindows: readonly RateWindow[];
   readonly #shared: JobDependencies;
@@ -71,7 +71,7 @@ export class Jobs {
     rules: readonly KnownRule[],
   ): Promise<JobRunner> {
     const now = this.#shared.context.clock.now();
-    const job: Job = {
+    const job: JobRecord = {
       uuid: this.#newUuid(),
       number: ++this.#lastNumber,
       title,
@@ -111,7 +111,7 @@ export class Jobs {
     return this.list().some(({ job }) => job.title === title);
   }
 
-  dataFile(job: Job, segment: number): Promise<string> {
+  dataFile(job: JobRecord, segment: number): Promise<string> {
     return this.#shared.store.dataFile(job, segment);
   }
 
@@ -120,7 +120,7 @@ export class Jobs {
     return this.#shared.idle.settled(maxWaitMs);
   }
 
-  /** All jobs with the bytes of their files, which `add` of another `Jobs` takes. */
+  /** All jobs with the bytes of their files, which `add` of another `ServiceJobs` takes. */
   async kept(): Promise<readonly KeptJob[]> {
     const kept: KeptJob[] = [];
     for (const { job, files } of this.#runners.values()) {
@@ -160,7 +160,7 @@ export class Jobs {
     await this.close();
   }
 
-  /** Stops all jobs where they are. A new `Jobs` with the same folder continues them. */
+  /** Stops all jobs where they are. A new `ServiceJobs` with the same folder continues them. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('The service stops'));
     await Promise.all(this.#running);

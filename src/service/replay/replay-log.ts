@@ -9,7 +9,7 @@ export interface LoggedReplay {
   /** Absent while the replay runs. */
   readonly endedAt?: number | undefined;
   /** What its last message said; absent if the connection ended before it. */
-  readonly end?: ReplayEnd | undefined;
+  readonly end?: ReplayInfo | undefined;
 }
 
 const MAX_REPLAYS = 200;
@@ -30,7 +30,7 @@ export class ReplayLog {
   }
 
   /** Adds a replay; the returned function records its end. */
-  begin(streamType: string, window: Window): (end: ReplayEnd | undefined) => void {
+  begin(streamType: string, window: Window): (end: ReplayInfo | undefined) => void {
     const logged: LoggedReplay = {
       number: ++this.#lastNumber,
       streamType,
@@ -44,7 +44,7 @@ export class ReplayLog {
   }
 }
 
-export interface ReplayEnd {
+export interface ReplayInfo {
   readonly sent: number;
   /** The number of messages sent. */
   readonly activityCount: number;
@@ -54,7 +54,7 @@ export interface ReplayEnd {
 }
 
 /** The text of the last message, one of three. */
-export function endingOf({ unprocessed, minutesFailed }: ReplayEnd): string {
+export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
   if (unprocessed !== undefined) return 'Replay Request Failed to Complete';
   return minutesFailed.length > 0
     ? 'Replay Request Completed with Errors'
@@ -62,7 +62,7 @@ export function endingOf({ unprocessed, minutesFailed }: ReplayEnd): string {
 }
 
 /** The last message of a replay, in one of its three shapes. */
-export function infoMessage(end: ReplayEnd): Buffer {
+export function infoMessage(end: ReplayInfo): Buffer {
   const { sent, activityCount, minutesFailed, unprocessed } = end;
   const info = {
     message: endingOf(end),

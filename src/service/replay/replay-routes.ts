@@ -1,6 +1,6 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
+import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
 import type { Faults } from '../http/planted-faults.js';
@@ -8,13 +8,13 @@ import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { readDate } from '../http/read-request.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import type { ReplayEnd } from './replay-log.js';
+import type { ReplayInfo } from './replay-log.js';
 import {
   type PostStream,
   type ReplayFaults,
   type ReplayItems,
-  replay,
   replayedPosts,
+  sendReplay,
 } from './send-replay.js';
 
 type StreamType = PostStream | 'compliance';
@@ -43,7 +43,7 @@ export function replayRoutes(context: ServiceContext): readonly Route[] {
   const pattern = '/replay/:type/accounts/:account/publishers/:publisher/:label.json';
   const family = { endpoint: 'replay', errorBody: messageErrorBody } as const;
   return routesOf(family, { [pattern]: { GET: connect } }, async incoming => {
-    checkAccess(incoming, settings, { account, publisher, label });
+    checkAccountAccess(incoming, settings, { account, publisher, label });
     const { path, url } = incoming;
     const type = Object.hasOwn(TYPES, path.type ?? '') ? TYPES[path.type as string] : undefined;
     if (type === undefined)
@@ -78,9 +78,9 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
   signal.addEventListener('abort', release);
   const feed = async (live: LiveResponse, stop: AbortSignal) => {
     const logEnd = context.replays.begin(type, window);
-    let end: ReplayEnd | undefined;
+    let end: ReplayInfo | undefined;
     try {
-      end = await replay(live, source(accepted, stop), {
+      end = await sendReplay(live, source(accepted, stop), {
         context,
         window,
         signal: stop,

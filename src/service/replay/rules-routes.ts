@@ -1,12 +1,12 @@
 import { parseExact } from '../../json/exact-json.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
+import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, type RateWindow } from '../http/quotas.js';
 import { parseJsonObject, readBody } from '../http/read-request.js';
 import { type Handler, type Route, type RouteTable, routesOf } from '../http/router.js';
 import {
-  checkRules,
+  checkRuleSyntax,
   type KnownRule,
   outcomesText,
   type RequestedRule,
@@ -44,7 +44,7 @@ export function rulesRoutes({ settings, clock, quotas, rules }: ServiceContext):
   const exceeded = (full: RateWindow) => (full === all ? REQUESTS_EXCEEDED : CHANGES_EXCEEDED);
   const checkRates = (isChange: boolean) => checkRate(isChange ? [changes, all] : [all], exceeded);
   return routesOf({ endpoint: 'rules', errorBody: messageErrorBody }, TABLE, async incoming => {
-    checkAccess(incoming, settings, { product: PRODUCTS, account, publisher, label });
+    checkAccountAccess(incoming, settings, { product: PRODUCTS, account, publisher, label });
     await rules.open();
     return { rules, clock, limits, checkRates };
   });
@@ -64,7 +64,7 @@ const add: Handler<RuleParts> = async ({ request }, { rules, clock, limits, chec
   checkRates(true);
   rules.checkIdle();
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-  const invalid = rejected(await checkRules(requested, 'replay'));
+  const invalid = rejected(await checkRuleSyntax(requested, 'replay'));
   if (invalid !== undefined)
     return { status: 422, body: bytesOf(outcomesText(invalid, clock.now())) };
   // Again, because a replay may have connected during the check.
@@ -105,7 +105,7 @@ const getOne: Handler<RuleParts> = ({ path: { id = '' } }, { rules, clock, check
 const validate: Handler<RuleParts> = async ({ request }, { clock, limits, checkRates }) => {
   checkRates(false);
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
-  const outcomes = await checkRules(requested, 'replay');
+  const outcomes = await checkRuleSyntax(requested, 'replay');
   // Valid rules come first.
   const sorted = outcomes.toSorted((a, b) => Number(b.done) - Number(a.done));
   const text = outcomesText(sorted, clock.now(), ['valid', 'not_valid']);

@@ -11,9 +11,9 @@ import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-ki
 import type { LiveResponse } from '../http/live-response.js';
 import type { KnownRule } from '../http/rule-bodies.js';
 import { EventLoopYield } from '../long-work.js';
-import { infoMessage, type ReplayEnd } from './replay-log.js';
+import { infoMessage, type ReplayInfo } from './replay-log.js';
 
-export interface ReplayOptions {
+export interface SendReplayOptions {
   readonly context: ServiceContext;
   readonly window: Window;
   readonly signal: AbortSignal;
@@ -39,11 +39,11 @@ const SENT_BATCH = 500;
  *
  * @returns What the last message said; undefined if the connection ended before it.
  */
-export async function replay(
+export async function sendReplay(
   live: LiveResponse,
   items: ReplayItems,
-  options: ReplayOptions,
-): Promise<ReplayEnd | undefined> {
+  options: SendReplayOptions,
+): Promise<ReplayInfo | undefined> {
   const { context, window, faults, signal, onSent } = options;
   const { replayPostsPerSecond, onError } = context.settings;
   const failed = new Set(faults.failed?.minutes.map(minute => parseTimestamp(minute) as number));
@@ -92,7 +92,7 @@ export async function replay(
   const minutesFailed = [...failed]
     .filter(start => start >= window.from && start < window.to)
     .sort((a, b) => a - b);
-  const end: ReplayEnd = {
+  const end: ReplayInfo = {
     sent: context.clock.now(),
     activityCount: activityCount + faults.activityCountOff,
     minutesFailed,

@@ -17,7 +17,7 @@ import {
   retweetParts,
 } from './render-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
-import { type SampleText, textOf } from './sample-text.js';
+import { draftText, type SampleText } from './sample-text.js';
 import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /** Prints the same post as `renderOriginal`, in the `activity_streams` format. */
@@ -29,7 +29,7 @@ export function renderActivityStreams(
 ): string {
   if (draft.kind === 'retweet' && draft.target !== undefined)
     return renderRetweet(draft, drafts.draftOf(draft.target), drafts, seenAt);
-  const text = textOf(draft, drafts);
+  const text = draftText(draft, drafts);
   const { cut } = text;
   const body = cut?.text ?? text.full;
   const link = linkOf(draft, drafts);

@@ -4,15 +4,15 @@ import {
   editing,
   langOf,
   pageDisplay,
-  pageOf,
   placeUrl,
   pointOf,
+  postPage,
   renderEntities,
   renderExtendedEntities,
   retweetParts,
 } from './render-parts.js';
 import { idOf, type SampleDraft, type SampleDrafts } from './sample-draft.js';
-import { type SampleText, textOf } from './sample-text.js';
+import { draftText, type SampleText } from './sample-text.js';
 import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /**
@@ -28,7 +28,7 @@ export function renderOriginal(
 ): string {
   if (draft.kind === 'retweet' && draft.target !== undefined)
     return renderRetweet(draft, drafts.draftOf(draft.target), drafts, seenAt);
-  const text = textOf(draft, drafts);
+  const text = draftText(draft, drafts);
   const { cut, full } = text;
   const range = { kept: cut?.kept ?? text.length, shift: 0, cutLink: cut?.link, unwound: true };
   const entities = renderEntities(draft, text, drafts, range);
@@ -96,7 +96,7 @@ function quoting(
   const { target } = draft;
   if (draft.kind !== 'quote' || target === undefined) return '"is_quote_status":false,';
   const id = idOf(target);
-  const page = pageOf(target, drafts);
+  const page = postPage(target, drafts);
   const quoted = isQuoted
     ? ''
     : `"quoted_status":${renderOriginal(drafts.draftOf(target), drafts, seenAt, true)},`;

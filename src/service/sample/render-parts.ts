@@ -11,7 +11,7 @@ import {
   type SampleHead,
 } from './sample-draft.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
-import { retweetText, type SampleText, type TrailingLink, textOf } from './sample-text.js';
+import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
 import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
 
 /** The part of a text whose entities are printed, and its offset in the text that contains it. */
@@ -136,13 +136,13 @@ function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): G
   }
   if (text.quoteLink === undefined || draft.target === undefined) return;
   const { url: short, start, end } = text.quoteLink;
-  const page = pageOf(draft.target, drafts);
+  const page = postPage(draft.target, drafts);
   const title = `${drafts.authors.at(draft.target.author).name} on Twitter`;
   yield { short, page, display: pageDisplay(page), title, description: null, start, end };
 }
 
 /** The URL of a post on the web. */
-export function pageOf(head: SampleHead, drafts: SampleDrafts): string {
+export function postPage(head: SampleHead, drafts: SampleDrafts): string {
   return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
 }
 
@@ -205,7 +205,7 @@ function renderMedium(
         : '';
   // In `entities`, every kind is a photo.
   const type = !extended ? 'photo' : isVideo ? 'video' : isAnimation ? 'animated_gif' : 'photo';
-  return `{"id":${id},"id_str":"${id}","indices":[${at.start + shift},${at.end + shift}],"media_url":"http://${image}","media_url_https":"https://${image}","url":"${at.url}","display_url":"pic.twitter.com/${at.url.slice(13)}","expanded_url":"${pageOf(draft, drafts)}/${kind}/1","type":"${type}","sizes":{"thumb":${size([150, 150], 'crop')},"small":${size(small, 'fit')},"medium":${size(small, 'fit')},"large":${size(large, 'fit')}}${video}}`;
+  return `{"id":${id},"id_str":"${id}","indices":[${at.start + shift},${at.end + shift}],"media_url":"http://${image}","media_url_https":"https://${image}","url":"${at.url}","display_url":"pic.twitter.com/${at.url.slice(13)}","expanded_url":"${postPage(draft, drafts)}/${kind}/1","type":"${type}","sizes":{"thumb":${size([150, 150], 'crop')},"small":${size(small, 'fit')},"medium":${size(small, 'fit')},"large":${size(large, 'fit')}}${video}}`;
 }
 
 function joined(list: string, next: string): string {
@@ -257,7 +257,7 @@ export function retweetParts(
   /** Only where the short link of the media is within the text. */
   readonly media: string | undefined;
 } {
-  const original = textOf(shared, drafts);
+  const original = draftText(shared, drafts);
   const { text, lead, kept } = retweetText(drafts.authors.handleOf(shared.author), original);
   const range = { kept, shift: lead, retweets: shared.author, unwound };
   const isWhole = original.mediaLink !== undefined && original.mediaLink.end <= kept;

@@ -4,7 +4,7 @@ import { dialectOf } from '../../rules/post/dialect.js';
 import { RulePost } from '../../rules/post/rule-post.js';
 import { isSingle } from '../../rules/post/tokeniser.js';
 import { getOrMake } from '../cache.js';
-import { pageDisplay, pageOf } from './render-parts.js';
+import { pageDisplay, postPage } from './render-parts.js';
 import { AUTHORS } from './sample-authors.js';
 import type { SampleDraft, SampleDrafts, SampleHead } from './sample-draft.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
@@ -388,7 +388,7 @@ function linkTo(expanded: string, display: string): Link {
 
 /** The link of a quote to the post that it quotes. */
 function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
-  const page = pageOf(quoted, drafts);
+  const page = postPage(quoted, drafts);
   return linkTo(page, pageDisplay(page));
 }
 

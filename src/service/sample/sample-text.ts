@@ -42,7 +42,7 @@ const SHORT_LINK = 23;
 const CUT_TO = 140;
 
 /** The text of a draft, except of a retweet, whose text is that of another post. */
-export function textOf(draft: SampleDraft, drafts: SampleDrafts): SampleText {
+export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   let full = '';
   let length = 0;
   const entities: FragmentEntity[] = [];

@@ -13,8 +13,8 @@ import type { Limits } from '../http/service-limits.js';
 /** What the handlers of search and counts use, of a request that passed the checks that both share. */
 export interface SearchParts {
   readonly context: ServiceContext;
-  readonly product: Product;
-  readonly given: Given;
+  readonly product: SearchProduct;
+  readonly given: GivenParameters;
   /** What the time limit left of pages of counts, by the `next` that asked for them. */
   readonly cutPages: Map<string, Window>;
 }
@@ -24,7 +24,7 @@ export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
   /** Returns the values with their defaults, as JSON, and adds problems to `problems`. */
-  read(given: Given, problems: string[]): Parameters;
+  read(given: GivenParameters, problems: string[]): Parameters;
 }
 
 /** A request for posts or for counts, checked and resolved. */
@@ -46,10 +46,10 @@ export interface SearchRequest<Parameters> {
 
 /** The two products of search. */
 export const SEARCH_PRODUCTS = ['30day', 'fullarchive'] as const;
-export type Product = (typeof SEARCH_PRODUCTS)[number];
+export type SearchProduct = (typeof SEARCH_PRODUCTS)[number];
 
 /** The parameters of a request, by name. */
-export type Given = Readonly<Record<string, unknown>>;
+export type GivenParameters = Readonly<Record<string, unknown>>;
 
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 
@@ -61,7 +61,9 @@ const MAX_BODY_BYTES = 64 * 1024;
  *
  * @throws HttpProblem 413, 415 or 400 for a body that is not a JSON object; 422 for a parameter in the wrong place.
  */
-export function readGiven(incoming: RequestContext): Given | Promise<Given> {
+export function readParameters(
+  incoming: RequestContext,
+): GivenParameters | Promise<GivenParameters> {
   return incoming.method === 'GET' ? fromQuery(incoming.url) : fromBody(incoming);
 }
 
@@ -71,8 +73,8 @@ export function readGiven(incoming: RequestContext): Given | Promise<Given> {
  * @throws HttpProblem 422 with all problems of the parameters, or for a `next` of another request.
  */
 export function resolveRequest<Parameters>(
-  product: Product,
-  given: Given,
+  product: SearchProduct,
+  given: GivenParameters,
   { endpoint, names, read }: EndpointParameters<Parameters>,
   { settings, clock }: ServiceContext,
 ): SearchRequest<Parameters> {
@@ -82,10 +84,10 @@ export function resolveRequest<Parameters>(
   for (const name of Object.keys(given))
     if (!SHARED_NAMES.includes(name) && !names.includes(name))
       problems.push(`Invalid parameter '${name}'. This endpoint has no parameter of this name.`);
-  const query = textOf('query', given, problems);
-  const next = textOf('next', given, problems);
-  const fromDate = textOf('fromDate', given, problems);
-  const toDate = textOf('toDate', given, problems);
+  const query = stringParameter('query', given, problems);
+  const next = stringParameter('next', given, problems);
+  const fromDate = stringParameter('fromDate', given, problems);
+  const toDate = stringParameter('toDate', given, problems);
   const parameters = read(given, problems);
   const token = next === undefined ? undefined : tokens.decode(next);
   if (next !== undefined && token === undefined)
@@ -117,7 +119,11 @@ export function resolveRequest<Parameters>(
 }
 
 /** The value of a parameter that is a string. */
-export function textOf(name: string, given: Given, problems: string[]): string | undefined {
+export function stringParameter(
+  name: string,
+  given: GivenParameters,
+  problems: string[],
+): string | undefined {
   const value = given[name];
   if (value === undefined || typeof value === 'string') return value;
   problems.push(`Invalid value for parameter '${name}'. It must be a string.`);
@@ -164,7 +170,7 @@ function phrasesIn(node: RuleNode): number {
   return node.kind === 'phrase' || node.kind === 'proximity' ? 1 : 0;
 }
 
-function fromQuery(url: URL): Given {
+function fromQuery(url: URL): GivenParameters {
   const given: Record<string, unknown> = Object.create(null);
   for (const [name, value] of url.searchParams) {
     if (name in given)
@@ -174,7 +180,7 @@ function fromQuery(url: URL): Given {
   return given;
 }
 
-async function fromBody({ request, url }: RequestContext): Promise<Given> {
+async function fromBody({ request, url }: RequestContext): Promise<GivenParameters> {
   const body = parseJsonObject(await readBody(request, MAX_BODY_BYTES));
   if (body === undefined) throw new HttpProblem(400, withPrefix('Invalid json, could not parse.'));
   const [stray] = url.searchParams.keys();
@@ -195,7 +201,7 @@ async function fromBody({ request, url }: RequestContext): Promise<Given> {
  */
 function searchWindow(
   dates: { readonly fromDate: string | undefined; readonly toDate: string | undefined },
-  product: Product,
+  product: SearchProduct,
   asOf: number,
   limits: Limits,
   problems: string[],

@@ -2,7 +2,7 @@ import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { ArchiveQuery, CountedBucket, CountsResult } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { type HttpResponse, jsonResponse, type RequestContext } from '../http/router.js';
+import { type HandlerResponse, jsonResponse, type RequestContext } from '../http/router.js';
 import {
   type EndpointParameters,
   resolveRequest,
@@ -17,7 +17,7 @@ type Bucket = keyof typeof BUCKETS;
 export async function countsPage(
   incoming: RequestContext,
   { context, product, given, cutPages }: SearchParts,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const request = resolveRequest(product, given, PARAMETERS, context);
   const { tree, window, parameters, nextAfter } = request;
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };

@@ -4,13 +4,13 @@ import type { MatchingRule } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { ArchivedPost, SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import type { HttpResponse, RequestContext } from '../http/router.js';
+import type { HandlerResponse, RequestContext } from '../http/router.js';
 import {
   type EndpointParameters,
   resolveRequest,
   type SearchParts,
   type SearchRequest,
-  textOf,
+  stringParameter,
 } from './check-search-request.js';
 
 interface DataParameters {
@@ -22,7 +22,7 @@ interface DataParameters {
 export async function searchPage(
   incoming: RequestContext,
   { context, product, given }: SearchParts,
-): Promise<HttpResponse> {
+): Promise<HandlerResponse> {
   const request = resolveRequest(product, given, searchParameters(context), context);
   const { window, parameters } = request;
   const { posts, next } = await findPage(request, context, incoming.signal);
@@ -69,7 +69,7 @@ export function searchParameters({
           "Invalid value for parameter 'maxResults'. " +
             `It must be an integer from ${limits.maxResultsMin} to ${limits.maxResultsMax}.`,
         );
-      return { maxResults, tag: textOf('tag', given, problems) ?? null };
+      return { maxResults, tag: stringParameter('tag', given, problems) ?? null };
     },
   };
 }

@@ -1,14 +1,14 @@
 import type { Window } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
+import { checkAccountAccess } from '../http/check-access.js';
 import { searchErrorBody } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { type Handler, type RequestContext, type Route, routesOf } from '../http/router.js';
 import {
-  type Product,
-  readGiven,
+  readParameters,
   SEARCH_PRODUCTS,
   type SearchParts,
+  type SearchProduct,
 } from './check-search-request.js';
 import { countsPage } from './counts-page.js';
 import { searchPage } from './search-page.js';
@@ -28,10 +28,10 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
   const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
   const cutPages = new Map<string, Window>();
   const enter = async (incoming: RequestContext): Promise<SearchParts> => {
-    checkAccess(incoming, settings, { product: SEARCH_PRODUCTS, account, label });
+    checkAccountAccess(incoming, settings, { product: SEARCH_PRODUCTS, account, label });
     checkRate(windows, rateExceeded('over data and counts requests'));
-    const given = await readGiven(incoming);
-    return { context, product: incoming.path.product as Product, given, cutPages };
+    const given = await readParameters(incoming);
+    return { context, product: incoming.path.product as SearchProduct, given, cutPages };
   };
   return [
     ...routesOf({ endpoint: 'counts', errorBody: searchErrorBody }, COUNTS, enter),

@@ -3,11 +3,11 @@ import type { ServiceContext } from '../context.js';
 import { monthsLater, startOfMonth } from './usage-meter.js';
 import { type DayUsage, PRODUCT_NAMES, PRODUCTS } from './usage-store.js';
 
-export type UsageBucket = 'month' | 'day';
+export type ReportBucket = 'month' | 'day';
 
 /** The parameters of a report. Dates are starts of UTC days in epoch milliseconds. */
 export interface UsageQuery {
-  readonly bucket?: UsageBucket | undefined;
+  readonly bucket?: ReportBucket | undefined;
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }
@@ -26,20 +26,20 @@ interface Usage {
   readonly projected: UsageItem;
 }
 
-export interface ProductUsage extends Usage {
+export interface ReportedProduct extends Usage {
   readonly thresholds?: readonly { readonly requests: number; readonly type: 'cap' }[];
 }
 
-export interface PublisherUsage extends Usage {
-  readonly products: readonly ProductUsage[];
+export interface ReportedPublisher extends Usage {
+  readonly products: readonly ReportedProduct[];
   readonly thresholds: readonly { readonly activities: number; readonly type: 'alert' | 'cap' }[];
 }
 
-export interface UsageReport extends Dates {
+export interface UsageBody extends Dates {
   readonly account: { readonly name: string; readonly status: 'active' | 'inactive' };
-  readonly bucket: UsageBucket;
+  readonly bucket: ReportBucket;
   /** Empty if nothing was used in the period. */
-  readonly publishers: readonly PublisherUsage[];
+  readonly publishers: readonly ReportedPublisher[];
 }
 
 /**
@@ -49,10 +49,10 @@ export interface UsageReport extends Dates {
  * @example
  * const report = await usageReport(context, { bucket: 'day' });
  */
-export async function usageReport(
+export async function buildUsageReport(
   { settings, clock, usage }: ServiceContext,
   query: UsageQuery = {},
-): Promise<UsageReport> {
+): Promise<UsageBody> {
   const now = clock.now();
   const { bucket = 'month' } = query;
   const period = usagePeriod(query, now);
@@ -83,7 +83,7 @@ export async function usageReport(
     used: bucketsOf(period, bucket).map(span => itemOf(of, span, withRequests)),
     projected: itemOf(of, month, withRequests, project),
   });
-  const products = active.map((name): ProductUsage => {
+  const products = active.map((name): ReportedProduct => {
     const { type } = PRODUCTS[name];
     const isSearch = type === 'search';
     const ofProduct = days.filter(({ product }) => product === name);
@@ -141,7 +141,7 @@ export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
 }
 
 /** The buckets of a period; the first and the last may be partial. */
-export function bucketsOf({ from, to }: Window, bucket: UsageBucket): readonly Window[] {
+export function bucketsOf({ from, to }: Window, bucket: ReportBucket): readonly Window[] {
   const buckets: Window[] = [];
   for (let start = from; start < to; ) {
     const next = bucket === 'day' ? floorTo(DAY, start) + DAY : monthsLater(startOfMonth(start), 1);

@@ -1,10 +1,10 @@
 import { DAY, floorTo, type Window } from '../../base/time.js';
 import { getOrMake } from '../cache.js';
 import type { Clock } from '../clock.js';
-import type { Settings } from '../service-options.js';
+import type { ServiceSettings } from '../service-options.js';
 import { type DayUsage, type ProductName, type UsageChange, UsageStore } from './usage-store.js';
 
-interface MeterSettings extends Pick<Settings, 'limits' | 'onError'> {
+interface MeterSettings extends Pick<ServiceSettings, 'limits' | 'onError'> {
   readonly stateFolder?: string | undefined;
 }
 

@@ -1,10 +1,10 @@
 import { DAY, floorTo, parseTimestamp } from '../../base/time.js';
 import type { ServiceContext } from '../context.js';
-import { checkAccess } from '../http/check-access.js';
+import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
-import { type UsageBucket, type UsageQuery, usageReport } from './build-usage-report.js';
+import { buildUsageReport, type ReportBucket, type UsageQuery } from './build-usage-report.js';
 
 /**
  * Usage. The order of checks:
@@ -18,14 +18,14 @@ export function usageRoutes(context: ServiceContext): readonly Route[] {
   const reports = [quotas.window('usageRate')];
   const family = { endpoint: 'usage', errorBody: messageErrorBody } as const;
   return routesOf(family, { '/accounts/:account/usage.json': { GET: report } }, incoming => {
-    checkAccess(incoming, settings, { account: settings.account });
+    checkAccountAccess(incoming, settings, { account: settings.account });
     checkRate(reports, rateExceeded('for usage'));
     return context;
   });
 }
 
 const report: Handler<ServiceContext> = async ({ url }, context) =>
-  jsonResponse(200, await usageReport(context, readUsageQuery(url.searchParams)));
+  jsonResponse(200, await buildUsageReport(context, readUsageQuery(url.searchParams)));
 
 const NAMES = ['bucket', 'fromDate', 'toDate'];
 
@@ -49,7 +49,7 @@ export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   if (from !== undefined && to !== undefined && from >= to)
     problems.push("'fromDate' must be a day before 'toDate': both count by whole days.");
   if (problems.length > 0) throw new HttpProblem(400, problems.join('\n'));
-  return { bucket: bucket as UsageBucket | undefined, from, to };
+  return { bucket: bucket as ReportBucket | undefined, from, to };
 }
 
 /** Hours and minutes are ignored, as the real service does. */

@@ -8,8 +8,8 @@ import { getOrMake } from '../cache.js';
 import { DeadlineError } from '../long-work.js';
 
 /** The kinds of engagement. */
-export const ENGAGEMENT_TYPES = ['favorites', 'retweets', 'replies'] as const;
-export type EngagementType = (typeof ENGAGEMENT_TYPES)[number];
+export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
+export type TotaledType = (typeof TOTALED_TYPES)[number];
 
 /** The keys for grouping totals, in any order; the order is that of the nesting. */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
@@ -18,11 +18,11 @@ export type Group = (typeof GROUPS)[number];
 export interface EngagementRequest {
   /** Digits, each once. */
   readonly ids: readonly string[];
-  readonly types: readonly EngagementType[];
+  readonly types: readonly TotaledType[];
   readonly groupings: ReadonlyMap<string, readonly Group[]>;
 }
 
-export type Engagements = Record<EngagementType, number>;
+export type Engagements = Record<TotaledType, number>;
 
 /** The age of a post, in milliseconds, up to which reposts and replies in the archive are counted. */
 const MAX_REACTION_MS = 31 * DAY;
@@ -76,7 +76,7 @@ function statedBy(activity: Activity): Engagements {
 }
 
 function raise(totals: Engagements, others: Partial<Engagements>): void {
-  for (const [type, count] of Object.entries(others) as [EngagementType, number][])
+  for (const [type, count] of Object.entries(others) as [TotaledType, number][])
     totals[type] = Math.max(totals[type], count);
 }
 
@@ -133,7 +133,7 @@ async function* reactions(
 type Totals = { readonly [group: string]: Totals | string };
 
 /** The groupings of a response, nested in the order of their `group_by`. Counts are strings. */
-export function engagementTotals(
+export function groupTotals(
   { types, groupings }: Pick<EngagementRequest, 'types' | 'groupings'>,
   engagements: ReadonlyMap<string, Engagements>,
 ): Readonly<Record<string, Totals>> {

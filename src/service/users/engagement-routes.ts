@@ -11,13 +11,13 @@ import { type Handler, jsonResponse, type Route, routesOf } from '../http/router
 import type { Limits } from '../http/service-limits.js';
 import { Deadline, DeadlineError } from '../long-work.js';
 import {
-  ENGAGEMENT_TYPES,
   type EngagementRequest,
-  type EngagementType,
   engagementsOf,
-  engagementTotals,
   GROUPS,
   type Group,
+  groupTotals,
+  TOTALED_TYPES,
+  type TotaledType,
 } from './engagement-counts.js';
 
 const MAX_BODY_BYTES = 256 * 1024;
@@ -73,11 +73,7 @@ const totals: Handler<EngagementParts> = async (incoming, { context, rate }) => 
     return jsonResponse(found.forbidden.size > 0 ? 403 : 400, errorsOf(found), headers);
   const archive = await context.archive();
   const engagements = await engagementsOf(found.posts, archive, limits).catch(late);
-  return jsonResponse(
-    200,
-    { ...engagementTotals(request, engagements), ...errorsOf(found) },
-    headers,
-  );
+  return jsonResponse(200, { ...groupTotals(request, engagements), ...errorsOf(found) }, headers);
 };
 
 interface LookedUp {
@@ -174,12 +170,12 @@ function isId(value: unknown): boolean {
   return typeof value === 'string' && /^[1-9]\d{0,18}$/.test(value) && BigInt(value) <= LARGEST_ID;
 }
 
-function readTypes(value: unknown, problems: string[]): readonly EngagementType[] {
-  const supported = ENGAGEMENT_TYPES.join(', ');
+function readTypes(value: unknown, problems: string[]): readonly TotaledType[] {
+  const supported = TOTALED_TYPES.join(', ');
   const problem = `engagement_types must be an array of one or more of ${supported}`;
-  const types = new Set(readList(value, problem, problems) as EngagementType[]);
+  const types = new Set(readList(value, problem, problems) as TotaledType[]);
   for (const type of types)
-    if (!ENGAGEMENT_TYPES.includes(type))
+    if (!TOTALED_TYPES.includes(type))
       problems.push(`Unsupported engagement type: ${shown(type)}. Supported: ${supported}`);
   return [...types];
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.js';
 import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { checkRate, type Quotas, type RateWindow, rateExceeded } from '../http/quotas.js';
-import type { Settings } from '../service-options.js';
+import type { ServiceSettings } from '../service-options.js';
 import {
   type Application,
   isRegistered,
@@ -37,7 +37,7 @@ export interface UserGrant {
 }
 
 interface ProviderContext {
-  readonly settings: Settings;
+  readonly settings: ServiceSettings;
   readonly clock: Clock;
   readonly quotas: Quotas;
   archive(): Promise<Archive>;

@@ -1,7 +1,7 @@
 import type { ServiceContext } from '../context.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
-import { type Handler, type HttpResponse, type Route, routesOf } from '../http/router.js';
+import { type Handler, type HandlerResponse, type Route, routesOf } from '../http/router.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
 
@@ -69,7 +69,7 @@ function required(name: string, parameters: ReadonlyMap<string, string>): string
   return value;
 }
 
-function formAnswer(fields: Readonly<Record<string, string>>): HttpResponse {
+function formAnswer(fields: Readonly<Record<string, string>>): HandlerResponse {
   return {
     status: 200,
     headers: {

@@ -5,7 +5,7 @@ import { isSameSecret, originOf } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';
 import { readBody } from '../http/read-request.js';
 import type { RequestContext } from '../http/router.js';
-import type { Settings } from '../service-options.js';
+import type { ServiceSettings } from '../service-options.js';
 import type { Application } from './applications.js';
 import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
@@ -55,14 +55,14 @@ const OFTEN_REPEATED: ReadonlySet<string> = new Set([
  * 8. the nonce, which only a request with a valid signature uses up.
  */
 export class SignedRequests {
-  readonly #settings: Settings;
+  readonly #settings: ServiceSettings;
   readonly #provider: OAuthProvider;
   readonly #clock: Clock;
   readonly #nonces = new Nonces();
   readonly #file: NonceFile;
   #opened: Promise<void> | undefined;
 
-  constructor(provider: OAuthProvider, clock: Clock, settings: Settings) {
+  constructor(provider: OAuthProvider, clock: Clock, settings: ServiceSettings) {
     this.#settings = settings;
     this.#provider = provider;
     this.#clock = clock;

@@ -1,6 +1,6 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import type { DataFile, Job } from '../../../src/service/jobs/job-record.js';
+import type { DataFile, JobRecord } from '../../../src/service/jobs/job-record.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
@@ -96,7 +96,7 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
   const { Activity } = await loadModule(library, 'post/activity');
   const SEGMENT = 600_000;
   const segments = [0, 1, 2].map(index => START + index * SEGMENT);
-  const job = (status: Job['status']): Job => ({
+  const job = (status: JobRecord['status']): JobRecord => ({
     uuid: 'abc1234567',
     number: 1,
     title: 'a job',

@@ -3,7 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import path from 'node:path';
 import type { Endpoint } from '../../../src/service/http/router.js';
-import type { Job } from '../../../src/service/jobs/job-record.js';
+import type { JobRecord } from '../../../src/service/jobs/job-record.js';
 import { loadModule } from '../load-module.js';
 import { answerOf } from './answer-of.js';
 import { check, expectSame, type ParserKind, temporaryFolder } from './parser.js';
@@ -69,7 +69,7 @@ export const addresses: ParserKind = {
     'a request reaches the family of its address or none; pages and the control path answer under names of this machine only, the control path to no web page, forms to no other site; only the listed files are read',
   async open(library) {
     const { createService } = await loadModule(library, 'service/index');
-    const { ENDPOINTS } = await loadModule(library, 'service/http/router');
+    const { ENDPOINT_NAMES } = await loadModule(library, 'service/http/router');
     const { createDataUrls } = await loadModule(library, 'service/jobs/data-files');
     const { folder, close } = await temporaryFolder();
     const stateFolder = path.join(folder, 'state');
@@ -105,7 +105,7 @@ export const addresses: ParserKind = {
     const form = await openForm(`${baseUrl}/console/sign-in`, { email, password });
 
     /** A delay of nothing for each family counts its requests; the control path has no faults. */
-    const families = ENDPOINTS.filter(family => family !== 'control');
+    const families = ENDPOINT_NAMES.filter(family => family !== 'control');
     const plant = () => {
       service.faults.clear();
       for (const endpoint of families)
@@ -254,7 +254,7 @@ export const addresses: ParserKind = {
 async function writeJob(library: URL, stateFolder: string): Promise<string> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');
   const store = new JobStore(stateFolder);
-  const job: Job = {
+  const job: JobRecord = {
     uuid: UUID,
     number: 1,
     title: 'a job',

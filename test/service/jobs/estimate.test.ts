@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HOUR } from '../../../src/base/time.js';
-import { estimate, quoteOf } from '../../../src/service/jobs/estimate.js';
+import { estimateJob, quoteOf } from '../../../src/service/jobs/estimate.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
-import { settingsOf } from '../../../src/service/service-options.js';
+import { serviceSettings } from '../../../src/service/service-options.js';
 import { bySuite } from '../../suite.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
@@ -10,7 +10,7 @@ import { DWELL, localJobs } from './local-jobs.js';
 import { JOB } from './opened-job.js';
 
 describe('the estimated count', () => {
-  const settings = settingsOf({});
+  const settings = serviceSettings({});
   it.each([
     [0, 100],
     [99, 100],
@@ -51,7 +51,7 @@ describe('an estimate', () => {
     };
     const job = { from: NOW, to: NOW + HOUR, rules: [{ value: 'tea', tag: null, id: '1' }] };
     const { signal } = new AbortController();
-    const { posts, bytes } = await estimate(job, { archive, signal, onProgress() {} });
+    const { posts, bytes } = await estimateJob(job, { archive, signal, onProgress() {} });
     expect(tested).toBeLessThan(1_600);
     expect(posts / (60 * 10_000)).toBeCloseTo(1, 2);
     expect(bytes).toBeGreaterThan(0);

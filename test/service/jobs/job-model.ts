@@ -1,5 +1,5 @@
 import { DAY, floorTo, SECOND } from '../../../src/base/time.js';
-import type { JobStatus } from '../../../src/service/jobs/job-record.js';
+import type { JobState } from '../../../src/service/jobs/job-record.js';
 
 export interface ModelDwell {
   readonly opened: number;
@@ -11,7 +11,7 @@ export interface ModelDwell {
 
 interface ModelJob {
   readonly title: string;
-  status: JobStatus | 'gone';
+  status: JobState | 'gone';
   since: number;
   /** When it next changes state, unless it waits for the semaphore. */
   due: number;
@@ -86,17 +86,17 @@ export class JobModel {
     else job.inLine = true;
   }
 
-  #letIn(status: 'estimating' | 'running', from: JobStatus): void {
+  #letIn(status: 'estimating' | 'running', from: JobState): void {
     const first = this.jobs
       .filter(job => job.status === from && job.inLine)
       .sort((a, b) => a.due - b.due)[0];
     if (first !== undefined) this.#enter(first, status, this.now);
   }
 
-  #enter(job: ModelJob, status: JobStatus, at: number): void {
+  #enter(job: ModelJob, status: JobState, at: number): void {
     const { accepted = Number.NaN } = job as ModelJob & { accepted?: number };
     if (status === 'accepted') Object.assign(job, { accepted: at });
-    const lasts: Partial<Record<JobStatus, number>> = { ...this.#dwell, quoted: 15 * DAY };
+    const lasts: Partial<Record<JobState, number>> = { ...this.#dwell, quoted: 15 * DAY };
     const end = status === 'delivered' ? accepted + 15 * DAY : at + (lasts[status] ?? 0);
     // Jobs expire at whole seconds, as shown.
     const due = status === 'delivered' || status === 'quoted' ? floorTo(SECOND, end) : end;

@@ -1,10 +1,10 @@
 import { parseTimestamp } from '../../../src/base/time.js';
-import type { Job } from '../../../src/service/jobs/job-record.js';
+import type { JobRecord } from '../../../src/service/jobs/job-record.js';
 
 export const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 
 /** A job of nine hours, as it was requested. */
-export const JOB: Job = {
+export const JOB: JobRecord = {
   uuid: 'eff5t4me1j',
   number: 1,
   title: 'a job',

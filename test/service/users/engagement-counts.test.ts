@@ -3,9 +3,9 @@ import { describe, expect, it, vi } from 'vitest';
 import { DAY, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/index.js';
 import {
-  ENGAGEMENT_TYPES,
-  engagementTotals,
   GROUPS,
+  groupTotals,
+  TOTALED_TYPES,
 } from '../../../src/service/users/engagement-counts.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
@@ -80,11 +80,11 @@ describe('engagement totals', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.stringMatching(/^[1-9]\d{0,18}$/), counts, { minKeys: 1 }),
-        fc.shuffledSubarray([...ENGAGEMENT_TYPES], { minLength: 1 }),
+        fc.shuffledSubarray([...TOTALED_TYPES], { minLength: 1 }),
         fc.shuffledSubarray([...GROUPS], { minLength: 1 }),
         (posts, types, groups) => {
           const groupings = new Map([['g', groups]]);
-          const totals = engagementTotals({ types, groupings }, new Map(Object.entries(posts)));
+          const totals = groupTotals({ types, groupings }, new Map(Object.entries(posts)));
           const leaves = (value: unknown): string[] =>
             typeof value === 'string' ? [value] : Object.values(value as object).flatMap(leaves);
           const sum = Object.values(posts).reduce(

@@ -2,7 +2,7 @@ import { DAY } from '../../../src/base/time.js';
 import { Activity } from '../../../src/post/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import type { ServiceOptions } from '../../../src/service/index.js';
-import { ENGAGEMENT_TYPES } from '../../../src/service/users/engagement-counts.js';
+import { TOTALED_TYPES } from '../../../src/service/users/engagement-counts.js';
 import { NOW } from '../local-service.js';
 import { type Ask, localOAuth, type OAuthReply } from './local-oauth.js';
 
@@ -100,7 +100,7 @@ export async function signedIn(posts: readonly ArchivedPost[], options: ServiceO
   const token = await local.signIn('ann');
   const ask = (json: unknown, more: Ask = {}) => local.post(PATH, { ...token, json, ...more });
   const totals = async (ids: readonly string[], groupings: object = { g: BOTH }) =>
-    ask({ tweet_ids: ids, engagement_types: ENGAGEMENT_TYPES, groupings });
+    ask({ tweet_ids: ids, engagement_types: TOTALED_TYPES, groupings });
   return { ...local, token, ask, totals };
 }
 

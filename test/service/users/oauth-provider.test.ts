@@ -4,7 +4,7 @@ import { MINUTE } from '../../../src/base/time.js';
 import { Clock } from '../../../src/service/clock.js';
 import { Quotas } from '../../../src/service/http/quotas.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
-import { settingsOf } from '../../../src/service/service-options.js';
+import { serviceSettings } from '../../../src/service/service-options.js';
 import type { Application } from '../../../src/service/users/applications.js';
 import { OAuthProvider } from '../../../src/service/users/oauth-provider.js';
 import { MemoryArchive } from '../memory-archive.js';
@@ -49,7 +49,7 @@ describe('sign-ins', () => {
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 40 }), async steps => {
         const clock = new Clock();
         clock.freeze();
-        const settings = settingsOf({});
+        const settings = serviceSettings({});
         const quotas = new Quotas(settings.limits, clock);
         const archive = async () => new MemoryArchive([]);
         const provider = new OAuthProvider({ settings, clock, quotas, archive });

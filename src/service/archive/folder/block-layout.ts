@@ -2,7 +2,7 @@ import { SECOND } from '../../../base/time.js';
 import { HASH_START, hashText } from '../../../rules/post/tokeniser.js';
 import { getOrMake } from '../../cache.js';
 import { newestFirst } from '../archive.js';
-import { indexOf, type Occurrence, TEXT_STRIDE, textOf } from '../block.js';
+import { type Occurrence, TEXT_STRIDE, textNumberOf, wordIndexOf } from '../block.js';
 import type { SortedPost } from './post-sorter.js';
 import type { IndexedTerm } from './read-post.js';
 
@@ -22,8 +22,8 @@ import type { IndexedTerm } from './read-post.js';
  * occurrences follow in the same order. Terms that are not words have none.
  */
 export const MAGIC = 'mrblock3';
-export const PARTS = ['times', 'ids', 'lines', 'locations', 'table', 'terms'] as const;
-export const HEADER_BYTES = 8 + 8 * PARTS.length;
+export const BLOCK_PARTS = ['times', 'ids', 'lines', 'locations', 'table', 'terms'] as const;
+export const HEADER_BYTES = 8 + 8 * BLOCK_PARTS.length;
 export const TIME_BYTES = 4;
 export const ID_BYTES = 8;
 export const LINE_BYTES = 16;
@@ -119,9 +119,9 @@ function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
   for (let i = 1; i < term.length; i++) {
     const occurrence = term[i] as Occurrence;
-    const text = textOf(occurrence);
+    const text = textNumberOf(occurrence);
     const isLast = i === term.length - 1;
-    into.push(indexOf(occurrence) * 4 + (text === before ? 0 : 2) + (isLast ? 1 : 0));
+    into.push(wordIndexOf(occurrence) * 4 + (text === before ? 0 : 2) + (isLast ? 1 : 0));
     if (text !== before) into.push(text);
     before = text;
   }
@@ -162,7 +162,7 @@ export function writeBlock(all: readonly SortedPost[], from: number): WrittenBlo
   const located = posts.flatMap(({ location }, document) =>
     location === undefined ? [] : [{ document, ...location }],
   );
-  const parts: Record<(typeof PARTS)[number], Buffer> = {
+  const parts: Record<(typeof BLOCK_PARTS)[number], Buffer> = {
     times: writeEach(posts, TIME_BYTES, (into, at, post) =>
       into.writeUInt32LE((post.at - from) / SECOND, at),
     ),
@@ -178,11 +178,11 @@ export function writeBlock(all: readonly SortedPost[], from: number): WrittenBlo
   const header = Buffer.alloc(HEADER_BYTES);
   header.write(MAGIC, 0, 'latin1');
   let start = HEADER_BYTES;
-  for (const [i, name] of PARTS.entries()) {
+  for (const [i, name] of BLOCK_PARTS.entries()) {
     header.writeDoubleLE(start, MAGIC.length + 8 * i);
     start += parts[name].length;
   }
-  const bytes = Buffer.concat([header, ...PARTS.map(name => parts[name])]);
+  const bytes = Buffer.concat([header, ...BLOCK_PARTS.map(name => parts[name])]);
   return { bytes, posts: posts.length };
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../block.js';
 import { BlockArchive } from '../block-archive.js';
 import {
+  BLOCK_PARTS,
   BUCKET_BYTES,
   bucketOf,
   HEADER_BYTES,
@@ -23,7 +24,6 @@ import {
   LINE_BYTES,
   type LinePosition,
   MAGIC,
-  PARTS,
   readOccurrences,
   TIME_BYTES,
   VarintReader,
@@ -101,7 +101,7 @@ function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStor
   };
 }
 
-type Part = (typeof PARTS)[number];
+type Part = (typeof BLOCK_PARTS)[number];
 
 /**
  * A block of the index on disk. Each lookup of a term reads a few bytes, mostly from the system's page
@@ -126,7 +126,7 @@ export class BlockFile implements Block {
     this.#reader = reader;
     const header = this.#read(0, HEADER_BYTES);
     if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw this.#broken();
-    this.#starts = PARTS.map((_, i) => header.readDoubleLE(MAGIC.length + 8 * i));
+    this.#starts = BLOCK_PARTS.map((_, i) => header.readDoubleLE(MAGIC.length + 8 * i));
     this.#times = this.#part('times');
   }
 
@@ -205,13 +205,13 @@ export class BlockFile implements Block {
   }
 
   #startOf(part: Part): number {
-    return this.#starts[PARTS.indexOf(part)] as number;
+    return this.#starts[BLOCK_PARTS.indexOf(part)] as number;
   }
 
   /** Any part but the last. */
   #part(part: Exclude<Part, 'terms'>): Buffer {
     const start = this.#startOf(part);
-    return this.#read(start, (this.#starts[PARTS.indexOf(part) + 1] as number) - start);
+    return this.#read(start, (this.#starts[BLOCK_PARTS.indexOf(part) + 1] as number) - start);
   }
 
   #read(position: number, length: number): Buffer {

@@ -1,5 +1,5 @@
 import { type Html, html } from './html.js';
-import { numberOf } from './units.js';
+import { printNumber } from './units.js';
 
 export interface Bar {
   /** Below the bar; may be empty. */
@@ -41,7 +41,7 @@ ${(isSmall ? [0] : [0, top / 2, top]).map(
 )}
 ${bars.map((bar, index) => {
   const x = round(step * index + step * 0.15);
-  const words = html`${bar.name}: ${numberOf(bar.value)}${bar.projected !== undefined && `, projected ${numberOf(bar.projected)}`}`;
+  const words = html`${bar.name}: ${printNumber(bar.value)}${bar.projected !== undefined && `, projected ${printNumber(bar.projected)}`}`;
   const drawn = html`<title>${words}</title>${bar.address !== undefined && html`<rect class="hit" x="${round(step * index)}%" width="${round(step)}%" y="${upper}" height="${base - upper}"/>`}
 <rect class="bar" x="${x}%" width="${width}%" y="${y(bar.value)}" height="${round(base - y(bar.value))}"/>
 ${bar.projected !== undefined && html`<rect class="projected" x="${x}%" width="${width}%" y="${y(bar.projected)}" height="${round(base - y(bar.projected))}"/>`}
@@ -54,7 +54,7 @@ ${bar.label !== '' && html`<text ${labelAt(x, width)} y="${height - 5}"${(bars.l
 })}
 ${lines.map(
   ({ kind, value }) =>
-    html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"><title>${kind}: ${numberOf(value)}</title></line>`,
+    html`<line class="${kind}" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"><title>${kind}: ${printNumber(value)}</title></line>`,
 )}
 ${!isSmall && [top / 2, top].map(value => html`<text class="scale" x="-8" text-anchor="end" y="${y(value) + 4}">${compact.format(value)}</text>`)}</svg></figure>`;
 }

@@ -3,7 +3,7 @@ import { Html, type HtmlValue, html } from './html.js';
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
 /** A state as a word, with a colour that repeats its meaning. */
-export function stateOf(word: string, tone: Tone): Html {
+export function renderState(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { HttpProblem } from '../../http/http-problem.js';
-import type { HttpResponse, RouteTable } from '../../http/router.js';
+import type { HandlerResponse, RouteTable } from '../../http/router.js';
 import { Html, type HtmlValue, html } from './html.js';
 import { messageBox } from './page-parts.js';
 import { SCRIPT } from './script.js';
@@ -14,7 +14,7 @@ export const GRANTS_PATH = '/oauth/grants';
 /** The parts of the service that have pages, shown after its name, each with its first page. */
 const AREAS = { console: HOME, accounts: GRANTS_PATH };
 
-export interface Page {
+export interface HtmlPage {
   readonly title: HtmlValue;
   /** Below the heading. */
   readonly lead?: HtmlValue;
@@ -47,7 +47,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 const styleAddress = `${STYLE_PATH}?v=${digest(STYLE_SHEET)}`;
 const scriptAddress = `${SCRIPT_PATH}?v=${digest(SCRIPT)}`;
 
-function layout({ title, lead, body, area, menu, message }: Page): Html {
+function layout({ title, lead, body, area, menu, message }: HtmlPage): Html {
   const isWide = menu !== undefined;
   return html`${new Html('<!DOCTYPE html>')}
 <html lang="en">
@@ -92,7 +92,7 @@ function textOf(title: HtmlValue): Html {
 }
 
 /** A page as an HTML response. */
-export function pageResponse(page: Page): HttpResponse {
+export function pageResponse(page: HtmlPage): HandlerResponse {
   const { status = 200, headers, menu, formTarget } = page;
   const type = { 'Content-Type': 'text/html; charset=utf-8' };
   return {
@@ -106,7 +106,7 @@ export function pageResponse(page: Page): HttpResponse {
 export function seeOther(
   location: string,
   headers: Readonly<Record<string, string>> = {},
-): HttpResponse {
+): HandlerResponse {
   return {
     status: 303,
     headers: { Location: location, ...securityHeaders(), ...headers },
@@ -126,7 +126,7 @@ export const ASSETS: RouteTable<unknown> = {
 function asset(type: string, text: string) {
   const caching = { 'Content-Type': type, 'Cache-Control': 'public, max-age=3600' };
   const headers = { ...securityHeaders(), ...caching };
-  return { GET: (): HttpResponse => ({ status: 200, headers, body: [Buffer.from(text)] }) };
+  return { GET: (): HandlerResponse => ({ status: 200, headers, body: [Buffer.from(text)] }) };
 }
 
 /** Security headers: no scripts but that of the console, no content of other sites, no frames, no caching. */
@@ -151,7 +151,7 @@ function securityHeaders(hasScript = false, formTarget?: string): Record<string,
 }
 
 /** Shows an error as a page, with the menu for those who are signed in. */
-export function errorPage({ status, message, headers }: HttpProblem, menu?: Menu): HttpResponse {
+export function errorPage({ status, message, headers }: HttpProblem, menu?: Menu): HandlerResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p><a class="button" href="${HOME}">To the console</a></p></div>`;
   return pageResponse({ title: titleOf(status), body, area: 'console', menu, status, headers });

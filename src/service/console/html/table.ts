@@ -1,8 +1,8 @@
 import { type Html, type HtmlValue, html } from './html.js';
 import type { MessageAt } from './page-parts.js';
-import { countOf, numberOf } from './units.js';
+import { printCount, printNumber } from './units.js';
 
-export interface Column<Row> {
+export interface HtmlColumn<Row> {
   readonly kind: 'header' | 'beside' | 'number' | 'text';
   readonly label: string;
   /** A cell without content has nothing on a phone. */
@@ -11,28 +11,28 @@ export interface Column<Row> {
   readonly phoneLabel: string;
 }
 
-type Cell<Row> = Column<Row>['cell'];
+type Cell<Row> = HtmlColumn<Row>['cell'];
 
 /** Makes the columns of a table. The label on a phone is that of the column, unless another is given. */
 export const column = {
   /** Names the row. A phone shows it first. */
-  header<Row>(label: string, cell: Cell<Row>): Column<Row> {
+  header<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'header', label, cell, phoneLabel: label };
   },
   /** A phone shows it in the same line as the header, without its label. */
-  beside<Row>(label: string, cell: Cell<Row>): Column<Row> {
+  beside<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'beside', label, cell, phoneLabel: '' };
   },
   /** Aligned to the right. */
-  number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+  number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): HtmlColumn<Row> {
     return { kind: 'number', label, cell, phoneLabel };
   },
-  text<Row>(label: string, cell: Cell<Row>, phoneLabel = label): Column<Row> {
+  text<Row>(label: string, cell: Cell<Row>, phoneLabel = label): HtmlColumn<Row> {
     return { kind: 'text', label, cell, phoneLabel };
   },
 };
 
-export interface TableOptions<Row> {
+export interface HtmlTableOptions<Row> {
   /** The id of a row, to which a link can lead, and under which its message is shown. */
   readonly idOf?: (row: Row) => string;
   readonly messageAt?: MessageAt | undefined;
@@ -46,9 +46,9 @@ export interface TableOptions<Row> {
  */
 export function table<Row>(
   caption: HtmlValue,
-  columns: readonly Column<Row>[],
+  columns: readonly HtmlColumn<Row>[],
   rows: readonly Row[],
-  { idOf, messageAt, detailsOf }: TableOptions<Row> = {},
+  { idOf, messageAt, detailsOf }: HtmlTableOptions<Row> = {},
 ): Html {
   const rowOf = (row: Row) => {
     const id = idOf?.(row);
@@ -68,7 +68,7 @@ ${rows.map(rowOf)}
 </table>`;
 }
 
-function cellOf<Row>({ kind, phoneLabel, cell }: Column<Row>, row: Row): Html {
+function cellOf<Row>({ kind, phoneLabel, cell }: HtmlColumn<Row>, row: Row): Html {
   const content = html`${cell(row)}`;
   const attributes = html` class="${kind}${content.text === '' && ' none'}"${phoneLabel !== '' && html` data-label="${phoneLabel}"`}`;
   return kind === 'header'
@@ -76,9 +76,9 @@ function cellOf<Row>({ kind, phoneLabel, cell }: Column<Row>, row: Row): Html {
     : html`<td role="cell"${attributes}>${content}</td>`;
 }
 
-export interface ListOptions<Row> extends TableOptions<Row>, PageOptions {
+export interface ListOptions<Row> extends HtmlTableOptions<Row>, PageOptions {
   readonly caption: HtmlValue;
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly HtmlColumn<Row>[];
 }
 
 /**
@@ -90,13 +90,13 @@ export function listPage<Row>(
   all: readonly Row[],
   { caption, columns, ...options }: ListOptions<Row>,
 ) {
-  const { suffix, first, end, pager } = pageOf(url, all.length, options);
+  const { suffix, first, end, pager } = rowsOfPage(url, all.length, options);
   const rows = all.slice(first, end);
   return { suffix, list: html`${table(caption, columns, rows, options)}${pager}` };
 }
 
 /** Which rows of a list are on its page: from the first one to before the end, with links to the other pages. */
-export function pageOf(
+export function rowsOfPage(
   url: URL,
   count: number,
   { pageRows = 12, parameter = 'page', words = ['Newer', 'Older'] }: PageOptions,
@@ -109,7 +109,7 @@ export function pageOf(
   const to = (other: number) => withParameters(url, { [parameter]: String(other) });
   const pager =
     last > 1 &&
-    pagerOf(`${numberOf(first + 1)} to ${numberOf(end)} of ${numberOf(count)}`, [
+    pagerOf(`${printNumber(first + 1)} to ${printNumber(end)} of ${printNumber(count)}`, [
       page > 2 && ['first', 'First', to(1)],
       page > 1 && ['prev', words[0], to(page - 1)],
       page < last && ['next', words[1], to(page + 1)],
@@ -136,8 +136,8 @@ interface PageOptions {
 }
 
 /** The caption of a list: `3 jobs, newest first`. */
-export function newestFirst(all: readonly unknown[], one: string): string {
-  return `${countOf(all.length, one)}, newest first`;
+export function newestFirstCaption(all: readonly unknown[], one: string): string {
+  return `${printCount(all.length, one)}, newest first`;
 }
 
 /** The address of a page with other parameters; undefined leaves one out. */

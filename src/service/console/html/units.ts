@@ -19,12 +19,12 @@ export function compactInstant(ms: number): Html {
 }
 
 /** An instant, to the minute. */
-export function minuteOf(ms: number): Html {
+export function renderMinute(ms: number): Html {
   return html`${minuteWithoutZone(ms)} UTC`;
 }
 
 /** `2026-11-21 20:33 to 20:43 UTC`; the date stands twice where the days differ. */
-export function windowOf({ from, to }: Window): Html {
+export function renderWindow({ from, to }: Window): Html {
   const isOneDay = floorTo(DAY, from) === floorTo(DAY, to);
   const end = isoOf(to, MINUTE);
   return html`${minuteWithoutZone(from)} to ${
@@ -45,20 +45,20 @@ function isoOf(ms: number, unit: typeof SECOND | typeof MINUTE): string {
 
 const count = new Intl.NumberFormat('en');
 
-export function numberOf(value: number): string {
+export function printNumber(value: number): string {
   return count.format(value);
 }
 
 /** `1 post`, `2 posts` */
-export function countOf(value: number, one: string, many = `${one}s`): string {
-  return `${numberOf(value)} ${value === 1 ? one : many}`;
+export function printCount(value: number, one: string, many = `${one}s`): string {
+  return `${printNumber(value)} ${value === 1 ? one : many}`;
 }
 
 const BYTE_UNITS = ['kB', 'MB', 'GB', 'TB'] as const;
 
 /** `532 bytes`, `12.5 kB`: in powers of 1000. */
-export function sizeOf(bytes: number): string {
-  if (bytes < 999.5) return countOf(Math.round(bytes), 'byte');
+export function printSize(bytes: number): string {
+  if (bytes < 999.5) return printCount(Math.round(bytes), 'byte');
   let value = bytes;
   let unit = -1;
   while (value >= 999.5 && unit < BYTE_UNITS.length - 1) {
@@ -76,7 +76,7 @@ const TIME_UNITS = [
 ] as const;
 
 /** `400 ms`, `20 seconds`, `6 minutes`, `1.5 hours`: in the largest unit that fits. */
-export function durationOf(ms: number): string {
+export function printDuration(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   const [unit, unitMs] = TIME_UNITS.findLast(([, unitMs]) => ms >= unitMs) ?? TIME_UNITS[0];
   const value = shortNumber(ms / unitMs);
@@ -84,12 +84,12 @@ export function durationOf(ms: number): string {
 }
 
 /** `23 minutes 59 seconds`: the two largest units, for a duration of at least a second. */
-export function exactDurationOf(ms: number): string {
+export function printExactDuration(ms: number): string {
   let rest = ms;
   const parts = TIME_UNITS.toReversed().flatMap(([unit, unitMs]) => {
     const amount = Math.floor(rest / unitMs);
     rest %= unitMs;
-    return amount > 0 ? [countOf(amount, unit)] : [];
+    return amount > 0 ? [printCount(amount, unit)] : [];
   });
   return parts.slice(0, 2).join(' ');
 }

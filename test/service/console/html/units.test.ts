@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
-  durationOf,
-  exactDurationOf,
-  sizeOf,
-  windowOf,
+  printDuration,
+  printExactDuration,
+  printSize,
+  renderWindow,
 } from '../../../../src/service/console/html/units.js';
 import { readable } from '../browse.js';
 
@@ -20,7 +20,7 @@ describe('units', () => {
     [3.21e12, '3.2 TB'],
     [5e15, '5,000 TB'],
   ])('of %d bytes are %s', (bytes, text) => {
-    expect(sizeOf(bytes)).toBe(text);
+    expect(printSize(bytes)).toBe(text);
   });
 
   it.each([
@@ -32,7 +32,7 @@ describe('units', () => {
     [86_400_000, '1 day'],
     [30 * 86_400_000, '30 days'],
   ])('of %d ms are %s', (ms, text) => {
-    expect(durationOf(ms)).toBe(text);
+    expect(printDuration(ms)).toBe(text);
   });
 });
 
@@ -43,7 +43,7 @@ describe('a duration in its two largest units', () => {
     [3_600_000, '1 hour'],
     [90_061_000, '1 day 1 hour'],
   ])('of %d ms is %s', (ms, text) => {
-    expect(exactDurationOf(ms)).toBe(text);
+    expect(printExactDuration(ms)).toBe(text);
   });
 });
 
@@ -51,12 +51,12 @@ describe('a window', () => {
   const from = Date.UTC(2026, 10, 21, 20, 33);
 
   it('names its day once, and its zone', () => {
-    const text = readable(windowOf({ from, to: from + 600_000 }).text);
+    const text = readable(renderWindow({ from, to: from + 600_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
   });
 
   it('names both days where they differ', () => {
-    const text = readable(windowOf({ from, to: from + 86_400_000 }).text);
+    const text = readable(renderWindow({ from, to: from + 86_400_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 2026-11-22 20:33 UTC');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HOUR, MINUTE } from '../../src/base/time.js';
+import { HOUR, MINUTE } from '../../../src/base/time.js';
 import {
   account,
   collect,
@@ -8,9 +8,13 @@ import {
   pipeline,
   replay,
   search,
-} from '../../src/index.js';
-import { createService, type JournalFilter, type ServiceOptions } from '../../src/service/index.js';
-import { afterTests } from '../after-tests.js';
+} from '../../../src/index.js';
+import {
+  createService,
+  type RequestFilter,
+  type ServiceOptions,
+} from '../../../src/service/index.js';
+import { afterTests } from '../../after-tests.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12, 0);
 
@@ -28,16 +32,16 @@ async function serve(options: ServiceOptions = {}) {
   const acme = account(addresses, {});
   const tea = { product: '30day', query: 'tea', limit: 20 } as const;
   const found = () => pipeline(search(acme, tea), collect());
-  const journal = async (query = '') => {
+  const logged = async (query = '') => {
     const response = await fetch(`${addresses.baseUrl}/_control/requests?${query}`);
     return { status: response.status, json: (await response.json()) as { requests: unknown[] } };
   };
-  return { service, addresses, acme, found, journal };
+  return { service, addresses, acme, found, logged };
 }
 
 const posts = Array.from({ length: 25 }, (_, i) => ({ text: `tea ${i}`, postedAt: NOW - HOUR }));
 
-describe('the journal of requests', () => {
+describe('the request log', () => {
   it('says what was asked, and what was sent', async () => {
     const { service, addresses, found } = await serve({ posts });
     await found();
@@ -87,7 +91,7 @@ describe('the journal of requests', () => {
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'search' });
     await found();
     await pipeline(counts(acme, { product: '30day', query: 'tea', bucket: 'day' }), collect());
-    const statuses = (filter: JournalFilter) =>
+    const statuses = (filter: RequestFilter) =>
       service.requests(filter).map(({ status }) => status);
     expect(statuses({ endpoint: 'search' })).toEqual([503, 200]);
     expect(statuses({ status: 503 })).toEqual([503]);
@@ -95,7 +99,7 @@ describe('the journal of requests', () => {
     expect(service.requests({ path: '/counts.json' }).map(({ number }) => number)).toEqual([3]);
     expect(statuses({ after: 1 })).toEqual([200, 200]);
     expect(() => service.requests({ endpoint: 'serch' as 'search' })).toThrow(/endpoint/);
-    expect(() => service.requests({ stat: 1 } as JournalFilter)).toThrow(/stat/);
+    expect(() => service.requests({ stat: 1 } as RequestFilter)).toThrow(/stat/);
   });
 
   it('waits for requests that come later, until they are answered', async () => {
@@ -147,8 +151,8 @@ describe('the journal of requests', () => {
   });
 
   it('is JSON on the control path, where one can wait, too', async () => {
-    const { found, journal, service } = await serve({ posts });
-    const waiting = journal('endpoint=search&count=1');
+    const { found, logged, service } = await serve({ posts });
+    const waiting = logged('endpoint=search&count=1');
     await found();
     expect(await waiting).toMatchObject({
       status: 200,
@@ -156,11 +160,11 @@ describe('the journal of requests', () => {
         requests: [{ number: expect.any(Number), at: '2024-05-15T12:00:00.000Z', posts: 20 }],
       },
     });
-    expect((await journal('status=200&endpoint=search')).json.requests).toHaveLength(1);
-    expect((await journal('status=404')).json.requests).toEqual([]);
-    expect((await journal('status=x')).status).toBe(422);
-    expect((await journal('endpoint=counts&timeoutMs=1')).status).toBe(408);
-    expect((await journal('endpoint=control')).json.requests.length).toBeGreaterThan(4);
+    expect((await logged('status=200&endpoint=search')).json.requests).toHaveLength(1);
+    expect((await logged('status=404')).json.requests).toEqual([]);
+    expect((await logged('status=x')).status).toBe(422);
+    expect((await logged('endpoint=counts&timeoutMs=1')).status).toBe(408);
+    expect((await logged('endpoint=control')).json.requests.length).toBeGreaterThan(4);
     expect(service.requests().every(({ endpoint }) => endpoint === 'search')).toBe(true);
   });
 
