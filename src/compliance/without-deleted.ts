@@ -9,7 +9,7 @@ import {
 import { stepOperator } from '../files/planned.js';
 import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
-import type { Operator, Run } from '../flow/flow.js';
+import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { Activity } from '../post/activity.js';
 import { ID_OF, SHOWN_INTS, ShownIds } from '../post/bytes/shown-ids.js';
@@ -61,23 +61,20 @@ export function withoutDeleted(
     earlierVersions: hiding.earlierVersions,
     mask: hiding.mask,
   };
-  const start = ({ resume, progress }: Run) => ({
-    resume,
-    items: (items: readonly Activity[], origin: string | undefined) => {
-      checkActivities('withoutDeleted', { items, origin });
-      const left = items
-        .map(activity => hideDeleted(tombstones, activity, hiding).activity)
-        .filter(activity => activity !== undefined);
-      progress?.drop('deleted', items.length - left.length);
-      return left;
-    },
-    rows: async (rows: Rows) => {
-      const left = await withoutHidden(tombstones, rows, hiding);
-      progress?.drop('deleted', rows.count - left.count);
-      return left;
-    },
+  return stepOperator({
+    identity,
+    columns: [SHOWN_IDS],
+    replaces: true,
+    check: batch => checkActivities('withoutDeleted', batch),
+    start: ({ resume, progress }) => ({
+      resume,
+      pass: async rows => {
+        const left = await withoutHidden(tombstones, rows, hiding);
+        progress?.drop('deleted', rows.count - left.count);
+        return left;
+      },
+    }),
   });
-  return stepOperator({ identity, start, columns: [SHOWN_IDS], replaces: true });
 }
 
 /** Hides the posts that show an id with a tombstone, and returns the rows that stay. */
@@ -88,17 +85,18 @@ async function withoutHidden(
 ): Promise<Rows> {
   const states = statesOf(tombstones, rows, options);
   const suspects = rows.rows.filter(row => states[row] === SUSPECT);
+  let left = rows;
   if (suspects.length > 0) {
-    const posts = await rows.file.records(suspects);
+    const posts = await rows.records(suspects);
     const changed = new Map<number, Activity>();
     for (const [at, row] of suspects.entries()) {
       const result = hideDeleted(tombstones, new Activity(posts[at]!), options);
       if (result.activity === undefined) states[row] = HIDDEN;
       else if (result.changed) changed.set(row, result.activity);
     }
-    if (changed.size > 0) await rows.file.replace(changed);
+    if (changed.size > 0) left = await rows.replaced(changed);
   }
-  return rows.filter(row => states[row] !== HIDDEN);
+  return left.filter(row => states[row] !== HIDDEN);
 }
 
 /** Numbers for each id: its row, and what `ShownIds` has. */
@@ -114,8 +112,8 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
         // Most posts share and quote no other: at first, there is room for two ids of each.
         let ids = new Uint32Array(2 * ROW_ID_INTS * rows.count + 62);
         let end = 0;
-        rows.each((row, from, to) => {
-          shown.read(rows.content, from, to);
+        rows.each((row, content, from, to) => {
+          shown.read(content, from, to);
           const size = (shown.length / SHOWN_INTS) * ROW_ID_INTS;
           if (end + size > ids.length) {
             const grown = new Uint32Array(2 * (end + size));
@@ -144,7 +142,7 @@ const HIDDEN = 3;
 /** For each post of the file its state; 0 for those that are not among the rows. */
 function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
-  const states = new Uint8Array(rows.bounds.count);
+  const states = new Uint8Array(rows.columnSize);
   const countries = hidingCountries(options);
   for (const row of rows.rows) states[row] = SHOWN;
   for (let at = 0; at < shownIds.length; at += ROW_ID_INTS) {

@@ -4,8 +4,8 @@ import { OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { ObjectLines } from '../json/object-lines.js';
 import type { CheckedLimits } from '../json/record-limits.js';
-import { FileRows, type RecordKind } from './file-rows.js';
 import type { Decoding } from './plan.js';
+import { FileRecords, type RecordKind } from './records.js';
 
 /** Maximum size of a file that is decoded as a whole, as it is stored. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
@@ -15,10 +15,10 @@ export const MAX_RECORDS = 256 * 1024;
 const BYTES_A_RECORD = 2_048;
 
 /** Reads a column of the rows of a file. */
-export type ReadColumn = (rows: FileRows) => unknown;
+export type ReadColumn = (rows: FileRecords) => unknown;
 
 export interface Decoded {
-  readonly rows: FileRows;
+  readonly rows: FileRecords;
   /** What `ReadColumn` has returned, in the order of the columns. */
   readonly columns: readonly unknown[];
   /** Records that are not items, such as messages of the service. */
@@ -119,12 +119,12 @@ class Records {
     mark: () => 0,
     item: () => undefined,
   });
-  readonly rows: FileRows;
+  readonly rows: FileRecords;
   readonly messages: Uint8Array[] = [];
   readonly #kind: RecordKind;
 
   constructor(bytes: Buffer, kind: RecordKind) {
-    this.rows = new FileRows(bytes, kind, Math.ceil(bytes.length / BYTES_A_RECORD));
+    this.rows = new FileRecords(bytes, kind, Math.ceil(bytes.length / BYTES_A_RECORD));
     this.#kind = kind;
   }
 

@@ -1,12 +1,12 @@
-import { type FileRows, moveRecords } from './file-rows.js';
 import type { RecordColumn } from './record-columns.js';
+import { type FileRecords, moveRecords } from './records.js';
 import type { DecodedRows, RowList, WriteRange } from './rows.js';
 import { answerOfThread, type EngineThread } from './thread.js';
 
 /** What is known of a decoded file on the main thread. */
 interface DecodedContents {
   /** Without their content, if a thread holds it. */
-  readonly rows: FileRows;
+  readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Records that are not items, such as messages of the service. */
   readonly messages: readonly Uint8Array[];
@@ -26,7 +26,7 @@ interface HeldContent {
 export class DecodedFile implements DecodedRows {
   /** The file, for error messages. */
   readonly origin: string;
-  readonly rows: FileRows;
+  readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   readonly messages: readonly Uint8Array[];
   /** Size of the content. */

@@ -1,5 +1,5 @@
 import { type Compression, compressBlockSync } from '../gzip/compression.js';
-import type { FileRows } from './file-rows.js';
+import type { FileRecords } from './records.js';
 import type { EncodedBlock, RowList, RowParts } from './rows.js';
 
 /** Calls `use` with the position of each row from one index up to another, and its tag. */
@@ -32,7 +32,12 @@ export interface RowEncoding<Options = unknown> {
 }
 
 /** Encodes the rows from one index of a list up to another as one block. */
-export type EncodeRows = (rows: FileRows, list: RowList, from: number, to: number) => EncodedBlock;
+export type EncodeRows = (
+  rows: FileRecords,
+  list: RowList,
+  from: number,
+  to: number,
+) => EncodedBlock;
 
 export function rowsEncoder({ kind, options, compression }: RowEncoding): EncodeRows {
   const encode = kind?.create(options);
@@ -54,7 +59,7 @@ function linesOf(pieces: readonly Buffer[]): Uint8Array {
 }
 
 function eachRow(
-  { content, starts, lengths }: FileRows,
+  { content, starts, lengths }: FileRecords,
   { rows, tags, tagNames }: RowList,
   from: number,
   to: number,

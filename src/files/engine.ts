@@ -5,7 +5,7 @@ import { FileDecoder } from './file-decoder.js';
 import type { FileSource, SourceFile } from './file-source.js';
 import { Plan, type PlanSource, type PostEngine } from './plan.js';
 import type { RecordColumn, RunInThread } from './record-columns.js';
-import { asItems, type EngineBatch, Rows } from './rows.js';
+import { asItems, type EngineBatch, StoredRows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
 
 /** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
@@ -85,7 +85,7 @@ export class Engine implements PostEngine {
       if (decoded === undefined) yield* plan.postsOf(bytesOfFile(file), run) as Batches<unknown>;
       else {
         progress?.drop('messages', decoded.messages.length);
-        yield { rows: Rows.of(decoded), cursor, origin };
+        yield { rows: StoredRows.of(decoded), cursor, origin };
       }
     }
   }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Batches, type FlowPlan, planOf, type Run } from '../flow/flow.js';
 import type { InflateLimits } from '../gzip/compression.js';
 import type { CheckedLimits } from '../json/record-limits.js';
-import type { RecordKind } from './file-rows.js';
+import type { RecordKind } from './records.js';
 import type { EngineBatch } from './rows.js';
 import type { Step, Steps } from './step.js';
 
@@ -118,7 +118,7 @@ export class Plan implements FlowPlan {
       : undefined;
   }
 
-  with(step: Step<never, unknown>): Plan | undefined {
+  with(step: Step): Plan | undefined {
     const { steps, shared } = this.#parts;
     const { columns = [] } = step;
     // Columns are read where a file is decoded, before any step has replaced an item.

@@ -35,8 +35,7 @@ export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
 }
 
 /** An operator that takes part in plans, see `Step`. */
-export function stepOperator<In, Out>(given: Step<In, Out>): Operator<In, Out> {
-  const step = given as Step<never, unknown>;
+export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   return input => {
     const open = (run: Run) =>
       throughSteps([step], run, at => batchesOf(input, at)) as Batches<Out>;

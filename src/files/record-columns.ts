@@ -1,4 +1,4 @@
-import type { FileRows } from './file-rows.js';
+import type { Records } from './records.js';
 
 /** An array whose memory may move from one thread to another. */
 export type Memory = Uint8Array | Uint32Array;
@@ -10,8 +10,11 @@ export type Memory = Uint8Array | Uint32Array;
 export interface RecordColumnKind<Data = unknown, Options = unknown> {
   /** The name that threads know it by. */
   readonly name: string;
-  /** Returns what reads the column of one file after the other. It may replace the records, as `matchRules` does. */
-  create(options: Options): (rows: FileRows) => Data;
+  /**
+   * Returns what reads the column of one file after the other, or of one batch of items. It may rewrite the records, as
+   * `matchRules` does.
+   */
+  create(options: Options): (rows: Records) => Data;
   /** The arrays of `Data` whose memory moves to the main thread; others are copied. */
   moved?(data: Data): readonly Memory[];
   /** Sets the row of an item that replaces another, on the main thread. Absent if replacing does not change the column. */

@@ -1,6 +1,6 @@
 import type { Batch, Cursor } from '../flow/flow.js';
-import type { FileRows } from './file-rows.js';
 import type { RecordColumn } from './record-columns.js';
+import type { FileRecords, Records, RewrittenRecords } from './records.js';
 
 /** Rows of a file, and the tags that they are routed by. */
 export interface RowList {
@@ -36,7 +36,7 @@ export interface DecodedRows {
   /** The file, for error messages. */
   readonly origin: string;
   /** Where the rows are; their content may be with a thread. */
-  readonly rows: FileRows;
+  readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Size of the content. */
   readonly bytes: number;
@@ -72,8 +72,11 @@ export interface DecodedRows {
   leave(): void;
 }
 
-/** The item of a row that is routed to a tag. */
+/** Creates the item of a row that is routed to a tag. */
 type RoutedItem = (tag: string, item: unknown) => unknown;
+
+/** Combinations of tags. */
+type TagSets = readonly (readonly string[])[];
 
 interface RowTags {
   readonly tags?: Uint32Array | undefined;
@@ -82,10 +85,13 @@ interface RowTags {
 }
 
 /**
- * Rows of a decoded file that have passed the steps so far: the numbers of their rows, and columns of all rows of the file. A
- * step returns others of the same file.
+ * What has passed the steps so far: rows of a decoded file, or items that come from elsewhere. Both have the same methods,
+ * so that a step has one body.
  */
-export class Rows {
+export type Rows = StoredRows | ItemRows;
+
+/** Rows of a decoded file: their numbers, and columns of all rows of the file. A step returns others of the same file. */
+export class StoredRows {
   readonly file: DecodedRows;
   /** In the order of the records; one that is routed to several tags comes several times. */
   readonly rows: Uint32Array;
@@ -103,10 +109,10 @@ export class Rows {
   }
 
   /** All rows of a file. */
-  static of(file: DecodedRows): Rows {
+  static of(file: DecodedRows): StoredRows {
     const rows = new Uint32Array(file.rows.count);
     for (let row = 0; row < rows.length; row++) rows[row] = row;
-    return new Rows(file, rows);
+    return new StoredRows(file, rows);
   }
 
   get count(): number {
@@ -114,8 +120,13 @@ export class Rows {
   }
 
   /** Where the rows are in the content of the file. */
-  get bounds(): FileRows {
+  get bounds(): FileRecords {
     return this.file.rows;
+  }
+
+  /** The number of rows that a column has. */
+  get columnSize(): number {
+    return this.bounds.count;
   }
 
   /** A column of all rows of the file, by row. @throws Error for a column that is not read. */
@@ -126,9 +137,9 @@ export class Rows {
   }
 
   /** The rows from one index up to another. */
-  slice(from: number, to: number): Rows {
+  slice(from: number, to: number): StoredRows {
     const { file, rows, tags, tagNames } = this;
-    return new Rows(file, rows.subarray(from, to), {
+    return new StoredRows(file, rows.subarray(from, to), {
       tags: tags?.subarray(from, to),
       tagNames,
       item: this.#routed,
@@ -136,7 +147,7 @@ export class Rows {
   }
 
   /** The rows that pass a test, which gets each once, in order; before `routeByTag` only. */
-  filter(test: (row: number) => boolean): Rows {
+  filter(test: (row: number) => boolean): StoredRows {
     const { file, rows } = this;
     const passed = new Uint32Array(rows.length);
     let count = 0;
@@ -145,22 +156,41 @@ export class Rows {
       const row = rows[index]!;
       if (test(row)) passed[count++] = row;
     }
-    return new Rows(file, passed.subarray(0, count));
+    return new StoredRows(file, passed.subarray(0, count));
   }
 
   /**
-   * The same records, each for tags.
+   * The same rows, each once for each of its tags.
    *
-   * @param tags For each row, the index of its tag in `tagNames`.
+   * @param sets For each row of the file, the number of its combination of tags.
    * @param item Creates the item of a row and a tag.
    */
-  routed(
-    rows: Uint32Array,
-    tags: Uint32Array,
-    tagNames: readonly string[],
-    item: RoutedItem,
-  ): Rows {
-    return new Rows(this.file, rows, { tags, tagNames, item });
+  routed(sets: Uint32Array, tagSets: TagSets, item: RoutedItem): StoredRows {
+    const numbers = new Map<string, number>();
+    const numberOf = (tag: string) => {
+      const number = numbers.get(tag) ?? numbers.size;
+      numbers.set(tag, number);
+      return number;
+    };
+    const numberSets = tagSets.map(set => set.map(numberOf));
+    const { rows, tags } = eachTagOf(this.rows, sets, numberSets);
+    return new StoredRows(this.file, rows, { tags, tagNames: [...numbers.keys()], item });
+  }
+
+  /** The bytes of some rows, valid until the content is released. */
+  records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
+    return this.file.records(rows);
+  }
+
+  /** Replaces the records of rows by those of items. The step that does so must say that it `replaces`. */
+  async replaced(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<StoredRows> {
+    await this.file.replace(items);
+    return this;
+  }
+
+  /** The item of a row, whose content is on this thread. */
+  item(row: number): unknown {
+    return this.file.itemOf(row);
   }
 
   /** The items, which are views of the content of the file. */
@@ -174,10 +204,160 @@ export class Rows {
   }
 }
 
+// A function of its own, as V8 optimises a short loop over typed arrays quickly.
+function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (readonly number[])[]) {
+  let count = 0;
+  for (let at = 0; at < rows.length; at++) count += tagSets[sets[rows[at]!]!]!.length;
+  const routed = new Uint32Array(count);
+  const tags = new Uint32Array(count);
+  let next = 0;
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at]!;
+    const set = tagSets[sets[row]!]!;
+    for (let index = 0; index < set.length; index++) {
+      routed[next] = row;
+      tags[next++] = set[index]!;
+    }
+  }
+  return { rows: routed, tags };
+}
+
+/** Reads columns of items. Created once in a run, as a reader may have much state. */
+export class ItemColumns {
+  readonly #readers = new Map<RecordColumn, (records: Records) => unknown>();
+
+  read(column: RecordColumn, records: Records): unknown {
+    let reader = this.#readers.get(column);
+    if (reader === undefined) {
+      reader = column.kind.create(column.options);
+      this.#readers.set(column, reader);
+    }
+    return reader(records);
+  }
+}
+
+/**
+ * Items that come from elsewhere than a decoded file, such as a page of a search, as rows. Their columns are read from the
+ * items when a step asks for them.
+ */
+export class ItemRows implements Records {
+  /** The items by row. A column may rewrite them. */
+  items: readonly unknown[];
+  readonly #columns: ItemColumns;
+
+  constructor(items: readonly unknown[], columns: ItemColumns) {
+    this.items = items;
+    this.#columns = columns;
+  }
+
+  get count(): number {
+    return this.items.length;
+  }
+
+  get columnSize(): number {
+    return this.items.length;
+  }
+
+  /** The numbers of the rows. */
+  get rows(): Uint32Array {
+    const rows = new Uint32Array(this.count);
+    for (let row = 0; row < rows.length; row++) rows[row] = row;
+    return rows;
+  }
+
+  column<Data>(column: RecordColumn<Data>): Data {
+    return this.#columns.read(column as RecordColumn, this) as Data;
+  }
+
+  slice(from: number, to: number): ItemRows {
+    return this.#of(this.items.slice(from, to));
+  }
+
+  filter(test: (row: number) => boolean): ItemRows {
+    return this.#of(this.items.filter((_, row) => test(row)));
+  }
+
+  routed(sets: Uint32Array, tagSets: TagSets, item: RoutedItem): ItemRows {
+    const routed: unknown[] = [];
+    for (let row = 0; row < this.count; row++)
+      for (const tag of tagSets[sets[row]!]!) routed.push(item(tag, this.items[row]));
+    return this.#of(routed);
+  }
+
+  async records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
+    return Array.from(rows, row => this.#bytesOf(row));
+  }
+
+  async replaced(items: ReadonlyMap<number, unknown>): Promise<ItemRows> {
+    return this.#of(this.items.map((item, row) => items.get(row) ?? item));
+  }
+
+  item(row: number): unknown {
+    return this.items[row];
+  }
+
+  each(use: (row: number, content: Buffer, start: number, end: number) => void): void {
+    for (let row = 0; row < this.count; row++) {
+      const bytes = this.#bytesOf(row);
+      use(row, bytes, 0, bytes.length);
+    }
+  }
+
+  rewrite({ content, starts, lengths }: RewrittenRecords, itemOf: (record: Buffer) => unknown) {
+    this.items = Array.from({ length: this.count }, (_, row) => {
+      const start = starts[row]!;
+      const length = lengths[row]!;
+      return length === 0 ? undefined : itemOf(content.subarray(start, start + length));
+    });
+  }
+
+  /** Each item has bytes of its own. */
+  get content(): Buffer {
+    return NO_CONTENT;
+  }
+
+  get byteLength(): number {
+    let bytes = 0;
+    for (let row = 0; row < this.count; row++) bytes += this.#bytesOf(row).length;
+    return bytes;
+  }
+
+  get starts(): Uint32Array {
+    return filled(this.count).zeros;
+  }
+
+  get marks(): Uint32Array {
+    return filled(this.count).zeros;
+  }
+
+  get lengths(): Uint32Array {
+    return filled(this.count).ones;
+  }
+
+  #bytesOf(row: number): Buffer {
+    return (this.items[row] as { readonly raw: Buffer }).raw;
+  }
+
+  #of(items: readonly unknown[]): ItemRows {
+    return new ItemRows(items, this.#columns);
+  }
+}
+
+const NO_CONTENT = Buffer.alloc(0);
+
+let constant = { zeros: new Uint32Array(64), ones: new Uint32Array(64).fill(1) };
+
+/** Arrays of at least so many numbers, which are never changed: creating them for each batch would take time. */
+function filled(count: number): typeof constant {
+  if (count > constant.zeros.length)
+    constant = { zeros: new Uint32Array(2 * count), ones: new Uint32Array(2 * count).fill(1) };
+  return constant;
+}
+
 /** Items that arrived together: rows of a decoded file, or items themselves. */
 export type EngineBatch =
   | {
-      readonly rows: Rows;
+      readonly rows: StoredRows;
       readonly items?: undefined;
       readonly cursor?: Cursor | undefined;
       readonly origin?: string | undefined;

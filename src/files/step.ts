@@ -1,16 +1,17 @@
-import type { Cursor, FlowStep, Run } from '../flow/flow.js';
-import { errorWithOrigin, withOrigin } from '../flow/with-origin.js';
+import type { Batch, Cursor, FlowStep, Run } from '../flow/flow.js';
+import { errorWithOrigin } from '../flow/with-origin.js';
 import type { RecordColumn } from './record-columns.js';
-import type { EngineBatch, Rows } from './rows.js';
+import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 
 /**
- * A built-in stage after `activities`, which decides on the main thread, in order, what passes: to items, or to the rows of a
- * decoded file, whose content stays with its thread. `stepOperator` (planned.ts) makes an operator of it.
+ * A built-in stage after `activities`, which decides on the main thread, in order, what passes: of the rows of a decoded
+ * file, whose content stays with its thread, or of items that come from elsewhere. `stepOperator` (planned.ts) makes an
+ * operator of it.
  */
-export interface Step<In, Out> {
+export interface Step {
   /** What a checkpoint records. */
   readonly identity?: FlowStep | undefined;
-  /** The columns that `rows` reads. */
+  /** The columns that `pass` reads. */
   readonly columns?: readonly RecordColumn[];
   /**
    * Whether it can be part of a plan; not if a function of the caller sees the items.
@@ -21,26 +22,31 @@ export interface Step<In, Out> {
   readonly replaces?: boolean | undefined;
   /** Whether its items are no longer the records: a step that reads columns cannot follow. */
   readonly routes?: boolean | undefined;
+  /** Called with items that come from elsewhere than a decoded file. @throws DataError for the first that is a wrong one */
+  check?(batch: Batch<unknown>): void;
   /** Begins a run. `resume` is a cursor that `cursor` has made. */
-  start(run: Run): StepRun<In, Out>;
+  start(run: Run): StepRun;
 }
 
-/** A step in a run. `items` and `rows` do the same. */
-export interface StepRun<In, Out> {
+/** A step in a run. */
+export interface StepRun {
   /** The cursor of the input to go on from. */
   readonly resume: Cursor | undefined;
-  items(items: readonly In[], origin: string | undefined): readonly Out[];
-  rows(rows: Rows): Rows | Promise<Rows>;
+  /** Returns the rows that pass. */
+  pass(rows: Rows): Rows | Promise<Rows>;
   /** Adds the state of the step to a cursor of its input. */
   cursor?(inner: Cursor): Cursor;
   /** Whether nothing more will pass: the source is closed. */
   readonly isDone?: boolean;
 }
 
-/** Steps whatever their items are: those of one are what the next gets. */
-export type Steps = readonly Step<never, unknown>[];
+export type Steps = readonly Step[];
 
-type Started = StepRun<unknown, unknown>;
+/** A step in a run, and what checks its items. */
+interface Started {
+  readonly run: StepRun;
+  readonly check: Step['check'];
+}
 
 /**
  * Passes posts through steps, and closes the input once one of them is done.
@@ -57,16 +63,17 @@ export async function* throughSteps(
   const started = steps
     .toReversed()
     .map(step => {
-      const one = step.start({ ...run, resume }) as Started;
-      resume = one.resume;
-      return one;
+      const begun = step.start({ ...run, resume });
+      resume = begun.resume;
+      return { run: begun, check: step.check };
     })
     .toReversed();
-  const isDone = () => started.some(step => step.isDone);
+  const columns = new ItemColumns();
+  const isDone = () => started.some(step => step.run.isDone);
   if (isDone()) return;
   let last: EngineBatch | undefined;
   for await (const batch of open({ ...run, resume })) {
-    last = await applied(started, batch);
+    last = await applied(started, batch, columns);
     if (isDone()) break;
     yield last;
     last = undefined;
@@ -75,23 +82,28 @@ export async function* throughSteps(
   if (last !== undefined) yield last;
 }
 
-async function applied(steps: readonly Started[], batch: EngineBatch): Promise<EngineBatch> {
-  const { origin } = batch;
-  if (batch.rows !== undefined) {
-    let { rows } = batch;
-    try {
-      for (const step of steps) rows = await step.rows(rows);
-    } catch (error) {
-      throw errorWithOrigin(origin, error);
+async function applied(
+  steps: readonly Started[],
+  { rows: stored, items, cursor: before, origin }: EngineBatch,
+  columns: ItemColumns,
+): Promise<EngineBatch> {
+  let rows: Rows = stored ?? new ItemRows(items, columns);
+  try {
+    for (const { check, run } of steps) {
+      if (rows instanceof ItemRows) check?.({ items: rows.items, origin });
+      const passed = run.pass(rows);
+      // Not awaited if it need not be: each turn of a promise is measurable for small batches.
+      rows = passed instanceof Promise ? await passed : passed;
     }
-    return { rows, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
+  } catch (error) {
+    throw errorWithOrigin(origin, error);
   }
-  const items = withOrigin(origin, () =>
-    steps.reduce((some, step) => step.items(some, origin), batch.items),
-  );
-  return { items, cursor: batch.cursor && cursorAfter(steps, batch.cursor), origin };
+  const cursor = before && cursorAfter(steps, before);
+  return rows instanceof ItemRows
+    ? { items: rows.items, cursor, origin }
+    : { rows, cursor, origin };
 }
 
 function cursorAfter(steps: readonly Started[], cursor: Cursor): Cursor {
-  return steps.reduce((inner, step) => step.cursor?.(inner) ?? inner, cursor);
+  return steps.reduce((inner, { run }) => run.cursor?.(inner) ?? inner, cursor);
 }

@@ -5,10 +5,10 @@ import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { decodeFile } from './decode-file.js';
 import { type EncodeRows, type EncoderKind, type RowEncoding, rowsEncoder } from './encode-rows.js';
-import type { FileRows, RecordKind } from './file-rows.js';
 import type { Decoding } from './plan.js';
 import { readWhole } from './read-whole.js';
 import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
+import type { FileRecords, RecordKind } from './records.js';
 import type { RowList, WriteRange } from './rows.js';
 
 // What a thread does: it decodes files, and keeps their content until it is written or taken.
@@ -81,7 +81,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     return { read: kind.create(options), moved: (data: unknown) => kind.moved?.(data) ?? [] };
   });
   const encoders = start.encodings.map(given => given && encoderOf(abilities, given));
-  const held = new Map<number, FileRows>();
+  const held = new Map<number, FileRecords>();
   return {
     /**
      * Decodes a file, by its path or its bytes, which come back as `input`. `decoded` is absent if it has to be read in

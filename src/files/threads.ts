@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { DataError } from '../base/errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { DecodedFile } from './decoded-file.js';
-import { FileRows } from './file-rows.js';
 import { columnsOf, type FileSetup, startOf } from './file-setup.js';
 import type { StoredFile } from './file-source.js';
 import type { ThreadTask } from './record-columns.js';
+import { FileRecords } from './records.js';
 import { answerOfThread, EngineThread } from './thread.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */
@@ -128,7 +128,7 @@ export class Threads {
         input.bytes = Buffer.from(back.buffer, back.byteOffset, back.byteLength);
       if (decoded !== undefined) {
         const { bytes, bounds, messages } = decoded;
-        const rows = FileRows.elsewhere(this.#setup.decoding.records, bounds);
+        const rows = FileRecords.elsewhere(this.#setup.decoding.records, bounds);
         const columns = columnsOf(this.#setup, decoded.columns);
         heldBytes = bytes + rows.count * BYTES_A_POST;
         this.#heldBytes += heldBytes;

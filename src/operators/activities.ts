@@ -1,7 +1,7 @@
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import type { RecordKind } from '../files/file-rows.js';
 import { stageFlow } from '../files/planned.js';
+import type { RecordKind } from '../files/records.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import { internalsOf } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';

@@ -3,7 +3,7 @@ import { DataError } from '../base/errors.js';
 import { stepOperator } from '../files/planned.js';
 import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
-import type { Cursor, Operator, Run } from '../flow/flow.js';
+import type { Batch, Cursor, Operator, Run } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 import { checkActivities, kindOf } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
@@ -59,39 +59,29 @@ export function dedupe(options?: DedupeOptions): Operator<Activity, Activity>;
 export function dedupe(
   options: DedupeOptions & { readonly key?: (item: Activity) => string | bigint } = {},
 ): Operator<Activity, Activity> {
-  const { key = idOf, window, name } = checkOptions('dedupe', KEYED, options);
+  const { key, window, name } = checkOptions('dedupe', KEYED, options);
   const identity = {
     step: 'dedupe',
     window: Number.isFinite(window) ? window : null,
-    key: key === idOf ? 'id' : '(a function)',
+    key: key === undefined ? 'id' : '(a function)',
   };
   const start = ({ resume: cursor, progress }: Run) => {
     const { state = [], inner: resume } = unwrapCursor('dedupe', cursor);
     const ids = new IdWindow(window);
     restore(ids, state);
-    const dropped = (before: number, passed: number) => progress?.drop(name, before - passed);
     return {
       resume,
-      items: (items: readonly Activity[], origin: string | undefined) => {
-        if (key === idOf) checkActivities('dedupe', { items, origin }, 'give `key`');
-        const passed = items.filter(item => ids.add(textOf(key(item))));
-        dropped(items.length, passed.length);
-        return passed;
-      },
-      rows: (rows: Rows) => {
-        const passed = newRows(ids, rows);
-        dropped(rows.count, passed.count);
+      pass: (rows: Rows) => {
+        const passed = rows.filter(isNew(ids, rows, key));
+        progress?.drop(name, rows.count - passed.count);
         return passed;
       },
       cursor: (inner: Cursor) => wrapCursor('dedupe', ids.state(), inner),
     };
   };
-  // The key of an item is a function of the caller.
-  return stepOperator({ identity, start, columns: [IDS], isPlanned: key === idOf });
-}
-
-function idOf(activity: Activity): string {
-  return activity.id;
+  if (key !== undefined) return stepOperator({ identity, start, isPlanned: false });
+  const check = (batch: Batch<unknown>) => checkActivities('dedupe', batch, 'give `key`');
+  return stepOperator({ identity, start, check, columns: [IDS] });
 }
 
 /** Items whose keys are `undefined`, or a number that two ids are rounded to, would be lost as duplicates. */
@@ -111,8 +101,8 @@ function textOf(key: unknown): string {
 interface Ids {
   /** Two halves for each row; zero if the id is in `others`. */
   readonly halves: Uint32Array;
-  /** Ids that are not 64-bit integers, by row. */
-  readonly others: ReadonlyMap<number, string>;
+  /** Ids that are not 64-bit integers, by row, if there are any. */
+  readonly others: ReadonlyMap<number, string> | undefined;
 }
 
 export const IDS: RecordColumn<Ids, undefined> = {
@@ -123,7 +113,7 @@ export const IDS: RecordColumn<Ids, undefined> = {
       return rows => {
         const { content, count, starts, lengths, marks } = rows;
         const halves = new Uint32Array(2 * count);
-        const others = new Map<number, string>();
+        let others: Map<number, string> | undefined;
         // A loop, not a callback for each row: V8 optimises it sooner.
         for (let row = 0; row < count; row++) {
           if (lengths[row] === 0) continue;
@@ -131,6 +121,7 @@ export const IDS: RecordColumn<Ids, undefined> = {
           if (digits === 0 || !number.parseDigits(content, starts[row]! + digits)) {
             const { id } = rows.item(row) as Activity;
             if (!number.parse(id)) {
+              others ??= new Map();
               others.set(row, id);
               continue;
             }
@@ -146,15 +137,20 @@ export const IDS: RecordColumn<Ids, undefined> = {
   options: undefined,
 };
 
-/** The rows whose ids are new. */
-function newRows(ids: IdWindow, rows: Rows): Rows {
+/** Whether the id of a row is new, which it is once. @param key A function of the caller; it gets items alone. */
+function isNew(
+  ids: IdWindow,
+  rows: Rows,
+  key: ((item: Activity) => unknown) | undefined,
+): (row: number) => boolean {
+  if (key !== undefined) return row => ids.add(textOf(key(rows.item(row) as Activity)));
   const { halves, others } = rows.column(IDS);
-  return rows.filter(row => {
-    const other = others.size === 0 ? undefined : others.get(row);
+  return row => {
+    const other = others?.get(row);
     return other === undefined
       ? ids.addNumber(halves[2 * row]!, halves[2 * row + 1]!)
       : ids.add(other);
-  });
+  };
 }
 
 function restore(ids: IdWindow, state: unknown): void {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { checkOptions, flag, type OptionTable } from '../base/check.js';
-import type { FileRows } from '../files/file-rows.js';
 import { stepOperator } from '../files/planned.js';
 import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js';
+import type { Records } from '../files/records.js';
 import type { Rows } from '../files/rows.js';
-import type { Operator } from '../flow/flow.js';
+import type { Batch, Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { LF } from '../json/json-bytes.js';
@@ -57,63 +57,44 @@ export function matchRules(
     dropUnmatched,
     rules: rules instanceof RuleMatcher ? '(a matcher)' : fingerprint(rules),
   };
+  const check = (batch: Batch<unknown>) => checkActivities('matchRules', batch);
   const column: RecordColumn<Uint32Array, RowRules> | undefined = shared && {
     kind: MATCHES,
     options: { rules: shared, dropUnmatched },
   };
-  const matched = shared === undefined ? byMatcher(rules as RuleMatcher) : byShared(shared);
   return stepOperator({
     identity,
     columns: column === undefined ? [] : [column],
     // The rules of a matcher may change between any two posts: it stays on this thread.
-    isPlanned: shared !== undefined,
+    isPlanned: column !== undefined,
     replaces: true,
-    start: ({ resume, progress }) => {
-      const passed = (before: number, after: number) => progress?.drop('unmatched', before - after);
-      return {
-        resume,
-        items: (items: readonly Activity[], origin) => {
-          checkActivities('matchRules', { items, origin });
-          const left = matched(items, dropUnmatched);
-          passed(items.length, left.length);
-          return left;
-        },
-        rows: rows => {
-          const left = dropUnmatched && column !== undefined ? matchedRows(rows, column) : rows;
-          passed(rows.count, left.count);
-          return left;
-        },
-      };
-    },
+    check,
+    start: ({ resume, progress }) => ({
+      resume,
+      pass: async rows => {
+        const { matches, matched } =
+          column === undefined
+            ? await matchedBy(rules as RuleMatcher, rows)
+            : { matches: rows.column(column), matched: rows };
+        const left = dropUnmatched ? matched.filter(row => matches[row] !== 0) : matched;
+        progress?.drop('unmatched', rows.count - left.count);
+        return left;
+      },
+    }),
   });
 }
 
-/** Gives posts their matching rules, and leaves out those without one where they are dropped. */
-type MatchItems = (items: readonly Activity[], dropUnmatched: boolean) => readonly Activity[];
-
-function byMatcher(matcher: RuleMatcher): MatchItems {
-  return (items, dropUnmatched) =>
-    items.flatMap(activity => {
-      const matching = matcher.match(activity);
-      return dropUnmatched && matching.length === 0 ? [] : activity.withMatchingRules(matching);
-    });
-}
-
-function byShared(rules: SharedRules): MatchItems {
-  const matcher = SharedMatcher.of(rules);
-  return (items, dropUnmatched) =>
-    matcher.run(() =>
-      items.flatMap(activity => {
-        const matching = matcher.match(activity);
-        return dropUnmatched && matching.length === 0 ? [] : matcher.withRules(activity, matching);
-      }),
-    );
-}
-
-/** The rows that match a rule. */
-function matchedRows(rows: Rows, column: RecordColumn<Uint32Array, RowRules>): Rows {
-  const matches = rows.column(column);
-  return rows.filter(row => matches[row] !== 0);
+/** Posts with their matching rules, and how many of them each has. */
+async function matchedBy(matcher: RuleMatcher, rows: Rows) {
+  const matches = new Uint32Array(rows.count);
+  const posts = new Map<number, Activity>();
+  for (const row of rows.rows) {
+    const post = rows.item(row) as Activity;
+    const matching = matcher.match(post);
+    matches[row] = matching.length;
+    posts.set(row, post.withMatchingRules(matching));
+  }
+  return { matches, matched: await rows.replaced(posts) };
 }
 
 /** Rules that rows are matched against. */
@@ -132,36 +113,47 @@ export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
 };
 
 /** @throws DataError for a post that rules cannot be put into, or that is not JSON as far as it is read. */
-function matchRows(rows: FileRows, { rules, dropUnmatched }: RowRules): Uint32Array {
+function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Array {
   const matcher = SharedMatcher.of(rules);
   const posts = new MatchedPosts(rows, matcher);
   const matches = matcher.run(() => {
     const counts = new Uint32Array(rows.count);
-    for (let row = 0; row < rows.count; row++) counts[row] = posts.match(row, dropUnmatched);
+    rows.each((row, content, start, end) => {
+      counts[row] = posts.match(row, { content, start, end }, dropUnmatched);
+    });
     return counts;
   });
-  releaseMemory(rows.content);
-  rows.content = posts.content;
-  rows.forgetItems();
+  rows.rewrite(posts, record => new Activity(record));
   return matches;
 }
 
-/** Most lists of rules are shorter than that part of the posts. */
+/** Most lists of rules are shorter than that part of the posts, or, for a few posts, than these bytes. */
 const EXPECTED_PART = 8;
+const EXPECTED_BYTES = 512;
+
+/** Where a post is. */
+interface PostBytes {
+  readonly content: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
 
 /** Copies posts with their matching rules to new content. */
 class MatchedPosts {
-  readonly #rows: FileRows;
+  readonly starts: Uint32Array;
+  /** 0 for posts that are dropped. */
+  readonly lengths: Uint32Array;
   readonly #matcher: SharedMatcher;
   #out: Buffer;
   #end = 0;
 
-  constructor(rows: FileRows, matcher: SharedMatcher) {
-    this.#rows = rows;
+  constructor({ count, byteLength }: Records, matcher: SharedMatcher) {
+    this.starts = new Uint32Array(count);
+    this.lengths = new Uint32Array(count);
     this.#matcher = matcher;
-    const { length } = rows.content;
     // The system gives memory only for pages that are written. Not from Node's pool: it may be transferred.
-    this.#out = Buffer.allocUnsafeSlow(length + Math.ceil(length / EXPECTED_PART));
+    const expected = Math.ceil(byteLength / EXPECTED_PART) + EXPECTED_BYTES;
+    this.#out = Buffer.allocUnsafeSlow(byteLength + expected);
   }
 
   get content(): Buffer {
@@ -169,27 +161,26 @@ class MatchedPosts {
   }
 
   /** Returns how many rules match. */
-  match(row: number, dropUnmatched: boolean): number {
-    const { content, starts, lengths } = this.#rows;
-    const from = starts[row]!;
-    const to = from + lengths[row]!;
+  match(row: number, post: PostBytes, dropUnmatched: boolean): number {
+    const { content, start, end } = post;
     const matcher = this.#matcher;
     const found =
-      matcher.matchBytes(content, from, to) ??
-      matcher.matchParsed(new Activity(content.subarray(from, to)));
-    const isDropped = found.length === 0 && dropUnmatched;
-    starts[row] = this.#end;
-    if (!isDropped) this.#write(from, to, found);
-    lengths[row] = isDropped ? 0 : this.#end - 1 - starts[row]!;
+      matcher.matchBytes(content, start, end) ??
+      matcher.matchParsed(new Activity(content.subarray(start, end)));
+    this.starts[row] = this.#end;
+    if (found.length > 0 || !dropUnmatched) {
+      this.#write(post, found);
+      this.lengths[row] = this.#end - 1 - this.starts[row]!;
+    }
     return found.length;
   }
 
-  #write(from: number, to: number, found: readonly number[]): void {
+  #write({ content, start, end }: PostBytes, found: readonly number[]): void {
     const matcher = this.#matcher;
-    this.#reserve(matcher.lengthWith(to - from, found) + 1);
-    const end = matcher.write(this.#rows.content, from, to, found, this.#out, this.#end);
-    this.#out[end] = LF;
-    this.#end = end + 1;
+    this.#reserve(matcher.lengthWith(end - start, found) + 1);
+    const to = matcher.write(content, start, end, found, this.#out, this.#end);
+    this.#out[to] = LF;
+    this.#end = to + 1;
   }
 
   #reserve(more: number): void {

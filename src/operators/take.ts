@@ -34,8 +34,7 @@ export function take<T>(count: number): Operator<T, T> {
         get isDone() {
           return taken >= count;
         },
-        items: items => items.slice(0, takenOf(items.length)),
-        rows: rows => rows.slice(0, takenOf(rows.count)),
+        pass: rows => rows.slice(0, takenOf(rows.count)),
         cursor: inner => wrapCursor('take', taken, inner),
       };
     },

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeFile } from '../../src/files/decode-file.js';
-import type { FileRows } from '../../src/files/file-rows.js';
+import type { FileRecords } from '../../src/files/records.js';
 import { Flow } from '../../src/flow/flow.js';
 import { compressBlockSync } from '../../src/gzip/compression.js';
 import { inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';
@@ -62,7 +62,7 @@ async function decode(
     TAGS.kind.create(undefined),
     PATH_KEYS.create(['day']),
   ];
-  const read = (rows: FileRows) => ({
+  const read = (rows: FileRecords) => ({
     ids: readIds(rows),
     tags: readTags(rows),
     keys: readKeys(rows),
@@ -75,12 +75,9 @@ async function decode(
   const { ids, tags, keys } = columns[0] as ReturnType<typeof read>;
   return Array.from({ length: rows.count }, (_, row) => ({
     id:
-      ids.others.get(row) ??
+      ids.others?.get(row) ??
       `${(BigInt(ids.halves[2 * row]!) << 32n) | BigInt(ids.halves[2 * row + 1]!)}`,
-    tags: Array.from(
-      tags.tagSets.subarray(tags.tagStarts[tags.sets[row]!], tags.tagStarts[tags.sets[row]! + 1]),
-      tag => tags.tagNames[tag]!,
-    ),
+    tags: tags.tagSets[tags.sets[row]!]!,
     day: Number(keys.sets[keys.indexes[row]!]![0]),
     raw: rows.record(row).toString('latin1'),
   }));

@@ -7,8 +7,8 @@ import { openTombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { DecodedFile } from '../../src/files/decoded-file.js';
 import { Engine } from '../../src/files/engine.js';
-import { FileRows } from '../../src/files/file-rows.js';
 import { Plan } from '../../src/files/plan.js';
+import { FileRecords } from '../../src/files/records.js';
 import type { DecodedRows } from '../../src/files/rows.js';
 import type { EngineThread } from '../../src/files/thread.js';
 import { type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
@@ -184,7 +184,11 @@ describe('a post that another one replaces in a decoded file', () => {
   it('has a place of its own after all posts that were replaced before it', async () => {
     const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
     const bounds = { starts: Uint32Array.of(0, 2), lengths: Uint32Array.of(1, 1) };
-    const contents = { rows: FileRows.elsewhere(kind, bounds), columns: new Map(), messages: [] };
+    const contents = {
+      rows: FileRecords.elsewhere(kind, bounds),
+      columns: new Map(),
+      messages: [],
+    };
     const thread = unchecked<EngineThread>({ tell: () => {} });
     const file = new DecodedFile('x', contents, { thread, file: 1, bytes: 4, onFree: () => {} });
     await file.replace(new Map([[0, { raw: Buffer.from('longer') }]]));

@@ -1,25 +1,85 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DecodedFile } from '../../src/files/decoded-file.js';
-import { FileRows } from '../../src/files/file-rows.js';
-import { Rows } from '../../src/files/rows.js';
+import type { RecordColumn } from '../../src/files/record-columns.js';
+import { FileRecords } from '../../src/files/records.js';
+import { ItemColumns, ItemRows, StoredRows } from '../../src/files/rows.js';
 import { POSTS } from '../../src/operators/activities.js';
-import type { Activity } from '../../src/post/activity.js';
+import { Activity } from '../../src/post/activity.js';
 
 const lineOf = (row: number) => `{"id_str":"${row}"}`;
 
-function rowsOf(count: number): Rows {
+function rowsOf(count: number): StoredRows {
   const lines = Array.from({ length: count }, (_, row) => `${lineOf(row)}\n`);
-  const rows = new FileRows(Buffer.from(lines.join('')), POSTS, count);
+  const rows = new FileRecords(Buffer.from(lines.join('')), POSTS, count);
   let start = 0;
   for (const line of lines) {
     rows.add(start, line.length - 1);
     start += line.length;
   }
-  return Rows.of(new DecodedFile('x', { rows, columns: new Map(), messages: [] }));
+  return StoredRows.of(new DecodedFile('x', { rows, columns: new Map(), messages: [] }));
 }
 
-const idsOf = async (rows: Rows) => ((await rows.items()) as Activity[]).map(({ id }) => id);
+const idsOf = async (rows: StoredRows) => ((await rows.items()) as Activity[]).map(({ id }) => id);
+
+describe('rows of items', () => {
+  const NUMBERS: RecordColumn<number[], undefined> = {
+    kind: {
+      name: 'numbers',
+      create: () => rows =>
+        Array.from({ length: rows.count }, (_, row) => Number((rows.item(row) as Activity).id)),
+    },
+    options: undefined,
+  };
+  const itemRows = (count: number) =>
+    new ItemRows(
+      Array.from({ length: count }, (_, row) => new Activity(Buffer.from(lineOf(row)))),
+      new ItemColumns(),
+    );
+  const ids = ({ items }: ItemRows) => items.map(item => (item as Activity).id);
+
+  it('keep what rows of a file keep, of columns that are read from the items left', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat({ max: 200 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (count, step) => {
+          const passes = (row: number) => row % step === 0;
+          const stored = rowsOf(count).filter(passes).slice(0, 30);
+          const left = itemRows(count).filter(passes).slice(0, 30);
+          expect(ids(left)).toEqual(await idsOf(stored));
+          expect(left.column(NUMBERS).map(String)).toEqual(ids(left));
+        },
+      ),
+    );
+  });
+
+  it('have other items in the place of some', async () => {
+    const rows = itemRows(3);
+    const [, , last] = rows.items;
+    expect(ids(await rows.replaced(new Map([[0, last]])))).toEqual(['2', '1', '2']);
+    expect(ids(rows)).toEqual(['0', '1', '2']);
+  });
+
+  it('give their bytes, and those that a column has written', async () => {
+    const rows = itemRows(3);
+    expect((await rows.records(Uint32Array.of(2))).map(String)).toEqual([lineOf(2)]);
+    const seen: string[] = [];
+    rows.each((row, content, start, end) =>
+      seen.push(`${row} ${content.toString('latin1', start, end)}`),
+    );
+    expect(seen).toEqual([`0 ${lineOf(0)}`, `1 ${lineOf(1)}`, `2 ${lineOf(2)}`]);
+    const content = Buffer.from(`${lineOf(8)}${lineOf(9)}`);
+    const { length } = lineOf(8);
+    const written = {
+      content,
+      starts: Uint32Array.of(0, 0, length),
+      lengths: Uint32Array.of(length, 0, length),
+    };
+    rows.rewrite(written, record => new Activity(record));
+    expect(ids(rows.filter(row => row !== 1))).toEqual(['8', '9']);
+  });
+});
 
 describe('rows of a decoded file', () => {
   it('keep those that pass a test, and a part of them, as an array does', async () => {
@@ -43,12 +103,10 @@ describe('rows of a decoded file', () => {
   });
 
   it('come as routed posts once they are routed, also a part of them', async () => {
-    const routed = rowsOf(2).routed(
-      Uint32Array.of(0, 0, 1),
-      Uint32Array.of(1, 2, 0),
-      ['-', 'a', 'b'],
-      (tag, post) => [tag, (post as Activity).id],
-    );
+    const routed = rowsOf(2).routed(Uint32Array.of(1, 0), [['-'], ['a', 'b']], (tag, post) => [
+      tag,
+      (post as Activity).id,
+    ]);
     expect(await routed.slice(1, 3).items()).toEqual([
       ['b', '0'],
       ['-', '1'],

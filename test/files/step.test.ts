@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Rows } from '../../src/files/rows.js';
 import { throughSteps } from '../../src/files/step.js';
 import type { Cursor, Run } from '../../src/flow/flow.js';
 import { unchecked } from '../unchecked.js';
@@ -15,13 +16,10 @@ function taking(name: string, count: number, log: string[]) {
         get isDone() {
           return taken >= count;
         },
-        items: (items: readonly number[]) => {
-          const some = items.slice(0, count - taken);
-          taken += some.length;
+        pass: (rows: Rows) => {
+          const some = rows.slice(0, count - taken);
+          taken += some.count;
           return some;
-        },
-        rows: () => {
-          throw new Error('There are no rows');
         },
         cursor: (inner: Cursor) => ({ [name]: taken, inner }),
       };
@@ -33,7 +31,7 @@ const run = (resume?: Cursor): Run => ({ ...unchecked<Run>({}), resume });
 
 it('steps begin with the last, each at the cursor that the next one wraps', async () => {
   const log: string[] = [];
-  const steps = unchecked<never>([taking('first', 9, log), taking('last', 9, log)]);
+  const steps = [taking('first', 9, log), taking('last', 9, log)];
   const opened: unknown[] = [];
   const resume = { last: 1, inner: { first: 2, inner: { place: 3 } } };
   const all = throughSteps(steps, run(resume), async function* (at) {
@@ -53,7 +51,7 @@ it('steps begin with the last, each at the cursor that the next one wraps', asyn
 });
 
 it('the input is closed before the last items of a step that is done are delivered', async () => {
-  const steps = unchecked<never>([taking('take', 3, [])]);
+  const steps = [taking('take', 3, [])];
   const events: unknown[] = [];
   const all = throughSteps(steps, run(), async function* () {
     try {
@@ -67,7 +65,7 @@ it('the input is closed before the last items of a step that is done are deliver
 });
 
 it('the input is not opened where a step was done before', async () => {
-  const steps = unchecked<never>([taking('take', 3, [])]);
+  const steps = [taking('take', 3, [])];
   const all = throughSteps(steps, run({ take: 3, inner: {} }), () => {
     throw new Error('It was opened');
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { FileRows } from '../../src/files/file-rows.js';
+import { FileRecords } from '../../src/files/records.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
@@ -105,7 +105,7 @@ describe('matchRules', () => {
   it('gives later columns of a stored file the posts with their new rules', () => {
     const content = Buffer.allocUnsafeSlow(posts[1]!.raw.length);
     posts[1]!.raw.copy(content);
-    const rows = new FileRows(content, POSTS, 1);
+    const rows = new FileRecords(content, POSTS, 1);
     rows.add(0, content.length);
     expect((rows.item(0) as Activity).tags).toEqual(['old']);
     MATCHES.create({ rules: compileRules(RULES).share(), dropUnmatched: false })(rows);

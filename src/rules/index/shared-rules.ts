@@ -1,5 +1,5 @@
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
-import { Activity } from '../../post/activity.js';
+import type { Activity } from '../../post/activity.js';
 import { sharedPost } from '../../post/bytes/spanned-post.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import { type MatchingRule, printMatchingRule } from '../../post/matching-rules.js';
@@ -131,15 +131,9 @@ export class SharedMatcher {
   }
 
   /**
-   * The numbers of the rules that match, in the order of the list of rules; within `run`. Members that no rule reads are not
-   * checked.
+   * The numbers of the rules that match the post between two positions, in the order of the list of rules; within `run`.
+   * Members that no rule reads are not checked. Returns `undefined` for a post that has to be parsed.
    */
-  match(activity: Activity): readonly number[] {
-    const { raw } = activity;
-    return this.matchBytes(raw, 0, raw.length) ?? this.matchParsed(activity);
-  }
-
-  /** Matches the post between two positions without parsing it; `undefined` where it has to be parsed. */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     const post = sharedPost();
     if (!post?.read(content, start, end)) return undefined;
@@ -192,13 +186,6 @@ export class SharedMatcher {
     return this.#tags[number];
   }
 
-  /** The post that was matched last with other matching rules, as `withMatchingRules` makes it. */
-  withRules({ raw }: Activity, rules: readonly number[]): Activity {
-    const bytes = Buffer.allocUnsafe(this.lengthWith(raw.length, rules));
-    this.write(raw, 0, raw.length, rules, bytes, 0);
-    return new Activity(bytes);
-  }
-
   /** The length of that post with other matching rules. */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;
@@ -216,7 +203,7 @@ export class SharedMatcher {
     return length;
   }
 
-  /** Writes the post that was matched last with other matching rules at a position, and returns where it ends. */
+  /** Writes the post that was matched last with other matching rules, as `withMatchingRules` does. Returns where it ends. */
   write(
     content: Buffer,
     from: number,

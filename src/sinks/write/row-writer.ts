@@ -1,7 +1,7 @@
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { RecordColumn } from '../../files/record-columns.js';
 
-import type { Rows } from '../../files/rows.js';
+import type { StoredRows } from '../../files/rows.js';
 import type { Format } from './format.js';
 import type { OutputFile } from './output-file.js';
 import type { Output, Outputs } from './outputs.js';
@@ -72,7 +72,7 @@ export class RowWriter<T> {
    * Writes posts, and releases their file once nothing needs it any more. Returns `false`, and has done nothing, where
    * the posts cannot be partitioned by numbers, or the main thread had better encode them as items.
    */
-  async write(posts: Rows, origin: string | undefined): Promise<boolean> {
+  async write(posts: StoredRows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
     const isLines = kind === undefined;
     const { bytes, isInThread } = posts.file;
@@ -96,7 +96,7 @@ export class RowWriter<T> {
   }
 
   /** Lets the thread encode the posts of each range as a block. */
-  #encode(posts: Rows, ranges: readonly Range[]): void {
+  #encode(posts: StoredRows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
     const blocks = posts.file
@@ -113,7 +113,7 @@ export class RowWriter<T> {
   }
 
   /** The error of the first post that cannot be encoded. */
-  async #errorOf(posts: Rows): Promise<unknown> {
+  async #errorOf(posts: StoredRows): Promise<unknown> {
     const { origin } = posts.file;
     const { buffers } = this.#outputs;
     const { format } = this.#options;
@@ -129,7 +129,7 @@ export class RowWriter<T> {
   }
 
   /** Collects the lines on the main thread. */
-  async #collect(posts: Rows, { combinations, partitions }: Partitioned<T>) {
+  async #collect(posts: StoredRows, { combinations, partitions }: Partitioned<T>) {
     const content = await posts.file.content();
     const { rows } = posts;
     const { starts, lengths } = posts.bounds;
@@ -144,7 +144,7 @@ export class RowWriter<T> {
   }
 
   /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
-  async #writeRanges(posts: Rows, ranges: readonly Range[]) {
+  async #writeRanges(posts: StoredRows, ranges: readonly Range[]) {
     const writes: Promise<void>[] = [];
     const filesAtATime = Math.min(FILES_AT_A_TIME, this.#options.maxOpen);
     for (let at = 0; at < ranges.length; at += filesAtATime) {
@@ -167,7 +167,7 @@ export class RowWriter<T> {
   }
 
   /** Partitions posts by file; `undefined` where there are too many combinations of tags and keys. */
-  #partition(posts: Rows, origin: string | undefined): Partitioned<T> | undefined {
+  #partition(posts: StoredRows, origin: string | undefined): Partitioned<T> | undefined {
     const { rows, tags, tagNames } = posts;
     const { path: template, keys: column } = this.#options;
     const { indexes: keys, sets: keySets, names } = posts.column(column);
@@ -213,7 +213,7 @@ export class RowWriter<T> {
  * full, and follow each other in the file that the first one is of.
  */
 function rangesOf<T>(
-  { bounds, rows }: Rows,
+  { bounds, rows }: StoredRows,
   { combinations, partitions }: Partitioned<T>,
   areLines: boolean,
 ): Range[] {
@@ -247,7 +247,10 @@ function rangeAt(file: OutputFile, position: number, room: number): Range {
 }
 
 /** The rows of ranges one after the other, with their tags, and where each range ends. */
-function listOf({ rows, tags }: Rows, ranges: readonly { readonly rows: readonly number[] }[]) {
+function listOf(
+  { rows, tags }: StoredRows,
+  ranges: readonly { readonly rows: readonly number[] }[],
+) {
   const count = ranges.reduce((sum, range) => sum + range.rows.length, 0);
   const listed = new Uint32Array(count);
   const listedTags = tags && new Uint32Array(count);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { FileRows } from '../../../src/files/file-rows.js';
+import { FileRecords } from '../../../src/files/records.js';
 import { POSTS } from '../../../src/operators/activities.js';
 import { PATH_KEYS, pathKeys } from '../../../src/sinks/write/path-keys.js';
 import { post } from '../posts.js';
 
-function rowsOf(langs: readonly string[]): FileRows {
+function rowsOf(langs: readonly string[]): FileRecords {
   const posts = langs.map((lang, id) => post({ id: `${id}`, lang }).raw);
-  const rows = new FileRows(Buffer.concat(posts), POSTS, posts.length);
+  const rows = new FileRecords(Buffer.concat(posts), POSTS, posts.length);
   let start = 0;
   for (const { length } of posts) {
     rows.add(start, length);

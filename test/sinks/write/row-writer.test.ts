@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { DecodedFile } from '../../../src/files/decoded-file.js';
-import { Rows } from '../../../src/files/rows.js';
+import { StoredRows } from '../../../src/files/rows.js';
 import { linesFormat } from '../../../src/sinks/write/lines.js';
 import { type PathKeys, pathKeys } from '../../../src/sinks/write/path-keys.js';
 import { parsePathTemplate } from '../../../src/sinks/write/path-template.js';
@@ -36,7 +36,8 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
   // The last 32 bits of these two combinations are the same: 61,356 * 70,000 + 47,296 is 2 ** 32.
   const [keys, tags] = [Uint32Array.of(0, 47_296), Uint32Array.of(0, 61_356)];
   const file = fileOf({ names: ['author'], indexes: keys, sets: names.map(name => [name]) });
-  const items = Rows.of(file).routed(Uint32Array.of(0, 1), tags, names, tag => tag);
+  const tagSets = names.map(name => [name]);
+  const items = StoredRows.of(file).routed(tags, tagSets, tag => tag);
   expect(await lines.write(items, undefined)).toBe(false);
   expect(opened).toEqual([]);
 });
@@ -69,7 +70,7 @@ it('posts whose keys differ and fill one path are one range of its file', async 
       ['ab', 'c'],
     ],
   });
-  expect(await lines.write(Rows.of(file), undefined)).toBe(true);
+  expect(await lines.write(StoredRows.of(file), undefined)).toBe(true);
   expect([...files.keys()]).toEqual(['abc']);
   expect(written).toMatchObject([{ position: 0, bytes: 12, rows: [0, 1, 2, 3] }]);
 });

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { FileRows } from '../../src/files/file-rows.js';
+import { FileRecords } from '../../src/files/records.js';
 
 const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record.toString() };
 
 it('rows of a file grow and keep the position and the mark of each record', () => {
   const content = Buffer.from(Array.from({ length: 200 }, (_, n) => `${n}\n`).join(''));
-  const rows = new FileRows(content, kind, 1);
+  const rows = new FileRecords(content, kind, 1);
   let at = 0;
   for (let n = 0; n < 200; n++) {
     rows.add(at, String(n).length, 3 * n);
@@ -16,12 +16,12 @@ it('rows of a file grow and keep the position and the mark of each record', () =
   );
   expect([...rows.marks.subarray(0, 200)]).toEqual(Array.from({ length: 200 }, (_, n) => 3 * n));
   const seen: string[] = [];
-  rows.each((_, start, end) => seen.push(content.toString('latin1', start, end)));
+  rows.each((_, bytes, start, end) => seen.push(bytes.toString('latin1', start, end)));
   expect(seen).toHaveLength(200);
 });
 
 it('rows of a file skip records that a column has dropped', () => {
-  const rows = new FileRows(Buffer.from('a\nb\nc\n'), kind, 3);
+  const rows = new FileRecords(Buffer.from('a\nb\nc\n'), kind, 3);
   for (const start of [0, 2, 4]) rows.add(start, 1);
   rows.lengths[1] = 0;
   const seen: number[] = [];
@@ -30,7 +30,7 @@ it('rows of a file skip records that a column has dropped', () => {
 });
 
 it('rows of a file create the item of a record once for all columns', () => {
-  const rows = new FileRows(Buffer.from('{"a":1}\n'), { ...kind, item: () => ({}) }, 1);
+  const rows = new FileRecords(Buffer.from('{"a":1}\n'), { ...kind, item: () => ({}) }, 1);
   rows.add(0, 7);
   const item = rows.item(0);
   expect(rows.item(0)).toBe(item);

@@ -21,6 +21,28 @@ export interface RecordKind<T = unknown> {
   readonly staying?: readonly unknown[];
 }
 
+/** Records as columns read them: those of a decoded file, or those of items that come from elsewhere. */
+export interface Records extends RowBounds {
+  /** The bytes of all records. Empty for items, each of which has its own. */
+  readonly content: Buffer;
+  readonly count: number;
+  /** The size of all bytes. */
+  readonly byteLength: number;
+  /** What the kind of the records returned for each: 0 for items. */
+  readonly marks: Uint32Array;
+  /** The item of a row, created once for all columns. */
+  item(row: number): unknown;
+  /** Calls `use` with the bytes of each row, except for rows that a column has dropped: they have no bytes. */
+  each(use: (row: number, content: Buffer, start: number, end: number) => void): void;
+  /** Replaces all records. The earlier content is no longer used. */
+  rewrite(written: RewrittenRecords, itemOf: (record: Buffer) => unknown): void;
+}
+
+/** The new bytes of all records, and where each is. A record without bytes is dropped. */
+export interface RewrittenRecords extends RowBounds {
+  readonly content: Buffer;
+}
+
 /** Where records are in the content of their file. */
 export interface RowBounds {
   readonly starts: Uint32Array;
@@ -28,13 +50,12 @@ export interface RowBounds {
 }
 
 /** The content of a decoded file on the thread that holds it, and where its rows are. A row is a record that is an item. */
-export class FileRows implements RowBounds {
+export class FileRecords implements Records {
   /** Replaced if a column or a step makes records longer. */
   content: Buffer;
   count = 0;
   starts: Uint32Array;
   lengths: Uint32Array;
-  /** What the kind of the records returned for each. */
   marks: Uint32Array;
   readonly #kind: RecordKind;
   #items: unknown[] = [];
@@ -49,12 +70,16 @@ export class FileRows implements RowBounds {
   }
 
   /** Rows whose content is on another thread. */
-  static elsewhere(kind: RecordKind, { starts, lengths }: RowBounds): FileRows {
-    const rows = new FileRows(Buffer.alloc(0), kind, 0);
+  static elsewhere(kind: RecordKind, { starts, lengths }: RowBounds): FileRecords {
+    const rows = new FileRecords(Buffer.alloc(0), kind, 0);
     rows.count = starts.length;
     rows.starts = starts;
     rows.lengths = lengths;
     return rows;
+  }
+
+  get byteLength(): number {
+    return this.content.length;
   }
 
   /** A copy of where the rows are. */
@@ -74,7 +99,6 @@ export class FileRows implements RowBounds {
     return this.#kind.item(this.record(row));
   }
 
-  /** The same, created once for all columns. */
   item(row: number): unknown {
     this.#items[row] ??= this.newItem(row);
     return this.#items[row];
@@ -86,13 +110,20 @@ export class FileRows implements RowBounds {
     return this.content.subarray(start, start + this.lengths[row]!);
   }
 
-  /** Calls `use` with each row and where it is, but for those that a column has dropped: they have no bytes. */
-  each(use: (row: number, start: number, end: number) => void): void {
-    const { starts, lengths, count } = this;
+  each(use: (row: number, content: Buffer, start: number, end: number) => void): void {
+    const { content, starts, lengths, count } = this;
     for (let row = 0; row < count; row++) {
       const length = lengths[row]!;
-      if (length > 0) use(row, starts[row]!, starts[row]! + length);
+      if (length > 0) use(row, content, starts[row]!, starts[row]! + length);
     }
+  }
+
+  rewrite({ content, starts, lengths }: RewrittenRecords): void {
+    releaseMemory(this.content);
+    this.content = content;
+    this.starts = starts;
+    this.lengths = lengths;
+    this.forgetItems();
   }
 
   /** Forgets the items, which describe records as they were, and keep memory. */
