@@ -114,6 +114,7 @@ export { map } from './operators/map.js';
 export { type MapAsyncOptions, mapAsync } from './operators/map-async.js';
 export { type MatchRulesOptions, matchRules } from './operators/match-rules.js';
 export { type RouteByTagOptions, routeByTag } from './operators/route-by-tag.js';
+export { type SampleOptions, sample } from './operators/sample.js';
 export { take } from './operators/take.js';
 export { tap } from './operators/tap.js';
 export { type ThrottleOptions, throttle } from './operators/throttle.js';

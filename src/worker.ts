@@ -4,6 +4,7 @@ import { POSTS } from './operators/activities.js';
 import { IDS } from './operators/dedupe.js';
 import { MATCHES } from './operators/match-rules.js';
 import { TAGS } from './operators/route-by-tag.js';
+import { SAMPLED } from './operators/sample.js';
 import { PATH_KEYS } from './sinks/write/path-keys.js';
 import { CSV_ROWS } from './tables/csv/csv-rows.js';
 import { ENCODE_CHUNKS } from './tables/parquet/column-chunk.js';
@@ -12,7 +13,7 @@ import { PARQUET_ROWS } from './tables/parquet/parquet-rows.js';
 // The script of the threads that decode stored files, and the only list of what they can do.
 serveThread({
   records: [POSTS],
-  columns: [IDS.kind, TAGS.kind, SHOWN_IDS.kind, MATCHES, PATH_KEYS],
+  columns: [IDS.kind, TAGS.kind, SHOWN_IDS.kind, MATCHES, SAMPLED, PATH_KEYS],
   encoders: [CSV_ROWS, PARQUET_ROWS],
   tasks: [ENCODE_CHUNKS],
 });

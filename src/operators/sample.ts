@@ -1,0 +1,111 @@
+import { checkOptions, type OptionTable, required, special, whole } from '../base/check.js';
+import { stepOperator } from '../files/planned.js';
+import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js';
+import type { Operator } from '../flow/flow.js';
+import { checkActivities } from '../flow/wrong-item.js';
+import type { Activity } from '../post/activity.js';
+import { IdNumber } from '../post/bytes/id-number.js';
+
+/** Which posts `sample` keeps. */
+export interface SampleOptions {
+  /** The part of all posts that pass, such as 0.1 for a tenth. */
+  readonly ratio: number;
+  /**
+   * Another number gives another sample of the same size.
+   * @default 0
+   */
+  readonly seed?: number | undefined;
+}
+
+const MAX_SEED = 2 ** 32 - 1;
+
+const OPTIONS = {
+  ratio: required(
+    special<number>(
+      'the part of the posts that pass',
+      'a number from 0 to 1',
+      value => typeof value === 'number' && value >= 0 && value <= 1,
+    ),
+  ),
+  seed: whole('which posts they are', { max: MAX_SEED, default: 0 }),
+} satisfies OptionTable<SampleOptions>;
+
+/**
+ * Passes a fixed part of all posts, chosen by a hash of the id: the same posts in every run, on every machine and in both
+ * formats. Duplicates of a post pass or are dropped together. With the same `seed`, a sample with a smaller `ratio` is a part
+ * of one with a larger.
+ *
+ * @throws OptionError Immediately, when an option is invalid.
+ * @throws DataError From the flow, for an item that is not an activity, and for a post without an id: whether it belongs to the
+ * sample is unknown.
+ *
+ * @example
+ * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), sample({ ratio: 0.01 }), files({ path: 'some.jsonl' }));
+ */
+export function sample(options: SampleOptions): Operator<Activity, Activity> {
+  const { ratio, seed } = checkOptions('sample', OPTIONS, options);
+  const column: RecordColumn<Uint8Array, Sampling> = { kind: SAMPLED, options: { ratio, seed } };
+  return stepOperator({
+    identity: { step: 'sample', ratio, seed },
+    columns: [column],
+    check: batch => checkActivities('sample', batch),
+    start: ({ resume, progress }) => ({
+      resume,
+      pass: rows => {
+        const isSampled = rows.column(column);
+        const passed = rows.filter(row => isSampled[row] === 1);
+        progress?.drop('sample', rows.count - passed.count);
+        return passed;
+      },
+    }),
+  });
+}
+
+interface Sampling {
+  readonly ratio: number;
+  readonly seed: number;
+}
+
+/** For each row, 1 if the post belongs to the sample. */
+export const SAMPLED: RecordColumnKind<Uint8Array, Sampling> = {
+  name: 'sampled',
+  create: ({ ratio, seed }) => {
+    const id = new IdNumber();
+    return rows => {
+      const { content, count, starts, lengths, marks } = rows;
+      const sampled = new Uint8Array(count);
+      for (let row = 0; row < count; row++) {
+        if (lengths[row] === 0) continue;
+        const digits = marks[row]!;
+        const hash =
+          digits !== 0 && id.parseDigits(content, starts[row]! + digits)
+            ? hashOf(id, seed)
+            : hashOfText((rows.item(row) as Activity).id, id, seed);
+        if (hash < ratio * 2 ** 32) sampled[row] = 1;
+      }
+      return sampled;
+    };
+  },
+  moved: sampled => [sampled],
+};
+
+/** A number of 32 bits. It must never change, or the next run of a pipeline gets other posts. */
+function hashOf({ high, low }: { readonly high: number; readonly low: number }, seed: number) {
+  return mixed(mixed(mixed(seed + 1) ^ high) ^ low);
+}
+
+/** Of any id. One that is not a 64-bit integer is hashed by its characters. */
+function hashOfText(text: string, id: IdNumber, seed: number): number {
+  if (id.parse(text)) return hashOf(id, seed);
+  let hash = seed + 1;
+  for (let at = 0; at < text.length; at++) hash = mixed(hash ^ text.charCodeAt(at));
+  return mixed(hash);
+}
+
+/** The finalizer of MurmurHash3: every bit affects all others. */
+function mixed(value: number): number {
+  let hash = value | 0;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
