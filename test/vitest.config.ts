@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { parseCLI } from 'vitest/node';
 import { LEFT_OUT } from './left-out.js';
 import { SUITE, type Suite } from './suite.js';
 import SummaryReporter from './summary-reporter.js';
@@ -20,9 +21,8 @@ const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' }
 const { MILLRACE_COVERAGE: coverage } = process.env;
 
 /** Whether the command line names files, which then run with all of their tests. */
-const namesFiles = process.argv
-  .slice(2)
-  .some(argument => /^(\.\/)?test\/|\.test\.ts$/.test(argument));
+const namesFiles =
+  parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0;
 
 /** What both projects have. The root does not pass it on, since each would compile the sources again. */
 const project = {
