@@ -22,6 +22,8 @@ export interface Option<T, Else = T | undefined> {
   readonly members?: Readonly<Record<string, Option<unknown>>>;
   /** A value in a few words, such as `number`, for the help of commands. */
   readonly placeholder?: string;
+  /** Reads a value from the text of a flag, for a value that is no text, number or list of them. */
+  readonly fromText?: (text: string) => T | undefined;
   /** Whether messages leave its value out. */
   readonly isSecret?: boolean;
   /** For the compiler alone. */

@@ -18,11 +18,15 @@ const MAX_SHARDS = 10_000;
 export const SHARD_VARIABLE = 'MILLRACE_SHARD';
 
 /** The option of a source. */
-export const SHARD_OPTION = special<Shard>(
-  'the part of the source that this process takes',
-  'an object such as { index: 2, of: 8 }, with an index from 1 to `of`, which is at most 10,000',
-  isShard,
-);
+export const SHARD_OPTION = {
+  ...special<Shard>(
+    'the part of the source that this process takes',
+    'an object such as { index: 2, of: 8 }, with an index from 1 to `of`, which is at most 10,000',
+    isShard,
+  ),
+  placeholder: '2/8',
+  fromText: parseShard,
+};
 
 export function isShard(value: unknown): value is Shard {
   if (typeof value !== 'object' || value === null) return false;

@@ -1,7 +1,7 @@
+import { flagsOf } from '../base/flags.js';
 import { USAGE_OPTIONS } from '../usage/usage-report.js';
 import { Call, Code, quoted } from './call-script.js';
 import { ACCOUNT, type Command, listScript, SIGNAL, SINK_FLAGS } from './command.js';
-import { flagsOf } from './flags.js';
 import { parsedFile } from './stored-posts-commands.js';
 
 const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate'], {

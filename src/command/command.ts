@@ -1,12 +1,13 @@
 import { fstatSync } from 'node:fs';
-import { text } from '../base/check.js';
+import { flag, text } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
+import { type Flags, flagsOf } from '../base/flags.js';
+import { SHARD_OPTION } from '../base/shard.js';
 import { withoutUndefined } from '../base/without-undefined.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
 import { type FileSinkName, pathExtension } from '../sinks/write/path-extension.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
-import { type Flags, flagsOf, SHARED_FLAGS, YES } from './flags.js';
 
 /** What a command was called with. */
 export interface Given {
@@ -30,6 +31,22 @@ export interface Command {
   build(given: Given): Script | Promise<Script>;
 }
 
+/** Flags of every command. */
+export const SHARED_FLAGS: Flags = flagsOf(
+  {
+    envFile: text('a file of variables, such as MILLRACE_URL'),
+    printScript: flag('print the script that does the same, and run nothing'),
+    json: flag('report results and errors as JSON'),
+    quiet: flag('show no progress'),
+    help: flag('print this, as -h does'),
+  },
+  undefined,
+  { envFile: { placeholder: 'file' } },
+);
+
+/** The flag of commands that may cost money. */
+export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });
+
 /** The flags of a command. */
 export function allFlags({ flags = [], costs }: Command): Flags {
   return [...flags, ...(costs ? YES : []), ...SHARED_FLAGS];
@@ -51,6 +68,11 @@ export const SINK_FLAGS: Flags = [
   }),
   ...flagsOf(TABLE_OPTIONS, ['columns'], { columns: { placeholder: 'id,text,...' } }),
 ];
+
+/** The flag of commands whose source has shards. */
+export const SHARD: Flags = flagsOf({ shard: SHARD_OPTION }, undefined, {
+  shard: { shownDefault: 'all' },
+});
 
 /** A script of one call, which gets the account first, and the signal last. */
 export function accountCall(name: string, ...args: readonly unknown[]): Script {

@@ -1,4 +1,6 @@
-import type { Command } from './command.js';
+import { OptionError } from '../base/errors.js';
+import { type Flags, helpOf } from '../base/flags.js';
+import { allFlags, type Command, SHARED_FLAGS } from './command.js';
 
 /** A command that is loaded when it is used. */
 export interface Listed {
@@ -76,3 +78,96 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     'Likes, retweets and replies of posts of the user whose access token is set',
   ),
 };
+
+/** Words that are not commands of the table. */
+export const OTHER_COMMANDS = {
+  service: 'The whole service on this machine, as millrace-service',
+  completion: 'Completion of commands and flags for bash or zsh',
+};
+
+const NAME_WIDTH = 16;
+
+/** The help of the command itself, or of the commands of a family such as `job`. */
+export function overview(family?: string): string {
+  const of = Object.entries(COMMANDS).filter(
+    ([name]) => family === undefined || name.startsWith(`${family} `),
+  );
+  const others = family === undefined ? Object.entries(OTHER_COMMANDS) : [];
+  const lines = [...of.map(([name, { summary }]) => [name, summary] as const), ...others].map(
+    ([name, summary]) => `  ${name.padEnd(NAME_WIDTH)} ${summary}\n`,
+  );
+  const [first, second] = family === undefined ? ['COMMAND', ''] : [family, ' COMMAND'];
+  return `Usage: millrace ${first}${second} [flags]
+
+${lines.join('')}
+Of all commands:
+${helpOf(SHARED_FLAGS)}
+millrace ${first}${second} --help shows its flags. The account's settings are variables such as MILLRACE_URL: a local
+service prints all of them, see millrace service --help.
+`;
+}
+
+/** The help of one command. */
+export function helpFor(name: string, command: Command): string {
+  const own = allFlags(command).filter(flag => !SHARED_FLAGS.includes(flag));
+  const examples = command.examples.map(example => `  millrace ${name} ${example}`.trimEnd());
+  return `Usage: ${usageOf(name, command)}
+${COMMANDS[name]?.summary}.
+${helpOf(own)}  ${namesOf(SHARED_FLAGS)}: see millrace --help
+${examples.join('\n')}
+`;
+}
+
+const namesOf = (flags: Flags) => flags.map(({ name }) => `--${name}`).join(' ');
+
+export function usageOf(name: string, { usage = '' }: Command): string {
+  return ['millrace', name, usage, '[flags]'].filter(part => part !== '').join(' ');
+}
+
+const COMPLETION_USAGE = `Usage: millrace completion bash|zsh
+
+Prints what the shell needs to complete commands and flags:
+
+  eval "$(millrace completion bash)"
+  millrace completion zsh >> ~/.zshrc
+`;
+
+/**
+ * What a shell needs to complete commands and their flags: `eval "$(millrace completion bash)"`.
+ *
+ * @throws OptionError for another shell than bash and zsh.
+ */
+export async function completionFor(shell: string | undefined): Promise<string> {
+  if (shell === '--help' || shell === '-h') return COMPLETION_USAGE;
+  if (shell !== 'bash' && shell !== 'zsh')
+    throw new OptionError('arguments', 'millrace completion needs the shell: bash or zsh');
+  const names = Object.keys(COMMANDS).map(name => name.split(' '));
+  const first = [...new Set(names.map(([word]) => word)), 'service', 'completion'];
+  const nested = names.filter(words => words.length > 1);
+  const families = [...new Set(nested.map(([word]) => word))];
+  const cases = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, { load }]) => {
+      const words = allFlags(await load()).map(flag => flag.name);
+      return `    '${name}') words='${words.map(word => `--${word}`).join(' ')}' ;;\n`;
+    }),
+  );
+  const seconds = [...nested, ['service', 'check']];
+  const second = [...families, 'service'].map(family => {
+    const words = seconds.filter(([word]) => word === family).map(([, word]) => word);
+    return `    '${family}') [ "$COMP_CWORD" -eq 2 ] && words='${words.join(' ')}' ;;\n`;
+  });
+  return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_millrace() {
+  local words='' name="\${COMP_WORDS[1]}"
+  case "$name" in
+${second.join('')}  esac
+  case "$name" in
+    ${families.join('|')}) name="$name \${COMP_WORDS[2]}" ;;
+  esac
+  [ "$COMP_CWORD" -eq 1 ] && words='${first.join(' ')}'
+  [ -z "$words" ] && case "$name" in
+${cases.join('')}  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _millrace millrace
+`;
+}

@@ -1,4 +1,5 @@
 import { IncompleteError, OptionError } from '../base/errors.js';
+import type { Flags } from '../base/flags.js';
 
 /** The exit codes of the command. 130 is that of a process that an interrupt ends. */
 export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 } as const;
@@ -7,4 +8,60 @@ export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 }
 export function exitCodeOf(error: unknown): number {
   if (error instanceof OptionError) return EXIT.wrongCall;
   return error instanceof IncompleteError ? EXIT.incomplete : EXIT.failed;
+}
+
+/** Options of the library that a command gives as an argument, or that a flag with another name has. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  path: '--out',
+  'budget.posts': '--budget-posts',
+  'budget.requests': '--budget-requests',
+  archiveFolder: 'FOLDER',
+  query: 'QUERY',
+};
+
+/** The name of an option in a message: `fromDate`, or `toDate: ...` as code that a caller would write. */
+const NAMED = /`([a-z]\w*(?:\.\w+)*)(?:: ([^`]+))?`/g;
+
+/** A message of the library as one of the command: with its flags, and without advice about options that it has not. */
+export function inFlags(message: string, flags: Flags, functions: readonly string[]): string {
+  const names = new Map(flags.map(({ option, name }) => [option, `--${name}`]));
+  const flagOf = (option: string) => names.get(option) ?? OTHER_NAMES[option];
+  const told = message
+    .split('\n')
+    .map(line => withoutOthers(inVariables(line), flagOf).replaceAll(NAMED, toFlag))
+    .join('\n');
+  const call = new RegExp(`^(?:${functions.join('|')}): `, 'gm');
+  return functions.length === 0 ? told : told.replaceAll(call, '');
+
+  function toFlag(text: string, option: string, value: string | undefined): string {
+    const flag = flagOf(option);
+    return flag === undefined
+      ? text
+      : value === undefined
+        ? flag
+        : `${flag} ${value.replaceAll("'", '')}`;
+  }
+}
+
+/** The advice about settings: a command reads them from variables alone. */
+function inVariables(line: string): string {
+  return line
+    .replaceAll(/`\w+` \((MILLRACE_\w+)\)/g, '$1')
+    .replace(
+      /pass (them|it) to account\(\) or set (the variables of the environment)?/i,
+      (_, __, all) =>
+        all === undefined ? 'set ' : 'Set the variables, or name a file of them by --env-file',
+    );
+}
+
+/** A line without its later sentences, and parts of them, that name an option which the command has no flag for. */
+function withoutOthers(line: string, flagOf: (option: string) => string | undefined): string {
+  const isKept = (part: string, index: number) =>
+    index === 0 || [...part.matchAll(NAMED)].every(([, option = '']) => flagOf(option));
+  return line
+    .split(/(?<=\.) (?=[A-Z])/)
+    .map(sentence => sentence.split('; ').filter(isKept).join('; '))
+    .filter(isKept)
+    .join(' ')
+    .replace(/[;.]$/, '');
 }

@@ -1,11 +1,19 @@
 import { required, text } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
+import { flagsOf } from '../base/flags.js';
 import type { Job, JobList, JobQuote } from '../jobs/job.js';
 import { JOB_REQUEST } from '../jobs/job-request.js';
 import type { JobVerdict } from '../jobs/job-verdict.js';
 import { Call, Code, quoted, type Script } from './call-script.js';
-import { ACCOUNT, accountCall, type Command, jsonIn, SIGNAL } from './command.js';
-import { flagsOf } from './flags.js';
+import {
+  ACCOUNT,
+  accountCall,
+  type Command,
+  type Given,
+  jsonIn,
+  SHARD,
+  SIGNAL,
+} from './command.js';
 import { rulesIn } from './stored-posts-commands.js';
 import { tableText } from './terminal-table.js';
 
@@ -70,7 +78,7 @@ export const create: Command = {
 
 /** Runs a job to its files, and joins one of the same title and rules. */
 export const run: Command = {
-  flags: [...REQUEST, ...RULES, ...OUT],
+  flags: [...REQUEST, ...RULES, ...OUT, ...SHARD],
   examples: [
     `--title snow ${WINDOW_EXAMPLE} --rules rules.json --out out/snow`,
     `--title snow ${WINDOW_EXAMPLE} --rules rules.json --out out/snow --yes`,
@@ -78,7 +86,7 @@ export const run: Command = {
   costs: true,
   build({ options }) {
     const request = { ...requestOf(options), decide: ACCEPTED, onStatus: SHOWN, ...SIGNAL };
-    return downloading(new Call('jobs.run', [ACCOUNT, request], 'job'), options(OUT).out);
+    return downloading(new Call('jobs.run', [ACCOUNT, request], 'job'), options);
   },
 };
 
@@ -97,12 +105,13 @@ const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job)
 /** Downloads the files of a delivered job. */
 export const download: Command = {
   usage: 'JOB',
-  flags: OUT,
+  flags: [...OUT, ...SHARD],
   examples: ['qmq1szrz41 --out out/snow', 'qmq1szrz41 --out out/snow --quiet'],
-  build: ({ positionals: [job], options }) => downloading(job, options(OUT).out),
+  build: ({ positionals: [job], options }) => downloading(job, options),
 };
 
-function downloading(job: unknown, folder: unknown): Script {
+function downloading(job: unknown, options: Given['options']): Script {
+  const { out: folder } = options(OUT);
   if (folder === undefined)
     throw new OptionError('out', 'The files of a job need a folder: --out <folder>');
   if (folder === '-')
@@ -111,7 +120,7 @@ function downloading(job: unknown, folder: unknown): Script {
       '--out - is standard output, and a job has many files: name a folder',
     );
   return {
-    call: new Call('jobs.download', [ACCOUNT, job, { folder, ...SIGNAL }]),
+    call: new Call('jobs.download', [ACCOUNT, job, { folder, ...options(SHARD), ...SIGNAL }]),
     report: verdict => (verdict as JobVerdict).summary,
   };
 }

@@ -3,16 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { didYouMean } from '../base/closest.js';
 import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
+import { type Flags, optionsOf, parseFlags } from '../base/flags.js';
 import { loadVariables } from '../http/env-file.js';
 import { print } from '../storage/print.js';
 import { Call, type Library, printScript, runScript, type Script } from './call-script.js';
-import { allFlags, type Command } from './command.js';
-import { COMMANDS } from './commands.js';
-import { completionFor } from './completion.js';
-import { inFlags } from './error-words.js';
-import { EXIT, exitCodeOf } from './exit-codes.js';
-import { type Flags, optionsOf, parseFlags, SHARED_FLAGS, YES } from './flags.js';
-import { helpFor, OTHER_COMMANDS, overview, usageOf } from './help.js';
+import { allFlags, type Command, SHARED_FLAGS, YES } from './command.js';
+import { COMMANDS, completionFor, helpFor, OTHER_COMMANDS, overview, usageOf } from './commands.js';
+import { EXIT, exitCodeOf, inFlags } from './exit-codes.js';
 import { terminalText } from './terminal-table.js';
 
 const FROM_A_JOB =

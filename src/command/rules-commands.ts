@@ -1,9 +1,9 @@
+import { type Flags, flagsOf } from '../base/flags.js';
 import { type RuleChanges, type renderRuleChanges, SYNC_OPTIONS } from '../replay/sync-rules.js';
 import { CHECK_OPTIONS } from '../rules/language/check-rule.js';
 import type { Problem } from '../rules/language/problem.js';
 import { Call, exportNamed, type Script } from './call-script.js';
 import { ACCOUNT, type Command, jsonIn, pipelineScript, SIGNAL } from './command.js';
-import { type Flags, flagsOf } from './flags.js';
 import { rulesIn } from './stored-posts-commands.js';
 import { tableText } from './terminal-table.js';
 

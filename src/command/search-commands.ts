@@ -1,9 +1,11 @@
 import { flag, text, whole } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
+import { type Flags, flagsOf } from '../base/flags.js';
 import { isRecord } from '../base/is-record.js';
 import { withoutUndefined } from '../base/without-undefined.js';
 import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
+import type { OptionRows } from '../search/query.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
 import type { Written } from '../sinks/write/written.js';
 import { Call } from './call-script.js';
@@ -16,23 +18,22 @@ import {
   SINK_FLAGS,
   sinkCalls,
 } from './command.js';
-import { flagsOf } from './flags.js';
+
 import { rulesIn } from './stored-posts-commands.js';
 
-/** Of searches and counts. */
-const WINDOW = {
-  product: { fallback: '30day' },
-  fromDate: { shownDefault: '30 days ago' },
-  toDate: { shownDefault: 'now' },
-};
-const QUERY = flagsOf(
-  SEARCH_OPTIONS,
-  [
-    ...(['product', 'fromDate', 'toDate', 'incremental', 'limit'] as const),
-    ...(['maxResults', 'slices', 'tag'] as const),
-  ],
-  { ...WINDOW, limit: { shownDefault: 'all' }, maxResults: { shownDefault: '500, or --limit' } },
-);
+/** The flags of the options whose row has one. */
+function flagsOfRows(rows: OptionRows): Flags {
+  const entries = Object.entries(rows).flatMap(([name, { flag }]) =>
+    flag === undefined ? [] : ([[name, flag]] as const),
+  );
+  return flagsOf(
+    rows,
+    entries.map(([name]) => name),
+    Object.fromEntries(entries),
+  );
+}
+
+const QUERY = flagsOfRows(SEARCH_OPTIONS);
 const RULES = flagsOf(
   { rules: text('a file of rules instead of the query: an array of { value, tag }') },
   undefined,
@@ -82,11 +83,7 @@ function plural(count: number, unit: string): string {
   return `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
 }
 
-const COUNTS = flagsOf(
-  COUNTS_OPTIONS,
-  ['product', 'fromDate', 'toDate', 'incremental', 'bucket'],
-  WINDOW,
-);
+const COUNTS = flagsOfRows(COUNTS_OPTIONS);
 
 /** How many posts match a query, by time: a chart on a terminal. */
 export const counts: Command = {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { OptionError } from '../base/errors.js';
+import { type Flags, flagsOf } from '../base/flags.js';
 import { APPLY_OPTIONS, type AppliedCompliance } from '../compliance/apply-compliance.js';
 import { withoutMark } from '../json/json-bytes.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
@@ -10,12 +11,12 @@ import {
   type Command,
   jsonIn,
   pipelineScript,
+  SHARD,
   SIGNAL,
   SINK_FLAGS,
   STANDARD_INPUT,
   sinkCalls,
 } from './command.js';
-import { type Flags, flagsOf } from './flags.js';
 
 const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers'], {
   workers: { shownDefault: 'as many as cores' },
@@ -60,16 +61,18 @@ export const convert: Command = {
     'out/posts --out posts.parquet',
     'posts.jsonl.gz --out posts.csv --columns id,posted_at,text',
   ],
-  flags: [...SINK_FLAGS, ...WRITER],
+  flags: [...SINK_FLAGS, ...WRITER, ...SHARD],
   build(given) {
     const { positionals, options } = given;
     const source = positionals.length === 1 ? positionals[0] : positionals;
+    const { shard } = options(SHARD);
+    const sourceOptions = shard === undefined ? [] : [{ shard }];
     const sinks = sinkCalls({
       ...given,
       options: flags => ({ ...options(flags), ...(flags === SINK_FLAGS && options(WRITER)) }),
     });
     return pipelineScript([
-      new Call('localFiles', [source]),
+      new Call('localFiles', [source, ...sourceOptions]),
       new Call('gunzip', [{ plain: 'pass' }]),
       ...['jsonLines', 'activities', 'dedupe'].map(name => new Call(name)),
       ...sinks,

@@ -1,18 +1,19 @@
 import { text } from '../base/check.js';
+import { flagsOf } from '../base/flags.js';
 import { COMPLIANCE_OPTIONS } from '../compliance/compliance.js';
 import { REPLAY_OPTIONS } from '../replay/replay.js';
 import { Call } from './call-script.js';
 import { ACCOUNT, type Command, pipelineScript, SINK_FLAGS, sinkCalls } from './command.js';
-import { flagsOf } from './flags.js';
 import { openedTombstones } from './stored-posts-commands.js';
 
 const LABEL = { placeholder: 'label', shownDefault: "the account's" };
 const FOLDER = { placeholder: 'folder', shownDefault: 'the system temporary folder' };
 const REPLAY = flagsOf(
   REPLAY_OPTIONS,
-  ['streamType', 'fromDate', 'toDate', 'incremental', 'streamLabel', 'folder'],
+  ['streamType', 'fromDate', 'toDate', 'incremental', 'shard', 'streamLabel', 'folder'],
   {
     streamType: { fallback: 'rulestream' },
+    shard: { shownDefault: 'all' },
     streamLabel: LABEL,
     folder: FOLDER,
   },

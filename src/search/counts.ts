@@ -17,7 +17,7 @@ import { excerpt } from '../json/excerpt.js';
 import { isCount } from '../json/json.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 import type { Page } from './fetch-page.js';
-import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions } from './query.js';
+import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions, row } from './query.js';
 import { type Results, runQuery } from './run-query.js';
 
 /** The length of the spans of time that `counts` counts. */
@@ -42,7 +42,10 @@ export interface CountsOptions extends QueryOptions {
 
 export const COUNTS_OPTIONS = {
   ...QUERY_OPTIONS,
-  bucket: oneOf('the length of a bucket', ['day', 'hour', 'minute'], 'hour'),
+  bucket: row(
+    { isParameter: true, identifies: 'cursor', flag: {} },
+    oneOf('the length of a bucket', ['day', 'hour', 'minute'], 'hour'),
+  ),
 } satisfies OptionTable<CountsOptions>;
 
 /**
@@ -67,10 +70,10 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   const checked = checkAccountOptions('counts', account, COUNTS_OPTIONS, options);
   const { bucket } = checked;
   const runsEndAt = BUCKET_LENGTHS[bucket];
-  const query = checkQuery('counts', account, checked, { bucket }, { runsEndAt });
+  const query = checkQuery('counts', account, COUNTS_OPTIONS, checked, { runsEndAt });
   warnOfRules('counts', 'search', [checked.query]);
   const makeResults = (isWhole: boolean, params: Params) => bucketResults(bucket, params, isWhole);
-  const step = { step: 'counts', ...query.identity };
+  const step = { step: 'counts', ...query.checkpointIdentity };
   return sourceFlow(step, run => runQuery(query, makeResults, run));
 }
 

@@ -1,7 +1,7 @@
 import { checkOptions, type OptionTable, signal } from '../base/check.js';
 import type { Account } from '../http/account.js';
 import { counts } from './counts.js';
-import type { Query } from './query.js';
+import { endpointOptions, type Query } from './query.js';
 import {
   isForRules,
   prepareQuery,
@@ -77,7 +77,7 @@ async function previewOf(
   account: Account,
   { params }: Query,
   part: Query | undefined,
-  { product, label, method }: SearchOptions | SearchRulesOptions,
+  options: SearchOptions | SearchRulesOptions,
   signal: AbortSignal | undefined,
 ): Promise<QueryPreview> {
   const query = String(params.query);
@@ -87,7 +87,7 @@ async function previewOf(
     ...(fromDate !== undefined && { fromDate: String(fromDate) }),
     ...(toDate !== undefined && { toDate: String(toDate) }),
   };
-  const flow = counts(account, { query, product, label, method, ...dates, bucket: 'day' });
+  const flow = counts(account, { ...endpointOptions(options), query, ...dates, bucket: 'day' });
   let found = 0;
   for await (const { items } of flow.batches({ signal }))
     for (const { count } of items) found += count;

@@ -4,11 +4,14 @@ import {
   flag,
   func,
   lines,
+  type Option,
   type OptionTable,
   oneOf,
   optionError,
   required,
 } from '../base/check.js';
+import type { FlagDetails } from '../base/flags.js';
+import { isShard, shardName } from '../base/shard.js';
 import {
   DAY,
   type Dates,
@@ -18,7 +21,6 @@ import {
   parseDate,
   type Timestamp,
 } from '../base/time.js';
-import { withoutUndefined } from '../base/without-undefined.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Account } from '../http/account.js';
 import { serviceUrl } from '../http/service-url.js';
@@ -93,6 +95,31 @@ const UNBOUNDED: Bounds = {
   slices: 1,
 };
 
+/** What an option of searches or counts is for, besides how a run goes. A new option says it in its row. */
+export interface OptionRole {
+  /** It says which endpoint answers. The counts of a `preview` come from the same. */
+  readonly isEndpoint?: boolean;
+  /** It is sent with each request, under the name of the option. */
+  readonly isParameter?: boolean;
+  /** What a run with another value refuses: each `cursor` and checkpoint, or only the `checkpoint`. */
+  readonly identifies?: 'cursor' | 'checkpoint';
+  /** The flag of the command. Without it, the command has none. */
+  readonly flag?: FlagDetails;
+}
+
+/** The options of searches, or of counts. */
+export type OptionRows = Readonly<Record<string, Option<unknown> & OptionRole>>;
+
+/** A row of a table of options. */
+export function row<const Role extends OptionRole, Checked extends Option<unknown>>(
+  role: Role,
+  option: Checked,
+): Checked & Role {
+  return { ...option, ...role };
+}
+
+type Identity = Readonly<Record<string, string | number | boolean>>;
+
 /** A query that has passed all checks. */
 export interface Query extends Bounds {
   readonly source: 'search' | 'counts';
@@ -102,7 +129,9 @@ export interface Query extends Bounds {
   readonly method: 'POST' | 'GET';
   readonly params: Params;
   /** What a cursor must have in common with this query. */
-  readonly identity: Readonly<Record<string, string | number | boolean>>;
+  readonly identity: Identity;
+  /** What a checkpoint must have in common with it. */
+  readonly checkpointIdentity: Identity;
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
   /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
@@ -120,31 +149,46 @@ export const SPAN_30DAY = 31 * DAY;
 
 /** The options that searches and counts share. */
 export const QUERY_OPTIONS = {
-  query: required(lines('the rule that posts match')),
-  product: required(oneOf('how far back posts go', ['30day', 'fullarchive'])),
-  fromDate: date('the oldest minute, inclusive'),
-  toDate: date('the newest minute, exclusive'),
-  label: lines('label of the search endpoint'),
-  incremental: flag('whether runs go on where the last one ended'),
+  query: row(
+    { isParameter: true, identifies: 'cursor' },
+    required(lines('the rule that posts match')),
+  ),
+  product: row(
+    { isEndpoint: true, identifies: 'cursor', flag: { fallback: '30day' } },
+    required(oneOf('how far back posts go', ['30day', 'fullarchive'])),
+  ),
+  fromDate: row(
+    { isParameter: true, identifies: 'cursor', flag: { shownDefault: '30 days ago' } },
+    date('the oldest minute, inclusive'),
+  ),
+  toDate: row(
+    { isParameter: true, identifies: 'cursor', flag: { shownDefault: 'now' } },
+    date('the newest minute, exclusive'),
+  ),
+  label: row({ isEndpoint: true, identifies: 'cursor' }, lines('label of the search endpoint')),
+  incremental: row(
+    { identifies: 'cursor', flag: {} },
+    flag('whether runs go on where the last one ended'),
+  ),
   onGap: func<(gap: QueryGap) => unknown>('called with minutes that are too old'),
-  method: oneOf('how requests are sent', ['POST', 'GET'], 'POST'),
-  next: lines('the `next` of an earlier response'),
+  method: row({ isEndpoint: true }, oneOf('how requests are sent', ['POST', 'GET'], 'POST')),
+  next: row({ identifies: 'cursor' }, lines('the `next` of an earlier response')),
   resume: cursor<Cursor & object>(),
 } satisfies OptionTable<QueryOptions>;
 
 /**
  * Makes a query of options, and checks what the tables of options cannot: the rule, the window and the settings of the account.
  *
- * @param options Checked by the tables.
- * @param ownParams Parameters that only searches or only counts have.
+ * @param rows The table that has checked the options.
+ * @param options With the defaults of the call.
  * @param bounds By default none; `runsEndAt` is that of the query where it is incremental, by default a minute.
  * @throws OptionError
  */
 export function checkQuery(
-  source: Query['source'],
+  source: 'search' | 'counts',
   account: Account,
+  rows: OptionRows,
   options: QueryOptions,
-  ownParams: Readonly<Record<string, string | number | undefined>>,
   bounds: Partial<Bounds> & { readonly runsEndAt?: number },
 ): Query {
   const { slices = 1, runsEndAt = MINUTE } = bounds;
@@ -159,26 +203,30 @@ export function checkQuery(
         name,
         'must not be given with `incremental`: each run ends at what is searchable then, and begins where the last one ended',
       );
-  const params = withoutUndefined<string | number>({
-    query,
-    ...ownParams,
-    ...checkWindow(source, options),
-  });
+  const given = { ...options, ...checkWindow(source, options) };
+  const params: Params = valuesOf(rows, given, ({ isParameter }) => isParameter === true);
   const file = source === 'search' ? '{label}.json' : '{label}/counts.json';
   const url = serviceUrl(account, 'baseUrl', `search/${product}/accounts/{account}/${file}`, {
     purpose: source === 'search' ? 'searches' : 'counts',
     given: { label },
   });
-  // Each incremental run has other dates.
-  const { fromDate: _, ...always } = params;
-  const identity = {
-    account: account.settings.account ?? '',
-    label: label ?? account.settings.label ?? '',
-    product,
-    ...(incremental === true ? { ...always, incremental } : params),
-    ...withoutUndefined<string | number>({ next, slices: slices === 1 ? undefined : slices }),
-    ...account.serviceAt(url),
+  const compared = {
+    ...given,
+    label: label ?? account.settings.label,
+    // Each incremental run has other dates.
+    ...(incremental === true && { fromDate: undefined }),
+    slices: slices === 1 ? undefined : slices,
   };
+  const identityOf = (kinds: readonly OptionRole['identifies'][]) => ({
+    account: account.settings.account ?? '',
+    ...valuesOf(
+      rows,
+      compared,
+      ({ identifies }) => identifies !== undefined && kinds.includes(identifies),
+    ),
+    ...(incremental === true && { incremental }),
+    ...account.serviceAt(url),
+  });
   return {
     ...UNBOUNDED,
     ...bounds,
@@ -188,12 +236,45 @@ export function checkQuery(
     url,
     method,
     params,
-    identity,
+    identity: identityOf(['cursor']),
+    checkpointIdentity: identityOf(['cursor', 'checkpoint']),
     next,
     resume,
     runsEndAt: incremental === true ? runsEndAt : undefined,
     onGap,
   };
+}
+
+/** The values of some rows, as requests and checkpoints have them. */
+function valuesOf(
+  rows: OptionRows,
+  values: Readonly<Record<string, unknown>>,
+  isMeant: (role: OptionRole) => boolean,
+): Readonly<Record<string, string | number>> {
+  return Object.fromEntries(
+    Object.entries(rows).flatMap(([name, role]) => {
+      const value = isShard(values[name]) ? shardName(values[name]) : values[name];
+      const isValue = typeof value === 'string' || typeof value === 'number';
+      return isMeant(role) && isValue ? [[name, value]] : [];
+    }),
+  );
+}
+
+type EndpointOption = {
+  [Name in keyof typeof QUERY_OPTIONS]: (typeof QUERY_OPTIONS)[Name] extends {
+    readonly isEndpoint: true;
+  }
+    ? Name
+    : never;
+}[keyof typeof QUERY_OPTIONS];
+
+/** The options that say which endpoint answers. */
+export function endpointOptions(
+  options: Pick<QueryOptions, EndpointOption>,
+): Pick<QueryOptions, EndpointOption> {
+  const rows: OptionRows = QUERY_OPTIONS;
+  const given = Object.entries(options).filter(([name]) => rows[name]?.isEndpoint);
+  return Object.fromEntries(given) as Pick<QueryOptions, EndpointOption>;
 }
 
 function checkRule(source: string, query: string): void {

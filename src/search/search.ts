@@ -10,7 +10,7 @@ import {
 } from '../base/check.js';
 import { DataError } from '../base/errors.js';
 import { isRecord } from '../base/is-record.js';
-import { partOf, SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
+import { partOf, SHARD_OPTION, type Shard } from '../base/shard.js';
 import { datesOf, formatTimestamp, MINUTE, windowOf } from '../base/time.js';
 import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
@@ -26,7 +26,14 @@ import { textRuleProblem } from '../rules/language/render-problem.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 import { PACK_OPTIONS, type PackOptions, packRules } from '../rules/pack-rules.js';
 import { BUDGET_OPTION, type Budget, checkBudget, Spending } from './budget.js';
-import { checkQuery, MIN_RESULTS, QUERY_OPTIONS, type Query, type QueryOptions } from './query.js';
+import {
+  checkQuery,
+  MIN_RESULTS,
+  QUERY_OPTIONS,
+  type Query,
+  type QueryOptions,
+  row,
+} from './query.js';
 import { type Results, runQuery } from './run-query.js';
 import { type OnPlan, planName, runPacked } from './search-rules.js';
 
@@ -100,19 +107,32 @@ export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>
 const MAX_RESULTS = 500;
 
 const FETCH_OPTIONS = {
-  maxResults: whole('posts of a page', { min: MIN_RESULTS, max: MAX_RESULTS }),
+  maxResults: row(
+    { isParameter: true, identifies: 'cursor', flag: { shownDefault: '500, or --limit' } },
+    whole('posts of a page', { min: MIN_RESULTS, max: MAX_RESULTS }),
+  ),
   budget: BUDGET_OPTION,
-  slices: whole('parts of the window', { min: 1, max: 10_000, default: 1 }),
-  shard: SHARD_OPTION,
+  slices: row(
+    { identifies: 'cursor', flag: {} },
+    whole('parts of the window', { min: 1, max: 10_000, default: 1 }),
+  ),
+  shard: row({ identifies: 'cursor', flag: { shownDefault: 'all' } }, SHARD_OPTION),
   onDamaged: func<OnDamaged>('told of damaged results'),
 } satisfies OptionTable<FetchOptions>;
 
 export const SEARCH_OPTIONS = {
   ...QUERY_OPTIONS,
+  tag: row(
+    { isParameter: true, identifies: 'cursor', flag: {} },
+    lines('comes back in the `matching_rules` of each post'),
+  ),
+  // Before `maxResults`, which follows from `limit`: of the differences to a checkpoint, the first is reported.
+  limit: row(
+    { identifies: 'checkpoint', flag: { shownDefault: 'all' } },
+    whole('posts in all', { min: 1 }),
+  ),
+  pages: row({ identifies: 'checkpoint' }, whole('pages in all', { min: 1 })),
   ...FETCH_OPTIONS,
-  tag: lines('comes back in the `matching_rules` of each post'),
-  limit: whole('posts in all', { min: 1 }),
-  pages: whole('pages in all', { min: 1 }),
 } satisfies OptionTable<SearchOptions>;
 
 const { query: _query, next: _next, ...WINDOW_OPTIONS } = QUERY_OPTIONS;
@@ -163,9 +183,9 @@ export function isForRules(
 }
 
 function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
-  const { queries, budget, shard, onDamaged, bounds } = prepareQuery(account, options);
+  const { queries, budget, shard, onDamaged } = prepareQuery(account, options);
   const [query] = queries;
-  const step = { step: 'search', ...bounds, ...query.identity, ...shardMember(shard) };
+  const step = { step: 'search', ...query.checkpointIdentity };
   const part = shard === undefined ? query : shardOfQuery(query, shard);
   return sourceFlow(step, run =>
     reportingDamaged(run, onDamaged, report => {
@@ -178,7 +198,7 @@ function searchQuery(account: Account, options: SearchOptions): Flow<Activity> {
 /** Checks the options of a search for one query. */
 export function prepareQuery(account: Account, options: SearchOptions) {
   const checked = checkAccountOptions('search', account, SEARCH_OPTIONS, options);
-  const { tag, slices, budget = {}, onDamaged, incremental } = checked;
+  const { slices, budget = {}, onDamaged, incremental } = checked;
   const { shard = account.settings.shard } = checked;
   refuseParts(incremental === true, { limit: checked.limit, pages: checked.pages, shard });
   const whole = slices > 1 ? 'slices' : shard && 'shard';
@@ -188,20 +208,18 @@ export function prepareQuery(account: Account, options: SearchOptions) {
   const { limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY } = checked;
   const { maxResults = Math.min(Math.max(limit, MIN_RESULTS), MAX_RESULTS) } = checked;
   checkBudget(budget, { maxResults, slices });
-  const ownParams = { tag, maxResults };
-  const query = checkQuery('search', account, checked, ownParams, { limit, pages, slices });
+  const given = { ...checked, maxResults, shard };
+  const query = checkQuery('search', account, SEARCH_OPTIONS, given, { limit, pages, slices });
   warnOfRules('search', 'search', [checked.query]);
-  // Before what follows from them, as the first difference is the one that is reported.
-  const bounds = { limit: checked.limit ?? null, pages: checked.pages ?? null };
-  return { queries: [query] as const, budget, shard, onDamaged, bounds };
+  return { queries: [query] as const, budget, shard, onDamaged };
 }
 
 function searchRules(account: Account, options: SearchRulesOptions): Flow<Activity> {
   const prepared = prepareRules(account, options);
   const { queries, packed, rules, matcher, budget, shard, onDamaged } = prepared;
   const plan = planName(rules, packed);
-  const { query: _, ...identity } = queries[0].identity;
-  const step = { step: 'search', rules: plan, ...identity, ...shardMember(shard) };
+  const { query: _, ...identity } = queries[0].checkpointIdentity;
+  const step = { step: 'search', rules: plan, ...identity };
   const parts =
     shard === undefined ? queries : queries.flatMap(one => shardOfQuery(one, shard) ?? []);
   return sourceFlow(step, run => {
@@ -225,15 +243,10 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
   refuseParts(incremental === true, { shard });
   checkBudget(budget, { maxResults, slices });
   const packed = packRules(rules, queryLimits);
-  const [first, ...others] = packed.map(({ query }) =>
-    checkQuery(
-      'search',
-      account,
-      { ...checked, query, resume: undefined },
-      { maxResults },
-      { slices },
-    ),
-  );
+  const [first, ...others] = packed.map(({ query }) => {
+    const given = { ...checked, query, maxResults, shard, resume: undefined };
+    return checkQuery('search', account, SEARCH_OPTIONS, given, { slices });
+  });
   warnOfRules(
     'search',
     'search',
@@ -288,7 +301,7 @@ export function shardOfQuery(query: Query, shard: Shard): Query | undefined {
   if (part === undefined) return undefined;
   const dates = datesOf(part);
   const params = { ...query.params, ...dates };
-  const identity = { ...query.identity, ...dates, ...shardMember(shard) };
+  const identity = { ...query.identity, ...dates };
   return { ...query, params, identity };
 }
 

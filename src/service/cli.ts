@@ -1,15 +1,14 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { checkValue } from '../base/check.js';
-import { didYouMean } from '../base/closest.js';
 import { MillraceError, OptionError } from '../base/errors.js';
+import { helpOf, readFlags } from '../base/flags.js';
 import { print as printTo } from '../storage/print.js';
 import { addressesOfRunning, environmentOf, exportLines } from './environment.js';
 import { type Addresses, addressesLine } from './http/addresses.js';
 import { urlAt } from './http/listen.js';
-import { flagConfig, flagHelp, optionsFromFlags } from './option-flags.js';
+import { SERVICE_FLAGS } from './option-flags.js';
 import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
@@ -18,7 +17,7 @@ const usage = () => `Usage: ${calledAs()} [options]
 
 The whole service on this machine, over a folder of delivered job files or generated posts.
 
-${flagHelp()}
+${helpOf(SERVICE_FLAGS)}
 ${calledAs()} check compares an account with the documentation of the service; see ${calledAs()} check --help.
 
 Scripts read where it is from their environment. While it runs:
@@ -52,10 +51,12 @@ async function run(): Promise<void> {
     process.exitCode = await checkConformance(ARGUMENTS.slice(1), calledAs());
     return;
   }
-  const { port, json, env, version, help, ...given } = readArguments();
+  const all = readFlags(calledAs(), SERVICE_FLAGS, ARGUMENTS);
+  const { port, json, env, version, help, ...given } = all;
   if (help === true) return print(usage());
   if (version === true) return print(`${packageVersion()}\n`);
-  if (env === true) return print(await environmentFor(port, given));
+  if (env === true)
+    return print(await environmentFor(port, { ...given, ...(json === true && { json }) }));
   const options = { ...given, ...tokenOption(given.token), ...postsOption(given.posts) };
   const service = createService({
     ...(options as ServiceOptions),
@@ -130,20 +131,6 @@ function onParentGone(end: () => void): void {
   setInterval(() => {
     if (process.ppid !== parent) end();
   }, PARENT_CHECK_MS).unref();
-}
-
-function readArguments(): Record<string, unknown> {
-  try {
-    const args = ARGUMENTS.map(arg => (arg === '-h' ? '--help' : arg));
-    const { values } = parseArgs({ args, options: flagConfig(), allowPositionals: false });
-    return optionsFromFlags(values);
-  } catch (error) {
-    const { message } = error as Error;
-    const [, unknown] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
-    const names = Object.keys(flagConfig());
-    const hint = unknown && didYouMean(unknown, names, meant => `--${meant}`);
-    throw new OptionError('arguments', hint ? `${message}; ${hint}` : message, { cause: error });
-  }
 }
 
 /** The variables of the service that runs at this port. */

@@ -1,11 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { type Flag, type FlagValue, optionsOf, parseFlags } from '../../src/base/flags.js';
 import { Call, printScript, runScript, type Script } from '../../src/command/call-script.js';
-import { allFlags } from '../../src/command/command.js';
-import { COMMANDS } from '../../src/command/commands.js';
-import { type Flag, optionsOf, parseFlags, SHARED_FLAGS } from '../../src/command/flags.js';
-import { helpFor } from '../../src/command/help.js';
+import { allFlags, SHARED_FLAGS } from '../../src/command/command.js';
+import { COMMANDS, helpFor } from '../../src/command/commands.js';
 import { pageNamed, tableOf } from '../pages.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
@@ -183,7 +182,7 @@ describe('commands', () => {
 async function scriptOf(
   name: string,
   positionals: readonly string[],
-  values: Readonly<Record<string, unknown>> = {},
+  values: Readonly<Record<string, FlagValue | undefined>> = {},
   isTerminal = false,
 ): Promise<Script> {
   const { command } = commands.find(one => one.name === name) as (typeof commands)[number];

@@ -92,6 +92,20 @@ describe('millrace', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
   });
 
+  itInAll('finds with --shard disjoint parts of a search, which are the whole together', async () => {
+    const all = idsOf((await millrace('search', 'coffee', ...window)).stdout);
+    const ends = await Promise.all(
+      ['1/2', '2/2'].map(shard => millrace('search', 'coffee', ...window, '--shard', shard)),
+    );
+    const parts = ends.map(({ stdout }) => idsOf(stdout));
+    expect(parts.every(({ length }) => length > 0)).toBe(true);
+    expect(parts.flat().toSorted()).toEqual(all.toSorted());
+    expect(await millrace('search', 'coffee', ...window, '--shard', '3/2')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--shard must be an object such as { index: 2, of: 8 }'),
+    });
+  });
+
   itInAll('writes CSV and Parquet by the end of --out', async () => {
     await millrace(
       'search',
@@ -171,7 +185,7 @@ describe('millrace', () => {
   });
 
   itInAll(
-    'keeps what convert cannot use in the file of --damaged, and reads rules behind a byte order mark',
+    'keeps what convert and write cannot use in the file of --damaged, and reads rules behind a byte order mark',
     async () => {
       const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
       await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
@@ -180,6 +194,12 @@ describe('millrace', () => {
       expect(converted).toMatchObject({ code: 0 });
       expect(JSON.parse(converted.stdout)).toMatchObject({ posts: 3 });
       expect(await readFile(path.join(folder, 'bad.jsonl'), 'utf8')).toContain('nothing');
+      const write = 'millrace write kept.jsonl --damaged unread.jsonl --json < some.jsonl';
+      expect(await shell(write)).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('"posts":3'),
+      });
+      expect(await readFile(path.join(folder, 'unread.jsonl'), 'utf8')).toContain('nothing');
       const rules = await readFile(path.join(folder, 'rules.json'), 'utf8');
       await writeFile(path.join(folder, 'marked.json'), `\ufeff${rules}`);
       expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');

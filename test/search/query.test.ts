@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { whole } from '../../src/base/check.js';
 import { OptionError } from '../../src/base/errors.js';
 import { DAY } from '../../src/base/time.js';
 import { account } from '../../src/http/account.js';
-import { type SearchOptions, search } from '../../src/search/search.js';
+import { checkQuery, row } from '../../src/search/query.js';
+import { SEARCH_OPTIONS, type SearchOptions, search } from '../../src/search/search.js';
 import { unchecked } from '../unchecked.js';
 import { PASSWORD, testAccount } from './paged-service.js';
 import { SNOW, server, setUpServer } from './scripted-search.js';
@@ -94,5 +96,32 @@ describe('the options of a search', () => {
     }
     const { label: _label, ...unlabelled } = settings;
     expect(() => search(account(unlabelled, {}), { ...SNOW, label: 'x' })).not.toThrow();
+  });
+});
+
+describe('a row of the options', () => {
+  const rows = {
+    ...SEARCH_OPTIONS,
+    depth: row({ isParameter: true, identifies: 'cursor', flag: {} }, whole('a new option')),
+    pace: row({ identifies: 'checkpoint' }, whole('another')),
+    other: whole('of this run alone'),
+  };
+  const prepare = (own: { readonly [name: string]: unknown }) =>
+    checkQuery('search', testAccount(server), rows, { ...SNOW, ...own }, {});
+
+  it('says whether its value is sent, and what it identifies', () => {
+    const { params, identity, checkpointIdentity } = prepare({ depth: 3, pace: 4, other: 5 });
+    expect(params).toMatchObject({ query: SNOW.query, depth: 3 });
+    expect(params).not.toHaveProperty('pace');
+    expect(identity).toMatchObject({ depth: 3 });
+    expect(identity).not.toHaveProperty('pace');
+    expect(checkpointIdentity).toMatchObject({ depth: 3, pace: 4 });
+    for (const named of [params, identity, checkpointIdentity])
+      expect(named).not.toHaveProperty('other');
+  });
+
+  it('is in neither if it has no value', () => {
+    const { params, identity } = prepare({});
+    expect(Object.keys({ ...params, ...identity })).not.toContain('depth');
   });
 });

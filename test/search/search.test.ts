@@ -262,8 +262,8 @@ it('a search names all wrong options in one error', () => {
   expect(() => search(account({}, {}), options)).toThrow(
     [
       'search: unknown option `labl`; did you mean `label`?',
-      'search: `maxResults` must be a whole number from 10 to 500, got 5',
       'search: `pages` must be a whole number of at least 1, got 0',
+      'search: `maxResults` must be a whole number from 10 to 500, got 5',
     ].join('\n'),
   );
 });

@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline/promises';
-import { parseArgs } from 'node:util';
+import { flag, text } from '../../base/check.js';
 import { didYouMean } from '../../base/closest.js';
 import { MillraceError, OptionError } from '../../base/errors.js';
+import { flagsOf, helpOf, readFlags } from '../../base/flags.js';
 import { isLoopback } from '../../base/is-loopback.js';
 import { type Account, account } from '../../http/account.js';
 import { loadVariables } from '../../http/env-file.js';
@@ -9,35 +10,23 @@ import { SETTINGS, type UrlSettingName } from '../../http/settings.js';
 import { CHECK_FAMILIES, type CheckFamily, ENDPOINTS } from './check-table.js';
 import { type CheckPlan, type CheckResult, planChecks, runChecks } from './run-checks.js';
 
-const FLAGS = {
-  only: {
-    type: 'string',
-    placeholder: 'LIST',
-    meaning: `families to check, of ${CHECK_FAMILIES.join(', ')} (default: those with settings)`,
+const FLAGS = flagsOf(
+  {
+    only: text(`families to check, of ${CHECK_FAMILIES.join(', ')} (default: those with settings)`),
+    query: text('a query that finds posts in the last 30 days'),
+    rates: flag('exceed the rate of search, too, by 25 more requests at once'),
+    envFile: text('a file of variables, such as MILLRACE_URL'),
+    json: flag('print one JSON object instead of a table'),
+    yes: flag('send the requests to an account that is not on this machine, without a question'),
+    help: flag('print this'),
   },
-  query: {
-    type: 'string',
-    placeholder: 'QUERY',
-    meaning: 'a query that finds posts in the last 30 days (default: coffee)',
+  undefined,
+  {
+    only: { placeholder: 'list' },
+    query: { placeholder: 'query', fallback: 'coffee' },
+    envFile: { placeholder: 'file' },
   },
-  rates: {
-    type: 'boolean',
-    placeholder: '',
-    meaning: 'exceed the rate of search, too, by 25 more requests at once',
-  },
-  'env-file': {
-    type: 'string',
-    placeholder: 'FILE',
-    meaning: 'a file of variables, such as MILLRACE_URL',
-  },
-  json: { type: 'boolean', placeholder: '', meaning: 'print one JSON object, in place of a table' },
-  yes: {
-    type: 'boolean',
-    placeholder: '',
-    meaning: 'send the requests to an account that is not on this machine, without a question',
-  },
-  help: { type: 'boolean', placeholder: '', meaning: 'print this' },
-} as const;
+);
 
 /** How the command ends. */
 const EXIT = { same: 0, differs: 1, unreachable: 3 };
@@ -50,14 +39,14 @@ const EXIT = { same: 0, differs: 1, unreachable: 3 };
  * @throws OptionError for a wrong call or login.
  */
 export async function checkConformance(args: readonly string[], calledAs: string): Promise<number> {
-  const given = readArguments(args);
+  const given = readFlags(`${calledAs} check`, FLAGS, args);
   if (given.help === true) {
     process.stdout.write(help(calledAs));
     return EXIT.same;
   }
-  if (given['env-file'] !== undefined) loadVariables(given['env-file']);
+  if (given.envFile !== undefined) loadVariables(String(given.envFile));
   await using acme = account({ retry: { attempts: 1 } });
-  const families = familiesOf(given.only);
+  const families = familiesOf(given.only === undefined ? undefined : String(given.only));
   const plan = planChecks(acme, families, { withRates: given.rates === true });
   if (plan.requests === 0) throw nothingToCheck(acme, plan);
   // Standard output has the report alone.
@@ -65,7 +54,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
   if (given.yes !== true && !isOnThisMachine(acme, plan)) await confirm();
   const results: CheckResult[] = [];
   try {
-    for await (const result of runChecks(acme, plan.checks, { query: given.query ?? 'coffee' })) {
+    for await (const result of runChecks(acme, plan.checks, { query: String(given.query) })) {
       results.push(result);
       if (given.json !== true) process.stdout.write(lineOf(result));
     }
@@ -82,19 +71,6 @@ export async function checkConformance(args: readonly string[], calledAs: string
       : `\n${summaryOf(results, differing)}\n`,
   );
   return differing === 0 ? EXIT.same : EXIT.differs;
-}
-
-function readArguments(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: FLAGS, allowPositionals: false }).values;
-  } catch (error) {
-    const { message } = error as Error;
-    const [, unknown] = /^Unknown option '--([^']+)'/.exec(message) ?? [];
-    const hint = unknown && didYouMean(unknown, Object.keys(FLAGS), meant => `--${meant}`);
-    throw new OptionError('arguments', hint ? `${message.split('.')[0]}; ${hint}` : message, {
-      cause: error,
-    });
-  }
 }
 
 function familiesOf(only: string | undefined): readonly CheckFamily[] {
@@ -173,15 +149,11 @@ function summaryOf(results: readonly CheckResult[], differing: number): string {
 }
 
 function help(calledAs: string): string {
-  const lines = Object.entries(FLAGS).map(
-    ([name, { placeholder, meaning }]) =>
-      `  ${`--${name} ${placeholder}`.trimEnd().padEnd(20)} ${meaning}\n`,
-  );
   return `Usage: ${calledAs} check [options]
 
 Compares what an account answers with the documentation of the service, by some fifty requests that change nothing:
 statuses, error bodies, headers, defaults, the order of checks and the edges of windows. The account's settings are
 variables such as MILLRACE_URL. It ends with 1 if something differs, and with 3 if the service cannot be reached.
 
-${lines.join('')}`;
+${helpOf(FLAGS)}`;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { flag, text, whole } from '../../src/base/check.js';
-import { inFlags } from '../../src/command/error-words.js';
-import { flagsOf } from '../../src/command/flags.js';
+import { flagsOf } from '../../src/base/flags.js';
+import { inFlags } from '../../src/command/exit-codes.js';
 
 const FLAGS = flagsOf({
   fromDate: text('the start'),

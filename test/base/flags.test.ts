@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { flag, oneOf, special, text, whole } from '../../src/base/check.js';
-import { flagsOf, helpOf, optionsOf, parseFlags, SHARED_FLAGS } from '../../src/command/flags.js';
+import { flag, oneOf, secret, special, text, whole } from '../../src/base/check.js';
+import { flagsOf, helpOf, optionsOf, parseFlags, readFlags } from '../../src/base/flags.js';
+import { parseShard, SHARD_OPTION } from '../../src/base/shard.js';
+import { SHARED_FLAGS } from '../../src/command/command.js';
 
 const TABLE = {
   fromDate: text('the start'),
@@ -25,7 +27,12 @@ describe('flags', () => {
   });
 
   it('give the value that the option accepts, and text that it refuses unchanged', () => {
-    const given = { limit: '12', columns: 'id, text', 'from-date': '2024', 'is-fast': true };
+    const given = {
+      limit: '12',
+      columns: 'id, text',
+      'from-date': '2024',
+      'is-fast': true,
+    } as const;
     expect(optionsOf(FLAGS, given)).toEqual({
       limit: 12,
       columns: ['id', 'text'],
@@ -81,6 +88,40 @@ describe('flags', () => {
       values: { 'from-date': '--limit', limit: '5' },
       positionals: [],
     });
+  });
+
+  it('give what an option reads from text, in its unit, or as a list', () => {
+    const flags = flagsOf(
+      { shard: SHARD_OPTION, waitMs: whole('wait'), urls: TABLE.columns },
+      undefined,
+      { waitMs: { name: 'wait-seconds', unit: 1000 }, urls: { name: 'url', isRepeated: true } },
+    );
+    const args = ['--shard', '2/8', '--wait-seconds', '0.5', '--url', 'a,b', '--url=c'];
+    expect(readFlags('x', flags, args)).toEqual({
+      shard: parseShard('2/8'),
+      waitMs: 500,
+      urls: ['a,b', 'c'],
+    });
+    expect(readFlags('x', flags, ['--shard=9/8', '--wait-seconds=soon'])).toEqual({
+      shard: '9/8',
+      waitMs: 'soon',
+    });
+  });
+
+  it('turn off what is on by default', () => {
+    const flags = flagsOf({ isSlow: flag('whether it is slow', true) });
+    expect(readFlags('x', flags, ['--is-slow'])).toEqual({ isSlow: false });
+    expect(readFlags('x', flags, [])).toEqual({});
+  });
+
+  it('refuse an argument where a command takes flags alone', () => {
+    expect(() => readFlags('millrace-service', FLAGS, ['x', '--limit', '1'])).toThrow(
+      'millrace-service: takes no argument, got x',
+    );
+  });
+
+  it('do not show the default of a secret', () => {
+    expect(helpOf(flagsOf({ password: secret('the login', 'sesame') }))).not.toContain('sesame');
   });
 
   it('never change a text that an option of text accepts', () => {

@@ -1,9 +1,9 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { flag, type Option, text } from '../base/check.js';
-import { didYouMean } from '../base/closest.js';
-import { OptionError } from '../base/errors.js';
+import type { Option } from './check.js';
+import { didYouMean } from './closest.js';
+import { OptionError } from './errors.js';
 
-/** A flag of a command: an option of the library by its name in kebab-case, or one of the command itself. */
+/** A flag of a command: an option by its name in kebab-case, or one of the command itself. */
 export interface Flag {
   readonly name: string;
   /** The name of the option. */
@@ -11,8 +11,12 @@ export interface Flag {
   readonly described: Option<unknown>;
   /** Whether it takes no value. */
   readonly isSwitch: boolean;
+  /** Whether it may be repeated. */
+  readonly isRepeated: boolean;
   /** A value in a few words, for the help. */
   readonly placeholder: string;
+  /** The value of the option that the flag gives. */
+  readonly read: (given: FlagValue) => unknown;
   /** What the command passes to the library if the flag is not given. */
   readonly fallback: unknown;
   /** The default, as the help shows it. */
@@ -21,13 +25,22 @@ export interface Flag {
 
 export type Flags = readonly Flag[];
 
+/** The text of a flag, `true` for a switch, a list for one that is repeated. */
+export type FlagValue = string | true | readonly string[];
+
 /** What a command knows of a flag that the table of options does not say. */
 export interface FlagDetails {
+  /** @default the option in kebab-case */
+  readonly name?: string;
   readonly placeholder?: string;
   /** Passed to the library if the flag is not given. */
   readonly fallback?: unknown;
   /** A default that the library or the service has, in words. */
   readonly shownDefault?: string;
+  /** Whether the flag may be repeated, for an option that takes a list. */
+  readonly isRepeated?: boolean;
+  /** How many of the option's unit are one of the flag's, such as 1,000 for milliseconds as seconds. */
+  readonly unit?: number;
 }
 
 /** The flags of options of a table, by default of all. */
@@ -36,31 +49,38 @@ export function flagsOf<Table extends Readonly<Record<string, Option<unknown>>>>
   options: readonly (keyof Table & string)[] = Object.keys(table),
   details: { readonly [Name in keyof Table]?: FlagDetails } = {},
 ): Flags {
-  return options.map(option => {
-    const described = table[option] as Option<unknown>;
-    const {
-      placeholder = described.placeholder ?? 'text',
-      fallback,
-      shownDefault = shownOf(fallback ?? described.otherwise),
-    } = details[option] ?? {};
-    const isSwitch = described.accepts(true);
-    return {
-      ...{ name: kebab(option), option, described, isSwitch, fallback, shownDefault },
-      placeholder: isSwitch ? '' : `<${placeholder}>`,
-    };
-  });
+  return options.map(option => flagOf(option, table[option] as Option<unknown>, details[option]));
 }
 
-function shownOf(value: unknown): string | undefined {
-  return typeof value === 'string' || Number.isFinite(value) ? String(value) : undefined;
+function flagOf(option: string, described: Option<unknown>, details: FlagDetails = {}): Flag {
+  const { unit = 1, fallback, isRepeated = false, name = kebab(option) } = details;
+  const otherwise = fallback ?? described.otherwise;
+  const isSwitch = described.accepts(true);
+  const { placeholder = described.placeholder ?? 'text' } = details;
+  const { shownDefault = described.isSecret ? undefined : shownOf(otherwise, unit) } = details;
+  return {
+    ...{ name, option, described, isSwitch, isRepeated, fallback, shownDefault },
+    placeholder: isSwitch ? '' : `<${placeholder}>`,
+    read(given) {
+      // A switch turns off what is on by default.
+      if (given === true) return described.otherwise !== true;
+      return typeof given === 'string' ? optionValue(described, given, unit) : given;
+    },
+  };
+}
+
+function shownOf(value: unknown, unit: number): string | undefined {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value / unit);
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** Short names of flags. */
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
-/** What a command was called with: the text of each flag, or `true` for a switch, and the other arguments. */
+/** What a command was called with. */
 export interface ParsedArguments {
-  readonly values: Readonly<Record<string, string | boolean>>;
+  /** By the name of the flag. */
+  readonly values: Readonly<Record<string, FlagValue>>;
   readonly positionals: readonly string[];
 }
 
@@ -79,7 +99,7 @@ export function parseFlags(
     ...{ args: [...args], options: parseConfig(flags), strict: false },
     ...{ allowPositionals: true, tokens: true },
   });
-  const values: Record<string, string | boolean> = {};
+  const values: Record<string, FlagValue> = {};
   const positionals: string[] = [];
   const refuse = (problem: string) => {
     throw new OptionError('arguments', `${command}: ${problem}`);
@@ -97,18 +117,40 @@ export function parseFlags(
     } else if (found.isSwitch && value !== undefined) refuse(`--${name} takes no value`);
     else if (!found.isSwitch && (value === undefined || isFlag(token, flags)))
       refuse(`--${name} needs a value, --${name} ${found.placeholder}`);
+    else if (found.isRepeated && value !== undefined)
+      values[name] = [...listOf(values[name]), value];
     else if (values[name] !== undefined) refuse(`--${name} is given twice`);
     else values[name] = value ?? true;
   }
   return { values, positionals };
 }
 
+/**
+ * The options of a command that takes flags and nothing else.
+ *
+ * @throws OptionError as `parseFlags`, and for an argument.
+ */
+export function readFlags(
+  command: string,
+  flags: Flags,
+  args: readonly string[],
+): Record<string, unknown> {
+  const { values, positionals } = parseFlags(command, flags, args);
+  const [first] = positionals;
+  if (first !== undefined)
+    throw new OptionError('arguments', `${command}: takes no argument, got ${first}`);
+  return optionsOf(flags, values);
+}
+
+function listOf(value: FlagValue | undefined): readonly string[] {
+  return typeof value === 'object' ? value : [];
+}
+
 function hintFor(name: string, isShort: boolean, flags: Flags): string {
   if (isShort) return '. Put -- before an argument that begins with -';
-  const names = [...flags.map(flag => flag.name), ...Object.keys(SHORT)].filter(
-    known => known.length > 1,
-  );
-  const hint = didYouMean(name, names, meant => `--${meant}`);
+  const known = new Set(flags.map(flag => flag.name));
+  const short = Object.keys(SHORT).filter(from => from.length > 1 && known.has(SHORT[from] ?? ''));
+  const hint = didYouMean(name, [...known, ...short], meant => `--${meant}`);
   return hint === undefined ? '' : `; ${hint}`;
 }
 
@@ -137,13 +179,14 @@ function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
 /** The options that these values of flags give. */
 export function optionsOf(
   flags: Flags,
-  values: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, FlagValue | undefined>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    flags
-      .map(flag => [flag, values[flag.name] ?? flag.fallback] as const)
-      .filter(([, value]) => value !== undefined)
-      .map(([{ option, described }, value]) => [option, optionValue(described, value)]),
+    flags.flatMap(({ name, option, read, fallback }) => {
+      const given = values[name];
+      const value = given === undefined ? fallback : read(given);
+      return value === undefined ? [] : [[option, value]];
+    }),
   );
 }
 
@@ -164,14 +207,18 @@ export function helpOf(flags: Flags): string {
 }
 
 /**
- * The value of an option from its text: the text itself, a number, a list of texts or of numbers, whichever the option
- * accepts. Text that it accepts in no form stays as it is, so that the check of the option reports it.
+ * The value of an option from its text: the text itself, what the option reads from it, a number, a list of texts or of
+ * numbers, whichever the option accepts. Text that it accepts in no form stays as it is, so that the check of the
+ * option reports it.
  */
-function optionValue(option: Option<unknown>, given: unknown): unknown {
-  if (typeof given !== 'string') return given;
-  const list = given.split(',').map(part => part.trim());
-  const forms = [given, numberOf(given), list, list.map(numberOf)];
-  return forms.find(form => option.accepts(form)) ?? given;
+function optionValue(option: Option<unknown>, text: string, unit: number): unknown {
+  const list = text.split(',').map(part => part.trim());
+  const number = numberOf(text);
+  const inUnit = typeof number === 'number' ? number * unit : number;
+  const forms = [text, option.fromText?.(text), inUnit, list, list.map(numberOf)];
+  return (
+    forms.find(form => form !== undefined && option.accepts(form)) ?? (unit === 1 ? text : inUnit)
+  );
 }
 
 function numberOf(text: string): unknown {
@@ -181,19 +228,3 @@ function numberOf(text: string): unknown {
 function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, '-$&').toLowerCase();
 }
-
-/** Flags of every command. They are here, so that the help of all commands loads nothing of the library's. */
-export const SHARED_FLAGS: Flags = flagsOf(
-  {
-    envFile: text('a file of variables, such as MILLRACE_URL'),
-    printScript: flag('print the script that does the same, and run nothing'),
-    json: flag('report results and errors as JSON'),
-    quiet: flag('show no progress'),
-    help: flag('print this, as -h does'),
-  },
-  undefined,
-  { envFile: { placeholder: 'file' } },
-);
-
-/** The flag of commands that may cost money. */
-export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });
