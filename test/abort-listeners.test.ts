@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Flow } from '../src/flow/flow.js';
 import { pipeline } from '../src/flow/pipeline.js';
 import { type Account, account } from '../src/http/account.js';
-import { RateLimiter } from '../src/http/rate-limiter.js';
+import { RateLimiter } from '../src/http/rate-limits.js';
 import { mapAsync } from '../src/operators/map-async.js';
 import { addReplayRules, listReplayRules } from '../src/replay/rule-calls.js';
 import { search } from '../src/search/search.js';

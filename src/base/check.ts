@@ -1,6 +1,6 @@
 import { didYouMean } from './closest.js';
 import { OptionError } from './errors.js';
-import { isRecord } from './is-record.js';
+import { isRecord } from './record.js';
 import { parseDate } from './time.js';
 import { MAX_TIMER_MS } from './wait.js';
 

@@ -1,4 +1,4 @@
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 
 /** The public exports of the library, by name. */
 export type Library = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { didYouMean } from '../base/closest.js';
 import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { type Flags, optionsOf, parseFlags } from '../base/flags.js';
-import { loadVariables } from '../http/env-file.js';
+import { loadVariables } from '../http/settings.js';
 import { print } from '../storage/print.js';
 import { Call, type Library, printScript, runScript, type Script } from './call-script.js';
 import { allFlags, type Command, SHARED_FLAGS, YES } from './command.js';

@@ -1,8 +1,7 @@
 import { flag, text, whole } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { type Flags, flagsOf } from '../base/flags.js';
-import { isRecord } from '../base/is-record.js';
-import { withoutUndefined } from '../base/without-undefined.js';
+import { isRecord, withoutUndefined } from '../base/record.js';
 import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import type { OptionRows } from '../search/query.js';

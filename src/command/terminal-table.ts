@@ -1,5 +1,5 @@
 import stringWidth from 'string-width';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 
 const BETWEEN = '  ';
 

@@ -3,13 +3,14 @@ import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
 import { Channel } from '../base/channel.js';
 import { cursorError } from '../base/check.js';
 import { type DataError, IncompleteError } from '../base/errors.js';
-import { mergeRanges, subtractRanges } from '../base/minute-ranges.js';
 import {
   type Dates,
   datesOf,
   floorTo,
   MINUTE,
+  mergeRanges,
   SECOND,
+  subtractRanges,
   type Window,
   windowOf,
 } from '../base/time.js';

@@ -1,6 +1,6 @@
 import { checkOptions, checkValue, flag, type OptionTable, required, text } from '../base/check.js';
 import { StorageError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import type { Cursor } from '../flow/flow.js';
 import { wrongItem } from '../flow/wrong-item.js';
 import { isTexts } from '../json/json.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import type { Json } from '../json/json.js';
 import type { FlowIdentity, FlowStep } from './flow.js';
 

@@ -1,6 +1,6 @@
 import { onceAborted } from '../base/abortable.js';
 import { MillraceError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 
 /** What a run is opened with: the pull, with a signal that fires when the run ends. */
 type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };

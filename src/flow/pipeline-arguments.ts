@@ -1,7 +1,7 @@
 import { isWritable } from 'minipass';
+import { isStrayPromise, isThenable } from '../base/abortable.js';
 import { checkOptions, func, type OptionTable, signal, special } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import { isStrayPromise, isThenable } from '../base/is-thenable.js';
 import { batchesOf, Flow, identityOf, OwnFlow, type SinkRun } from './flow.js';
 import { hold } from './held-streams.js';
 import { type Argument, type Composed, internalsOf } from './internals.js';

@@ -1,5 +1,5 @@
 import { OptionError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import type { Json } from '../json/json.js';
 import type { Cursor } from './flow.js';
 

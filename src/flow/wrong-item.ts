@@ -1,5 +1,5 @@
+import { isStrayPromise } from '../base/abortable.js';
 import { DataError } from '../base/errors.js';
-import { isStrayPromise } from '../base/is-thenable.js';
 import { bufferOf } from '../json/json-bytes.js';
 import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';

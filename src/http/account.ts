@@ -13,21 +13,22 @@ import {
 import { publish } from '../base/diagnostics.js';
 import { OptionError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
+import { withoutUndefined } from '../base/record.js';
 import { Secret } from '../base/secret.js';
 import { partOfRate } from '../base/shard.js';
 import { MINUTE } from '../base/time.js';
 import type { OnWait, Wait } from '../base/wait.js';
-import { withoutUndefined } from '../base/without-undefined.js';
 import { Connections, TIMEOUTS, type Timeouts } from './connections.js';
-import { type Permit, RateLimiter } from './rate-limiter.js';
 import {
   type Family,
   LIMITS,
   type Limits,
   NO_LIMITS,
   ofEachFamily,
+  type Permit,
   RATE_LIMITS,
   type Rate,
+  RateLimiter,
 } from './rate-limits.js';
 import { RETRY, type Retrying, type RetryPolicy } from './retry.js';
 import {

@@ -1,4 +1,4 @@
-import type { Permit } from './rate-limiter.js';
+import type { Permit } from './rate-limits.js';
 
 /** One HTTP request. */
 export interface HttpRequest {

@@ -2,7 +2,7 @@ import { DataError, type HttpError, OptionError } from '../base/errors.js';
 import { SECOND } from '../base/time.js';
 import { type Account, checkAccount } from './account.js';
 import type { HttpResponse } from './http-message.js';
-import type { Permit } from './rate-limiter.js';
+import type { Permit } from './rate-limits.js';
 import { sendRequest } from './request.js';
 import { realTime } from './timing.js';
 

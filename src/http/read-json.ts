@@ -1,4 +1,6 @@
 import { DataError } from '../base/errors.js';
+import { isRecord } from '../base/record.js';
+import { redact } from '../base/secret.js';
 import { parseExact } from '../json/exact-json.js';
 import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
@@ -51,4 +53,97 @@ export function notJson({ url, headers }: HttpResponse, text: string, cause: unk
     `The response is not JSON: its content-type is ${type}, and it begins with ${start}`,
     { cause, position },
   );
+}
+
+/** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
+export class Fields {
+  readonly #members: Readonly<Record<string, unknown>>;
+  readonly #what: string;
+  readonly #origin: string;
+
+  /** @throws DataError when the value is not an object; `what` names what it should be. */
+  constructor(value: unknown, what: string, origin: string) {
+    this.#what = what;
+    this.#origin = origin;
+    if (!isRecord(value))
+      throw new DataError(`The response is not ${what}: it is not a JSON object`, {
+        position: { origin },
+      });
+    this.#members = value;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#get(name);
+    if (value === undefined || typeof value === 'string') return value;
+    if (typeof value === 'number') return String(value);
+    return this.refuse(name, 'a string');
+  }
+
+  needText(name: string): string {
+    return this.text(name) ?? this.refuse(name, 'a string');
+  }
+
+  /** A number, or a string that is one. */
+  number(name: string): number | undefined {
+    const value = this.#get(name);
+    if (value === undefined || typeof value === 'number') return value;
+    const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+    return Number.isFinite(number) ? number : this.refuse(name, 'a number');
+  }
+
+  needNumber(name: string): number {
+    return this.number(name) ?? this.refuse(name, 'a number');
+  }
+
+  has(name: string): boolean {
+    return this.#get(name) !== undefined;
+  }
+
+  flag(name: string): boolean {
+    return this.#get(name) === true;
+  }
+
+  object(name: string): Fields | undefined {
+    const value = this.#get(name);
+    return value === undefined ? undefined : this.#within(name, value);
+  }
+
+  /** Empty where it is absent. */
+  objects(name: string): Fields[] {
+    return this.#list(name).map((value, index) => this.#within(`${name}[${index}]`, value));
+  }
+
+  /** Empty where it is absent. */
+  texts(name: string): string[] {
+    return this.#list(name).map(value =>
+      typeof value === 'string' ? value : this.refuse(name, 'a list of strings'),
+    );
+  }
+
+  /** @throws DataError always */
+  refuse(name: string, expected: string): never {
+    const value = this.#get(name);
+    // The query of an address may be a signature, which gives access to a file.
+    const json = JSON.stringify(value)?.replace(/\?[^"\s]*/g, '?...');
+    const shown = json && redact(json).slice(0, 80);
+    const found = shown === undefined ? 'is missing' : `is ${shown}`;
+    throw new DataError(
+      `The response is not ${this.#what}: its \`${name}\` should be ${expected}, and ${found}`,
+      { position: { origin: this.#origin } },
+    );
+  }
+
+  #get(name: string): unknown {
+    const value = Object.hasOwn(this.#members, name) ? this.#members[name] : undefined;
+    return value ?? undefined;
+  }
+
+  #list(name: string): readonly unknown[] {
+    const value = this.#get(name) ?? [];
+    return Array.isArray(value) ? value : this.refuse(name, 'a list');
+  }
+
+  #within(name: string, value: unknown): Fields {
+    return new Fields(value, `${this.#what} (\`${name}\` in it)`, this.#origin);
+  }
 }

@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { redact } from '../base/secret.js';
 import { parsedAs } from '../json/json.js';
 import type { Account } from './account.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
-import { parseRetryAfter } from './retry-after.js';
+import { parseRetryAfter } from './retry.js';
 import { SETTINGS } from './settings.js';
 
 /** Bytes of an error's body that are read. */

@@ -5,7 +5,7 @@ import type { Account } from './account.js';
 import { brokenConnection, stalledConnection, type Way } from './connection-errors.js';
 import type { Connection } from './connections.js';
 import { type HttpRequest, type ResponseHeaders, urlForMessages } from './http-message.js';
-import type { Permit } from './rate-limiter.js';
+import type { Permit } from './rate-limits.js';
 
 /** Bytes that may wait for their reader before the connection is paused. */
 const READ_AHEAD = 256 * 1024;

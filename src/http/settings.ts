@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import type { Problem } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
 import { Secret } from '../base/secret.js';
 import { isShard, parseShard, SHARD_VARIABLE, type Shard } from '../base/shard.js';
+import { withoutMark } from '../json/json-bytes.js';
 
 /** The values that each kind of setting takes. */
 interface GivenValues {
@@ -268,4 +272,19 @@ function urlProblem(value: unknown, insecureOrigins: readonly string[]): string 
     }`;
   if (url.search !== '' || url.hash !== '') return 'must end with its path: it has a query or hash';
   return undefined;
+}
+
+/**
+ * Sets the variables of a file that are not set. `process.loadEnvFile` takes a byte order mark for a part of the first name.
+ *
+ * @throws OptionError if the file cannot be read.
+ */
+export function loadVariables(file: string): void {
+  try {
+    const variables = parseEnv(withoutMark(readFileSync(file)).toString());
+    for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
+  } catch (cause) {
+    const problem = `Could not read ${file}: ${(cause as Error).message}`;
+    throw new OptionError('env-file', problem, { cause });
+  }
 }

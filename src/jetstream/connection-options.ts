@@ -7,7 +7,7 @@ import {
   required,
   special,
 } from '../base/check.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 
 /** The connection to use, where its requests go, and how long to wait for the servers. */
 export interface JetStreamConnectionOptions {

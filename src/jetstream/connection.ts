@@ -9,7 +9,7 @@ import type { KV } from '@nats-io/kv';
 import type { NatsConnection, PermissionViolationError, Status } from '@nats-io/transport-node';
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { optionError } from '../base/check.js';
-import { withoutUndefined } from '../base/without-undefined.js';
+import { withoutUndefined } from '../base/record.js';
 import { realTime } from '../http/timing.js';
 import { type Access, isConnection } from './connection-options.js';
 import { failureOf, isMissing, JetStreamError, StaleAnswer } from './jet-stream-errors.js';

@@ -5,7 +5,7 @@ import {
   signal as signalOption,
 } from '../base/check.js';
 import { ConnectionError, HttpError, JobError, MillraceError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { SECOND } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';

@@ -1,7 +1,7 @@
 import { DataError, type DataPosition } from '../base/errors.js';
 import { redact } from '../base/secret.js';
 import { urlForMessages } from '../http/http-message.js';
-import { Fields } from '../http/read-fields.js';
+import { Fields } from '../http/read-json.js';
 import { isSafeAddress } from '../http/settings.js';
 import type { Format } from '../post/activity.js';
 import {

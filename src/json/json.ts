@@ -1,4 +1,4 @@
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 
 /** A value that JSON can hold. */
 export type Json =

@@ -1,5 +1,5 @@
+import { refusePromise } from '../base/abortable.js';
 import { checkOptions, checkValue, func, type OptionTable, required, text } from '../base/check.js';
-import { refusePromise } from '../base/is-thenable.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
 /** The name under which `filter` counts the items that it drops. */

@@ -1,5 +1,5 @@
+import { refusePromise } from '../base/abortable.js';
 import { checkValue, func, required } from '../base/check.js';
-import { refusePromise } from '../base/is-thenable.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
 const TRANSFORM = required(func('what is made of each item'));

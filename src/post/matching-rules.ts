@@ -1,5 +1,5 @@
 import { OptionError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { BytesMap } from '../json/bytes-map.js';
 import { parseExact } from '../json/exact-json.js';
 import { keyNearEnd, spanNearEnd } from '../json/json-object.js';

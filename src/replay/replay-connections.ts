@@ -1,8 +1,7 @@
 import { answerOf } from '../base/abortable.js';
 import { HttpError, IncompleteError, MillraceError, StorageError } from '../base/errors.js';
-import { overlap, shownRange } from '../base/minute-ranges.js';
 import { shardName } from '../base/shard.js';
-import { formatTimestamp, SECOND, type Window } from '../base/time.js';
+import { formatTimestamp, overlap, SECOND, shownRange, type Window } from '../base/time.js';
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';

@@ -1,5 +1,14 @@
-import { mergeRanges, overlap, subtractRanges, wholeMinutes } from '../base/minute-ranges.js';
-import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../base/time.js';
+import {
+  floorTo,
+  HOUR,
+  MINUTE,
+  mergeRanges,
+  overlap,
+  SECOND,
+  subtractRanges,
+  type Window,
+  wholeMinutes,
+} from '../base/time.js';
 import { backoffMs } from '../base/wait.js';
 import type { Rate } from '../http/rate-limits.js';
 import type { InfoMessage } from '../post/in-stream-message.js';

@@ -1,8 +1,8 @@
 import { checkOptions, type OptionTable, optionError, signal, text } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { type Account, checkAccount } from '../http/account.js';
-import { Fields } from '../http/read-fields.js';
+import { Fields } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
 import { parseExact } from '../json/exact-json.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';

@@ -1,10 +1,9 @@
 import { answerOf, LinkedAbort } from '../base/abortable.js';
 import { DataError, IncompleteError, orDataError } from '../base/errors.js';
-import { shownRange } from '../base/minute-ranges.js';
-import { type Dates, datesOf, floorTo, MINUTE, type Window } from '../base/time.js';
+import { type Dates, datesOf, floorTo, MINUTE, shownRange, type Window } from '../base/time.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
-import { learnServiceTime } from '../http/learn-service-time.js';
+import { learnServiceTime } from '../http/request.js';
 import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
 import { replayFolder } from './connect-log.js';
 import { type ConnectionOptions, GaveUp, replayConnections } from './replay-connections.js';

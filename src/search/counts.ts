@@ -1,6 +1,5 @@
 import { type OptionTable, oneOf } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { mergeRanges, overlap } from '../base/minute-ranges.js';
 import {
   DAY,
   type Dates,
@@ -8,6 +7,8 @@ import {
   formatTimestamp,
   HOUR,
   MINUTE,
+  mergeRanges,
+  overlap,
   parseTimestamp,
   type Window,
 } from '../base/time.js';

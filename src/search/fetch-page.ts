@@ -1,5 +1,5 @@
 import { DataError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { type Dates, parseTimestamp } from '../base/time.js';
 import { cutResponse } from '../http/connection-errors.js';
 import type { HttpResponse } from '../http/http-message.js';

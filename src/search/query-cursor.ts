@@ -1,6 +1,6 @@
 import { cursorError } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { type Dates, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';

@@ -17,7 +17,7 @@ import {
 } from '../base/time.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
-import { learnServiceTime } from '../http/learn-service-time.js';
+import { learnServiceTime } from '../http/request.js';
 import type { OnDamaged } from '../json/damaged-record.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
 import { nextWindow } from './incremental-window.js';

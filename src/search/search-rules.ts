@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { answerOf } from '../base/abortable.js';
 import { cursorError } from '../base/check.js';
 import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress-parts.js';
 import { isCount } from '../json/json.js';

@@ -9,7 +9,7 @@ import {
   whole,
 } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { partOf, SHARD_OPTION, type Shard } from '../base/shard.js';
 import { datesOf, formatTimestamp, MINUTE, windowOf } from '../base/time.js';
 import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { oneOf } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 
 /**
  * The parts of a service's state, which `service.reset` sets back to those of its start, in this order: jobs first, so that

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
+import { isStrayPromise } from '../base/abortable.js';
 import { special } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { isStrayPromise } from '../base/is-thenable.js';
 import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import { excerpt } from '../json/excerpt.js';
 import type { FileBytes, JsonRecord } from '../json/json-record.js';

@@ -12,7 +12,7 @@ import {
   special,
 } from '../base/check.js';
 import { StorageError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import {
   environmentShard,
   hasFile,

@@ -1,5 +1,5 @@
 import { didYouMean } from '../base/closest.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { type ItemKind, kindOfColumn } from './built-in.js';
 import type { Column, Table } from './column.js';
 import { isColumnType, SCALAR_TYPES } from './convert-value.js';

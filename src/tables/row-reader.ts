@@ -1,5 +1,5 @@
+import { refusePromise } from '../base/abortable.js';
 import { DataError } from '../base/errors.js';
-import { refusePromise } from '../base/is-thenable.js';
 import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import type { RowValue } from './column.js';
 import { type CheckedColumns, kindsOf } from './columns.js';

@@ -1,8 +1,7 @@
 import { date, type OptionTable, oneOf, optionError, signal } from '../base/check.js';
 import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { Fields } from '../http/read-fields.js';
-import { readJson } from '../http/read-json.js';
+import { Fields, readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
 

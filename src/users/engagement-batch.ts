@@ -1,5 +1,5 @@
 import { type AuthorizationError, DataError } from '../base/errors.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { redact } from '../base/secret.js';
 import { MINUTE } from '../base/time.js';
 import type { Account } from '../http/account.js';

@@ -13,7 +13,7 @@ import {
 } from '../base/check.js';
 import { SignInError, StorageError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
-import { isRecord } from '../base/is-record.js';
+import { isRecord } from '../base/record.js';
 import { Secret } from '../base/secret.js';
 import { MINUTE, SECOND } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';

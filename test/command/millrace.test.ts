@@ -92,19 +92,22 @@ describe('millrace', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
   });
 
-  itInAll('finds with --shard disjoint parts of a search, which are the whole together', async () => {
-    const all = idsOf((await millrace('search', 'coffee', ...window)).stdout);
-    const ends = await Promise.all(
-      ['1/2', '2/2'].map(shard => millrace('search', 'coffee', ...window, '--shard', shard)),
-    );
-    const parts = ends.map(({ stdout }) => idsOf(stdout));
-    expect(parts.every(({ length }) => length > 0)).toBe(true);
-    expect(parts.flat().toSorted()).toEqual(all.toSorted());
-    expect(await millrace('search', 'coffee', ...window, '--shard', '3/2')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--shard must be an object such as { index: 2, of: 8 }'),
-    });
-  });
+  itInAll(
+    'finds with --shard disjoint parts of a search, which are the whole together',
+    async () => {
+      const all = idsOf((await millrace('search', 'coffee', ...window)).stdout);
+      const ends = await Promise.all(
+        ['1/2', '2/2'].map(shard => millrace('search', 'coffee', ...window, '--shard', shard)),
+      );
+      const parts = ends.map(({ stdout }) => idsOf(stdout));
+      expect(parts.every(({ length }) => length > 0)).toBe(true);
+      expect(parts.flat().toSorted()).toEqual(all.toSorted());
+      expect(await millrace('search', 'coffee', ...window, '--shard', '3/2')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--shard must be an object such as { index: 2, of: 8 }'),
+      });
+    },
+  );
 
   itInAll('writes CSV and Parquet by the end of --out', async () => {
     await millrace(

@@ -13,7 +13,7 @@ interface Modules {
   readonly 'gzip/zstd': typeof import('../../src/gzip/zstd.js');
   readonly 'http/account': typeof import('../../src/http/account.js');
   readonly 'http/request': typeof import('../../src/http/request.js');
-  readonly 'http/retry-after': typeof import('../../src/http/retry-after.js');
+  readonly 'http/retry': typeof import('../../src/http/retry.js');
   readonly 'base/secret': typeof import('../../src/base/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');

@@ -9,13 +9,13 @@ import {
 } from '../../src/base/errors.js';
 import { MINUTE, SECOND } from '../../src/base/time.js';
 import {
+  parseRetryAfter,
   RETRY,
   type RetryAccount,
   type Retrying,
   type RetryPolicy,
   retry,
 } from '../../src/http/retry.js';
-import { parseRetryAfter } from '../../src/http/retry-after.js';
 import { VirtualTime } from './virtual-time.js';
 
 const accountOf = (

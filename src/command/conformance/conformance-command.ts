@@ -5,8 +5,7 @@ import { MillraceError, OptionError } from '../../base/errors.js';
 import { flagsOf, helpOf, readFlags } from '../../base/flags.js';
 import { isLoopback } from '../../base/is-loopback.js';
 import { type Account, account } from '../../http/account.js';
-import { loadVariables } from '../../http/env-file.js';
-import { SETTINGS, type UrlSettingName } from '../../http/settings.js';
+import { loadVariables, SETTINGS, type UrlSettingName } from '../../http/settings.js';
 import { CHECK_FAMILIES, type CheckFamily, ENDPOINTS } from './check-table.js';
 import { type CheckPlan, type CheckResult, planChecks, runChecks } from './run-checks.js';
 

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import { redact } from '../../base/secret.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';

@@ -1,6 +1,5 @@
 import { DataError } from '../../base/errors.js';
-import { mergeRanges } from '../../base/minute-ranges.js';
-import { MINUTE, parseTimestamp, type Window } from '../../base/time.js';
+import { MINUTE, mergeRanges, parseTimestamp, type Window } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import { checkRule } from '../../rules/language/check-rule.js';

@@ -5,7 +5,7 @@ import type { Endpoint } from './router.js';
 import type { Limits, Rate } from './service-limits.js';
 
 // The rates of the service: which requests have come in, how many are left, and the 429 beyond that. The numbers
-// themselves are in `service-limits`. The client's `rate-limits` and `rate-limiter` wait before a request is sent.
+// themselves are in `service-limits`. The client's `rate-limits` wait before a request is sent.
 
 /** The limits that are rates. */
 export type RateName = {

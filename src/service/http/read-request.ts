@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import { parseTimestamp } from '../../base/time.js';
 import { HttpProblem } from './http-problem.js';
 

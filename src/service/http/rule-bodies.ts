@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
 import type { RuleProduct } from '../../rules/post/dialect.js';

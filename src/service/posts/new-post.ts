@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type OptionTable, required, special, text, whole } from '../../base/check.js';
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import { FIRST_POST } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
 import { parseInstant } from '../clock.js';

@@ -1,6 +1,6 @@
 import { checkOptions } from '../../base/check.js';
 import { DataError, OptionError } from '../../base/errors.js';
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import { FIRST_POST, floorTo, SECOND } from '../../base/time.js';
 import { ElementSplitter } from '../../json/element-splitter.js';
 import { parseExact } from '../../json/exact-json.js';

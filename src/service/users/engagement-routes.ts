@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import { MINUTE } from '../../base/time.js';
 import type { ArchivedPost } from '../archive/archive.js';
 import { findPost, type LookUpLimits } from '../archive/find-posts.js';

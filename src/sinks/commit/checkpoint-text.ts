@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { StorageError } from '../../base/errors.js';
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import type { FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
 

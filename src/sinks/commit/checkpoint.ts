@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import type { Cursor } from '../../flow/flow.js';
 import { isCount } from '../../json/json.js';
 import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';

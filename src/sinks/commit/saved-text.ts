@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { isRecord } from '../../base/is-record.js';
+import { isRecord } from '../../base/record.js';
 import type { Cursor } from '../../flow/flow.js';
 import { isCount, type Json } from '../../json/json.js';
 import type { CheckpointState, CommittedFile } from './checkpoint.js';

@@ -211,7 +211,7 @@ export const names: ParserKind = {
 export const times: ParserKind = {
   holds: 'a time within bounds, or none',
   async open(library) {
-    const { parseRetryAfter } = await loadModule(library, 'http/retry-after');
+    const { parseRetryAfter } = await loadModule(library, 'http/retry');
     const { parseTimestamp, formatTimestamp } = await loadModule(library, 'base/time');
     const { parseCreatedAt, parseIsoTime } = await loadModule(library, 'post/posted-at');
     const errors = await outcomes(library);

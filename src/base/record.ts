@@ -1,3 +1,8 @@
+/** Whether a value is an object, and not an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The members of an object that are not `undefined`. */
 export function withoutUndefined<T>(
   members: Readonly<Record<string, T | undefined>>,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { isStrayPromise, isThenable, refusePromise } from '../../src/base/abortable.js';
 import { OptionError } from '../../src/base/errors.js';
-import { isStrayPromise, isThenable, refusePromise } from '../../src/base/is-thenable.js';
 
 // biome-ignore lint/suspicious/noThenProperty: what it is about.
 const thenable = { then: () => {} };

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { loadVariables } from '../../src/http/env-file.js';
+import { loadVariables } from '../../src/http/settings.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const NAMES = ['ENV_FILE_FIRST', 'ENV_FILE_SECOND', 'ENV_FILE_THIRD'];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { learnServiceTime } from '../../src/http/learn-service-time.js';
+import { learnServiceTime } from '../../src/http/request.js';
 import { accountFor, serveEachTest, server } from './served-requests.js';
 
 serveEachTest();

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Window } from '../../src/base/time.js';
 import {
   mergeRanges,
   overlap,
   shownRange,
   subtractRanges,
   wholeMinutes,
-} from '../../src/base/minute-ranges.js';
-import type { Window } from '../../src/base/time.js';
+} from '../../src/base/time.js';
 
 const range = fc
   .tuple(fc.nat(30), fc.integer({ min: 1, max: 10 }))

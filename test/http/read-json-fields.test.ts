@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { Fields } from '../../src/http/read-fields.js';
+import { Fields } from '../../src/http/read-json.js';
 
 const ORIGIN = 'https://usage.test/x';
 const of = (value: unknown) => new Fields(value, 'a usage report', ORIGIN);
