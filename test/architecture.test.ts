@@ -229,6 +229,32 @@ describe('imports', () => {
   });
 });
 
+describe('the memory of a WebAssembly module', () => {
+  const texts = new Map(
+    filesIn(SOURCE).map(file => [path.relative(SOURCE, file), readFileSync(file, 'utf8')]),
+  );
+  const namesOf = (pattern: RegExp) =>
+    [...texts].filter(([, text]) => pattern.test(text)).map(([file]) => file);
+  const OWNERS = [
+    'json/object-lines.ts',
+    'post/bytes/find-members.ts',
+    'tables/parquet/value-encoder.ts',
+  ];
+
+  it('has one owner, which is beside the module', () => {
+    const modules = [...texts.keys()].filter(file => file.endsWith('-wasm.ts'));
+    const owners = modules.map(file => namesOf(new RegExp(`/${path.basename(file, '.ts')}\\.js'`)));
+    expect(owners.flat().toSorted()).toEqual(OWNERS);
+    for (const [index, module] of modules.entries())
+      expect(owners[index]!.map(path.dirname)).toEqual([path.dirname(module)]);
+    expect(namesOf(/\bnew WebAssembly\./)).toEqual(OWNERS);
+  });
+
+  it('has addresses that only its owner knows', () => {
+    for (const owner of OWNERS) expect(texts.get(owner)).not.toMatch(/^export const \w+ = [\d(]/m);
+  });
+});
+
 describe('importing the library', () => {
   const loaded = [...loadedWith(path.join(SOURCE, 'index.ts'))];
 

@@ -13,7 +13,7 @@ interface Module {
 }
 
 export const FIND_MEMBERS: Module = {
-  source: 'src/json/find-members',
+  source: 'src/post/bytes/find-members',
   initialMemory: 14,
   maximumMemory: 14,
 };

@@ -75,7 +75,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     'csv',
     list,
     invalidValues,
-    spans => new CsvCells(spans, escapesFormulas),
+    strings => new CsvCells(strings, escapesFormulas),
   );
   const encode = (item: unknown, origin: string | undefined) => {
     posts?.out.clear();

@@ -1,7 +1,7 @@
-import type { WantedMembers } from '../../json/member-spans.js';
 import type { Format } from '../activity.js';
 import { FIRST, type Field, type Path } from '../field.js';
 import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../field-table.js';
+import type { WantedMembers } from './find-members.js';
 
 /** What rules and columns read of a post that another one retweets or quotes. */
 const OF_OTHERS = [OWN.id, OWN.idString, AUTHOR.id, AUTHOR.writtenHandle, OWN.enrichedUrls];

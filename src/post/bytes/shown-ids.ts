@@ -3,16 +3,14 @@ import {
   afterDigits,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
-  COLON,
   COMMA,
-  isDigit,
   isTextAt,
-  OPEN_OBJECT,
   QUOTE,
 } from '../../json/json-bytes.js';
-import { MemberSpans, type WantedMembers } from '../../json/member-spans.js';
 import { Activity } from '../activity.js';
+import { MemberFinder, type WantedMembers } from './find-members.js';
 import { IdNumber } from './id-number.js';
+import { memberValues } from './member-values.js';
 
 /** What an id is of; these add up. */
 export const ID_OF = {
@@ -46,11 +44,11 @@ export class ShownIds {
   /** Of the post that was read last, in the first `length` numbers. */
   numbers = new Uint32Array(16 * SHOWN_INTS);
   length = 0;
-  readonly #spanned: SpannedIds | undefined;
+  readonly #inBytes: IdsInBytes | undefined;
 
   constructor() {
     try {
-      this.#spanned = new SpannedIds(this);
+      this.#inBytes = new IdsInBytes(this);
     } catch {
       // WebAssembly gets no memory.
     }
@@ -59,7 +57,7 @@ export class ShownIds {
   /** @throws DataError where one of the posts lacks what all posts have. */
   read(content: Buffer, start: number, end: number): void {
     this.length = 0;
-    if (this.#spanned?.read(content, start, end) === true) return;
+    if (this.#inBytes?.read(content, start, end) === true) return;
     this.length = 0;
     this.#addAll(new Activity(content.subarray(start, end)), 0);
   }
@@ -131,7 +129,7 @@ function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): 
 const QUOTED = membersOf(true, true);
 const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
 
-/** Where the members of an author are among the spans. */
+/** Where the members of an author are among the finder. */
 interface AuthorPlaces {
   readonly object: number;
   readonly id: number;
@@ -161,91 +159,78 @@ interface PostPlaces {
   readonly quotedActivity: NestedPlaces;
 }
 
-const SHARE = Buffer.from('"share"');
 const INITIAL = Buffer.from('{"initial_tweet_id":"');
 const VERSIONS = Buffer.from(',"edit_tweet_ids":[');
 
 /** Reads what `ShownIds` has from the members of a post. */
-class SpannedIds {
+class IdsInBytes {
   readonly #ids: ShownIds;
-  readonly #spans = new MemberSpans(MEMBERS);
+  readonly #finder = new MemberFinder(MEMBERS);
+  readonly #values = memberValues(this.#finder);
   readonly #root: PostPlaces;
 
   /** @throws RangeError where WebAssembly gets no memory. */
   constructor(ids: ShownIds) {
     this.#ids = ids;
-    this.#root = placesOf(this.#spans);
+    this.#root = placesOf(this.#finder);
   }
 
   /** `false` where it is left to `Activity`, which also gives the exact error. */
   read(content: Buffer, start: number, end: number): boolean {
-    return this.#spans.find(content, start, end) && this.#addPost(this.#root, 0);
+    return this.#finder.find(content, start, end) && this.#addPost(this.#root, 0);
   }
 
   #addPost(post: PostPlaces, within: number): boolean {
-    const spans = this.#spans;
-    const isOriginal = spans.startOf(post.createdAt) !== 0;
-    if (isOriginal === (spans.startOf(post.postedTime) !== 0)) return false;
+    const { startOf, hasEscapes, is } = this.#values;
+    const isOriginal = startOf(post.createdAt) !== 0;
+    if (isOriginal === (startOf(post.postedTime) !== 0)) return false;
     if (!this.#addId(post, within)) return false;
-    if (spans.startOf(post.history) !== 0 && !this.#addVersions(post.history, within)) return false;
+    if (startOf(post.history) !== 0 && !this.#addVersions(post.history, within)) return false;
     if (!this.#addCountries(post.withheld, within)) return false;
     if (!this.#addAuthor(post, within)) return false;
     if (isOriginal)
       return this.#addNested(post.retweeted, within) && this.#addNested(post.quoted, ID_OF.quoted);
-    const verb = spans.startOf(post.verb);
-    if (verb !== 0 && spans.hasEscapes(post.verb)) return false;
-    const isRetweet = verb !== 0 && isTextAt(spans.bytes, SHARE, verb);
-    if (isRetweet && !this.#addNested(post.object, within)) return false;
+    if (startOf(post.verb) !== 0 && hasEscapes(post.verb)) return false;
+    if (is(post.verb, '"share"') && !this.#addNested(post.object, within)) return false;
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
 
   /** `id` counts where it is a text, and `id_str` elsewhere. */
   #addId({ id, idString }: PostPlaces, within: number): boolean {
-    const spans = this.#spans;
-    const isText = spans.bytes[spans.startOf(id)] === QUOTE;
+    const isText = this.#values.isText(id);
     return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);
   }
 
   #addAuthor({ user, actor }: PostPlaces, within: number): boolean {
-    const spans = this.#spans;
-    const isUser = spans.startOf(user.object) !== 0;
-    if (isUser === (spans.startOf(actor.object) !== 0)) return false;
+    const { startOf, isObject } = this.#values;
+    const isUser = startOf(user.object) !== 0;
+    if (isUser === (startOf(actor.object) !== 0)) return false;
     const author = isUser ? user : actor;
-    if (spans.bytes[spans.startOf(author.object)] !== OPEN_OBJECT) return false;
+    if (!isObject(author.object)) return false;
     if (!this.#addDigits(author.id, !isUser, within + ID_OF.user)) return false;
     return this.#addCountries(author.withheld, within);
   }
 
   #addCountries(member: number, within: number): boolean {
-    const spans = this.#spans;
-    const start = spans.startOf(member);
+    const [start, end] = [this.#values.startOf(member), this.#values.endOf(member)];
     if (start === 0) return true;
-    const codes = parsedAs(spans.bytes.toString('utf8', start, spans.endOf(member)), isTexts);
+    const codes = parsedAs(this.#finder.bytes.toString('utf8', start, end), isTexts);
     this.#ids.addCountries(codes ?? [], within);
     return codes !== undefined;
   }
 
   #addNested({ object, post }: NestedPlaces, within: number): boolean {
-    const start = this.#spans.startOf(object);
-    if (start === 0 || this.#spans.bytes[start] !== OPEN_OBJECT) return true;
+    if (!this.#values.isObject(object)) return true;
     return post !== undefined && this.#addPost(post, within);
   }
 
-  /** The digits of a text, or those after its last colon. */
   #addDigits(member: number, hasPrefix: boolean, of: number): boolean {
-    const spans = this.#spans;
-    const { bytes } = spans;
-    const start = spans.startOf(member);
-    if (bytes[start] !== QUOTE) return false;
-    const end = spans.endOf(member) - 1;
-    let at = end;
-    while (isDigit(bytes[at - 1]!)) at--;
-    if (at === end || (at !== start + 1 && !(hasPrefix && bytes[at - 1] === COLON))) return false;
-    return this.#addNumber(at, of);
+    const start = this.#values.digitsOfId(member, hasPrefix);
+    return start !== -1 && this.#addNumber(start, of);
   }
 
   #addNumber(start: number, of: number): boolean {
-    if (!number.parseDigits(this.#spans.bytes, start)) return false;
+    if (!number.parseDigits(this.#finder.bytes, start)) return false;
     this.#ids.add(of, number.high, number.low);
     return true;
   }
@@ -253,10 +238,10 @@ class SpannedIds {
   /** Reads them as the service prints them. The id of the post itself is the one before them. */
   #addVersions(member: number, within: number): boolean {
     const ids = this.#ids;
-    const { bytes } = this.#spans;
+    const { bytes } = this.#finder;
     const high = ids.numbers[ids.length - 2];
     const low = ids.numbers[ids.length - 1];
-    let at = this.#spans.startOf(member);
+    let at = this.#values.startOf(member);
     if (!isTextAt(bytes, INITIAL, at)) return false;
     at = afterDigits(bytes, at + INITIAL.length);
     if (bytes[at] !== QUOTE || !isTextAt(bytes, VERSIONS, at + 1)) return false;
@@ -273,26 +258,26 @@ class SpannedIds {
   }
 }
 
-function placesOf({ places }: MemberSpans): PostPlaces {
+function placesOf({ members }: MemberFinder): PostPlaces {
   const author = (path: string, id: string) => ({
-    object: places.get(path)!,
-    id: places.get(`${path}.${id}`)!,
-    withheld: places.get(`${path}.withheld_in_countries`)!,
+    object: members.get(path)!,
+    id: members.get(`${path}.${id}`)!,
+    withheld: members.get(`${path}.withheld_in_countries`)!,
   });
   const nested = (path: string) => ({
-    object: places.get(path)!,
-    post: places.has(`${path}.id`) ? post(`${path}.`) : undefined,
+    object: members.get(path)!,
+    post: members.has(`${path}.id`) ? post(`${path}.`) : undefined,
   });
   const post = (path: string): PostPlaces => ({
-    id: places.get(`${path}id`)!,
-    idString: places.get(`${path}id_str`)!,
-    history: places.get(`${path}edit_history`)!,
-    withheld: places.get(`${path}withheld_in_countries`)!,
-    createdAt: places.get(`${path}created_at`)!,
-    postedTime: places.get(`${path}postedTime`)!,
+    id: members.get(`${path}id`)!,
+    idString: members.get(`${path}id_str`)!,
+    history: members.get(`${path}edit_history`)!,
+    withheld: members.get(`${path}withheld_in_countries`)!,
+    createdAt: members.get(`${path}created_at`)!,
+    postedTime: members.get(`${path}postedTime`)!,
     user: author(`${path}user`, 'id_str'),
     actor: author(`${path}actor`, 'id'),
-    verb: places.get(`${path}verb`)!,
+    verb: members.get(`${path}verb`)!,
     retweeted: nested(`${path}retweeted_status`),
     object: nested(`${path}object`),
     quoted: nested(`${path}quoted_status`),

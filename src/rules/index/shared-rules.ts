@@ -1,6 +1,6 @@
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
 import type { Activity } from '../../post/activity.js';
-import { sharedPost } from '../../post/bytes/spanned-post.js';
+import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import { type MatchingRule, printMatchingRule } from '../../post/matching-rules.js';
 import type { PlaceOfRules } from '../../post/place-of-rules.js';
@@ -135,17 +135,19 @@ export class SharedMatcher {
    * Members that no rule reads are not checked. Returns `undefined` for a post that has to be parsed.
    */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
-    const post = sharedPost();
-    if (!post?.read(content, start, end)) return undefined;
     try {
-      const found = this.#find(fieldsOf(post));
-      this.#place = post.placeOfRules;
-      return found;
+      return PostInBytes.ofThread()?.read(content, start, end, this.#matchPost);
     } catch {
       // The parser gives the exact error, if there is one.
       return undefined;
     }
   }
+
+  readonly #matchPost = (post: PostInBytes): readonly number[] => {
+    const found = this.#find(fieldsOf(post));
+    this.#place = post.placeOfRules;
+    return found;
+  };
 
   matchParsed(activity: Activity): readonly number[] {
     this.#place = undefined;

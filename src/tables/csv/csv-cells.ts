@@ -9,12 +9,12 @@ import {
   OPEN_ARRAY,
   QUOTE,
 } from '../../json/json-bytes.js';
-import { DECODED, FREE, FREE_END, type MemberSpans } from '../../json/member-spans.js';
+import { DECODED, type StringDecoder } from '../../post/bytes/find-members.js';
 import type { RowValue } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
-/** Rows are copied from the memory of the spans at this size; a row has the rest of it. */
+/** Rows are collected up to this size. */
 const BLOCK_BYTES = 128 * 1024;
 /** A character of JSON has at most this number of bytes in CSV. */
 const MAX_GROWTH = 3;
@@ -30,22 +30,25 @@ const MARGIN = 64;
 
 /** Rows of CSV as `csvRow` makes them, with their line feeds. */
 export class CsvCells implements Cells {
-  readonly #memory: Buffer;
-  readonly #decodeText: MemberSpans['decodeText'];
+  /** The row that is being written. */
+  readonly #row: Buffer;
+  readonly #decode: StringDecoder['decode'];
   readonly #escapesFormulas: boolean;
   /** Fields of lists that come again and again, by list. */
   readonly #lists = new WeakMap<object, string>();
   #blocks: Buffer[] = [];
-  #at = FREE;
-  /** Where the row and the cell begin. */
-  #row = FREE;
-  #cell = FREE;
+  /** The rows after those blocks. */
+  readonly #rows = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  #rowsEnd = 0;
+  #at = 0;
+  /** Where the cell begins. */
+  #cell = 0;
   #column = -1;
   #elements = 0;
 
-  constructor({ bytes, decodeText }: MemberSpans, escapesFormulas: boolean) {
-    this.#memory = bytes;
-    this.#decodeText = decodeText;
+  constructor({ bytes, decode }: StringDecoder, escapesFormulas: boolean) {
+    this.#row = bytes;
+    this.#decode = decode;
     this.#escapesFormulas = escapesFormulas;
   }
 
@@ -55,7 +58,7 @@ export class CsvCells implements Cells {
       this.#at = this.#cell;
       return;
     }
-    if (column > 0) this.#memory[this.#at++] = COMMA;
+    if (column > 0) this.#row[this.#at++] = COMMA;
     this.#column = column;
     this.#cell = this.#at;
   }
@@ -80,7 +83,7 @@ export class CsvCells implements Cells {
     for (let rest = value; rest >= 10; rest = (rest / 10) | 0) end++;
     this.#at = end;
     for (let rest = value; ; rest = (rest / 10) | 0) {
-      this.#memory[--end] = 0x30 + (rest % 10);
+      this.#row[--end] = 0x30 + (rest % 10);
       if (rest < 10) return;
     }
   }
@@ -119,8 +122,8 @@ export class CsvCells implements Cells {
   #digits(value: number, count: number, character: number): void {
     const end = this.#at + count;
     for (let at = end - 1, rest = value; at >= this.#at; at--, rest = (rest / 10) | 0)
-      this.#memory[at] = 0x30 + (rest % 10);
-    this.#memory[end] = character;
+      this.#row[at] = 0x30 + (rest % 10);
+    this.#row[end] = character;
     this.#at = end + 1;
   }
 
@@ -128,9 +131,9 @@ export class CsvCells implements Cells {
     // What may begin a formula is read in another way.
     if (this.#escapesFormulas || !this.#fits(to - from + prefixEnd - prefix)) return false;
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
-    const end = this.#decodeText(from, to, this.#at, mode, prefix, prefixEnd);
-    if (end === 0) return false;
-    if (isTextAt(this.#memory, END_OF_COPY, this.#at) && end === this.#at + END_OF_COPY.length)
+    const end = this.#decode(from, to, this.#at, mode, prefix, prefixEnd);
+    if (end === -1) return false;
+    if (isTextAt(this.#row, END_OF_COPY, this.#at) && end === this.#at + END_OF_COPY.length)
       this.value(END_OF_COPY.toString());
     else this.#at = end;
     return true;
@@ -138,32 +141,33 @@ export class CsvCells implements Cells {
 
   element(from: number, to: number): boolean {
     if (!this.#fits(to - from)) return false;
-    this.#memory[this.#at++] = this.#elements === 0 ? QUOTE : COMMA;
-    if (this.#elements++ === 0) this.#memory[this.#at++] = OPEN_ARRAY;
-    const end = this.#decodeText(from, to, this.#at, DECODED.element, 0, 0);
-    if (end === 0) return false;
+    this.#row[this.#at++] = this.#elements === 0 ? QUOTE : COMMA;
+    if (this.#elements++ === 0) this.#row[this.#at++] = OPEN_ARRAY;
+    const end = this.#decode(from, to, this.#at, DECODED.element, 0, 0);
+    if (end === -1) return false;
     this.#at = end;
     return true;
   }
 
   list(): void {
-    if (this.#elements === 0) this.#memory[this.#at++] = OPEN_ARRAY;
-    this.#memory[this.#at++] = CLOSE_ARRAY;
-    if (this.#elements > 0) this.#memory[this.#at++] = QUOTE;
+    if (this.#elements === 0) this.#row[this.#at++] = OPEN_ARRAY;
+    this.#row[this.#at++] = CLOSE_ARRAY;
+    if (this.#elements > 0) this.#row[this.#at++] = QUOTE;
   }
 
   endRow(): void {
     // A row of one column that has no value.
-    if (this.#at === this.#row) this.#write(EMPTY);
-    this.#memory[this.#at++] = CR;
-    this.#memory[this.#at++] = LF;
-    this.#row = this.#at;
-    this.#column = -1;
-    if (this.#at > FREE + BLOCK_BYTES) this.#endBlock();
+    if (this.#at === 0) this.#write(EMPTY);
+    this.#row[this.#at++] = CR;
+    this.#row[this.#at++] = LF;
+    if (this.#rowsEnd + this.#at > BLOCK_BYTES) this.#endBlock();
+    if (this.#at > BLOCK_BYTES) this.#blocks.push(Buffer.from(this.#row.subarray(0, this.#at)));
+    else this.#rowsEnd += this.#row.copy(this.#rows, this.#rowsEnd, 0, this.#at);
+    this.undoRow();
   }
 
   undoRow(): void {
-    this.#at = this.#row;
+    this.#at = 0;
     this.#column = -1;
   }
 
@@ -183,7 +187,7 @@ export class CsvCells implements Cells {
   /** The same, as text. */
   takeText(): string {
     if (this.#blocks.length > 0) return this.take().toString();
-    const text = this.#memory.toString('utf8', FREE, this.#row);
+    const text = this.#rows.toString('utf8', 0, this.#rowsEnd);
     this.clear();
     return text;
   }
@@ -191,14 +195,13 @@ export class CsvCells implements Cells {
   /** Forgets rows. */
   clear(): void {
     this.#blocks = [];
-    this.#row = FREE;
+    this.#rowsEnd = 0;
     this.undoRow();
   }
 
   #endBlock(): void {
-    if (this.#row > FREE) this.#blocks.push(Buffer.from(this.#memory.subarray(FREE, this.#row)));
-    this.#row = FREE;
-    this.undoRow();
+    if (this.#rowsEnd > 0) this.#blocks.push(Buffer.from(this.#rows.subarray(0, this.#rowsEnd)));
+    this.#rowsEnd = 0;
   }
 
   /** @throws RangeError where it has no space. */
@@ -209,15 +212,15 @@ export class CsvCells implements Cells {
     for (let char = 0; char < length; char++) {
       const code = field.charCodeAt(char);
       if (code >= 0x80) {
-        this.#at += this.#memory.write(field, this.#at, 'utf8');
+        this.#at += this.#row.write(field, this.#at, 'utf8');
         return;
       }
-      this.#memory[at++] = code;
+      this.#row[at++] = code;
     }
     this.#at = at;
   }
 
   #fits(bytes: number): boolean {
-    return this.#at + MAX_GROWTH * bytes + MARGIN < FREE_END;
+    return this.#at + MAX_GROWTH * bytes + MARGIN < this.#row.length;
   }
 }

@@ -1,5 +1,5 @@
 import type { EncoderKind } from '../../files/encode-rows.js';
-import { sharedPost } from '../../post/bytes/spanned-post.js';
+import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { postRowReader, postRowWriter } from '../from-bytes/post-rows.js';
 import type { PostColumnName } from '../post-columns.js';
 import type { InvalidValues } from '../row-reader.js';
@@ -17,9 +17,9 @@ export const CSV_ROWS: EncoderKind<CsvRowsOptions> = {
   name: 'csv',
   hasTasks: false,
   create: ({ columns, invalidValues, escapesFormulas }) => {
-    const post = sharedPost();
+    const post = PostInBytes.ofThread();
     if (post !== undefined) {
-      const out = new CsvCells(post.spans, escapesFormulas);
+      const out = new CsvCells(post.strings, escapesFormulas);
       const write = postRowWriter('csv', columns, invalidValues, { post, out });
       return each => {
         out.clear();

@@ -23,7 +23,12 @@ export function toCsv<T = Activity>(columns?: Columns<T>): (item: T) => string {
   checkValue('tables.toCsv', 'columns', TABLE_OPTIONS.columns, columns);
   const checked = listColumns(columns as Columns<unknown>);
   const read = rowReader('tables.toCsv', checked, 'error');
-  const posts = itemWriter('tables.toCsv', checked, 'error', spans => new CsvCells(spans, false));
+  const posts = itemWriter(
+    'tables.toCsv',
+    checked,
+    'error',
+    strings => new CsvCells(strings, false),
+  );
   return item => {
     posts?.out.clear();
     if (posts?.write(item) === true) return posts.out.takeText();

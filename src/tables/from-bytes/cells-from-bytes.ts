@@ -1,6 +1,6 @@
 import { BytesMap } from '../../json/bytes-map.js';
 import { BACKSLASH, COLON, isDigit, isSmallLetter } from '../../json/json-bytes.js';
-import type { SpannedPost } from '../../post/bytes/spanned-post.js';
+import type { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import type { PostFields } from '../../post/post-fields.js';
 import type { Cells } from './cells.js';
@@ -35,7 +35,7 @@ const MAX_LINK_BYTES = 256;
  * The cells of posts of the `original` format: those of the columns, for values as the service prints them. Whatever
  * else there is, such as a text in the place of a number, is left to the column, which is slower; so is the other format.
  */
-export function originalCells(spanned: SpannedPost): PostCells {
+export function originalCells(spanned: PostInBytes): PostCells {
   const post = postBytes(spanned);
   const { at, startOf, isText, isDigits, hasObjects } = post;
   const shown = shownContent(post);
@@ -282,7 +282,7 @@ function editCells(post: PostBytes): CellsOfColumns {
 }
 
 /** Of values that come again and again, which are kept. */
-function repeatedCells(post: PostBytes, spanned: SpannedPost): CellsOfColumns {
+function repeatedCells(post: PostBytes, spanned: PostInBytes): CellsOfColumns {
   const { at, bytes, startOf, endOf, isText } = post;
   const source = at('source');
   const sources = new BytesMap<PostFields['source']>();

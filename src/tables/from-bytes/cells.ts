@@ -11,7 +11,7 @@ export interface Cells {
   /** @param ms Epoch milliseconds. */
   time(ms: number): void;
   /**
-   * A text between two quotes of the document that was found last, and bytes of the document before it: without quotes
+   * A text between two quotes of the post that is being read, and bytes of the post before it: without quotes
    * and commas. `false` where it has to be read in another way.
    */
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;

@@ -1,14 +1,6 @@
-import {
-  CLOSE_ARRAY,
-  COMMA,
-  digitsIn,
-  isDigit,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-} from '../../json/json-bytes.js';
-import { ESCAPES, POSITION, type WantedMembers } from '../../json/member-spans.js';
-import type { SpannedPost } from '../../post/bytes/spanned-post.js';
+import { CLOSE_ARRAY, COMMA, digitsIn } from '../../json/json-bytes.js';
+import type { Elements, WantedMembers } from '../../post/bytes/find-members.js';
+import type { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { createdAtIn } from '../../post/posted-at.js';
 import type { RowValue } from '../column.js';
 import type { PostColumnName } from '../post-columns.js';
@@ -20,42 +12,26 @@ export type CellsOfColumns = Readonly<Partial<Record<PostColumnName, PostCell>>>
 export type PostBytes = ReturnType<typeof postBytes>;
 type Values = ReturnType<typeof valuesOf>;
 
-/** Elements of lists, one at a time. */
-interface ListElements {
-  /** The first wanted member of the element that was read last; the others follow, two numbers further each. */
-  readonly first: number;
-  read(at: number): number;
-}
-
 /** Where a post has an id, which the format gives as digits and as a number. */
 export interface IdPlaces {
   readonly digits: number;
   readonly number: number;
 }
 
-const SMALL_N = 0x6e;
 const ALPHABET = 26;
 const itself = (value: number) => value;
 /** `"Wed Oct 10 20:19:24 +0000 2018"` */
 const TIME_BYTES = 32;
 
-/**
- * Reads values of the post that was read last in its bytes, and writes cells of them. A value is known by a number:
- * where the memory of the spans has its start, and after that its end.
- *
- * These are functions that are made once, not methods of objects: V8 takes what they close over for constants, which
- * makes rows about 5 % faster.
- */
-export function postBytes(post: SpannedPost) {
+/** Writes cells of the post that is being read. These are functions that are made once, as `memberValues`. */
+export function postBytes(post: PostInBytes) {
   const values = valuesOf(post);
   return { ...values, ...textCells(values), ...scalarCells(values), ...listCells(values) };
 }
 
-function valuesOf(post: SpannedPost) {
-  const { bytes, positions } = post.spans;
-  const values = valuesIn(bytes, new Uint32Array(bytes.buffer));
+function valuesOf(post: PostInBytes) {
+  const { bytes, values } = post;
   const { isObject, isNone } = values;
-  const indexOf = (of: Uint32Array) => of.byteOffset / of.BYTES_PER_ELEMENT;
   /** What the values that are read are within. */
   const objects: number[] = [];
 
@@ -65,7 +41,7 @@ function valuesOf(post: SpannedPost) {
       const object = at(path.slice(0, path.lastIndexOf('.')));
       if (!objects.includes(object)) objects.push(object);
     }
-    return indexOf(positions) + 2 * post.placeOf(path);
+    return post.numberOf(path);
   }
 
   function idAt(path: string): IdPlaces {
@@ -73,10 +49,7 @@ function valuesOf(post: SpannedPost) {
   }
 
   /** A reader of elements that are objects with wanted members, or texts. */
-  function elements(wanted?: WantedMembers): ListElements {
-    const { positions, read } = post.spans.elements(wanted);
-    return { first: indexOf(positions), read };
-  }
+  const elements = (wanted?: WantedMembers) => post.elements(wanted);
 
   /** Whether all that values are within is an object, or nothing. */
   function hasObjects(): boolean {
@@ -86,46 +59,6 @@ function valuesOf(post: SpannedPost) {
   }
 
   return { ...values, bytes, at, idAt, elements, hasObjects };
-}
-
-function valuesIn(bytes: Buffer, memory: Uint32Array) {
-  /** 0 where the document does not have it. */
-  const startOf = (value: number) => memory[value]!;
-  const endOf = (value: number) => memory[value + 1]! & POSITION;
-  const hasEscapes = (value: number) => (memory[value + 1]! & ESCAPES) !== 0;
-  // At address 0, there is no such byte.
-  const isText = (value: number) => bytes[memory[value]!] === QUOTE;
-  const isObject = (value: number) => bytes[memory[value]!] === OPEN_OBJECT;
-  const isList = (value: number) => bytes[memory[value]!] === OPEN_ARRAY;
-  /** Whether it is none, or an empty text. */
-  const isBlank = (value: number) =>
-    isText(value) ? endOf(value) === startOf(value) + 2 : isNone(value);
-
-  /** Whether the document does not have it, or it is null. Byte by byte: most cells ask this, and `is` is slower. */
-  function isNone(value: number): boolean {
-    const start = memory[value]!;
-    if (start === 0) return true;
-    if (bytes[start] !== SMALL_N || endOf(value) !== start + 4) return false;
-    return bytes[start + 1] === 0x75 && bytes[start + 2] === 0x6c && bytes[start + 3] === 0x6c;
-  }
-
-  function is(value: number, word: string): boolean {
-    const start = startOf(value);
-    if (endOf(value) - start !== word.length) return false;
-    for (let letter = 0; letter < word.length; letter++)
-      if (bytes[start + letter] !== word.charCodeAt(letter)) return false;
-    return true;
-  }
-
-  /** Whether it is a text of digits. */
-  function isDigits(value: number): boolean {
-    if (!isText(value)) return false;
-    const [start, end] = [startOf(value) + 1, endOf(value) - 1];
-    for (let place = start; place < end; place++) if (!isDigit(bytes[place]!)) return false;
-    return end > start;
-  }
-
-  return { startOf, endOf, hasEscapes, isText, isObject, isList, isNone, isBlank, is, isDigits };
 }
 
 function textCells(values: Values) {
@@ -217,7 +150,7 @@ function scalarCells({ bytes, at, startOf, endOf, isText, isNone, is }: Values) 
 
 function listCells({ bytes, startOf, endOf, isText, isList, isNone }: Values) {
   /** Reads each element of a list; `false` where it is none, or an element is of another type, or is left by `each`. */
-  function readList(list: number, elements: ListElements, each: () => boolean): boolean {
+  function readList(list: number, elements: Elements, each: () => boolean): boolean {
     if (isNone(list)) return true;
     if (!isList(list)) return false;
     const start = startOf(list);
@@ -231,7 +164,7 @@ function listCells({ bytes, startOf, endOf, isText, isList, isNone }: Values) {
   }
 
   /** A list of a text of each element, an empty one where it has none. `textOf` is -1 where that is not plain. */
-  function writeList(out: Cells, list: number, elements: ListElements, textOf = itself): boolean {
+  function writeList(out: Cells, list: number, elements: Elements, textOf = itself): boolean {
     const isRead = readList(list, elements, () => {
       const text = textOf(elements.first);
       if (text === -1) return false;

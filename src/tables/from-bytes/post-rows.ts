@@ -1,6 +1,6 @@
-import type { MemberSpans } from '../../json/member-spans.js';
 import { Activity } from '../../post/activity.js';
-import { type SpannedPost, sharedPost } from '../../post/bytes/spanned-post.js';
+import type { StringDecoder } from '../../post/bytes/find-members.js';
+import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import type { RowValue } from '../column.js';
 import { type CheckedColumns, listColumns, postColumnNames } from '../columns.js';
 import { converterOf } from '../convert-value.js';
@@ -54,10 +54,10 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
   };
 }
 
-const madeCells = new WeakMap<SpannedPost, PostCells>();
+const madeCells = new WeakMap<PostInBytes, PostCells>();
 
 /** The cells of a post, made once: they take of its memory, which has an end. */
-function cellsOf(post: SpannedPost): PostCells {
+function cellsOf(post: PostInBytes): PostCells {
   const cells = madeCells.get(post) ?? originalCells(post);
   madeCells.set(post, cells);
   return cells;
@@ -75,7 +75,7 @@ export function postRowWriter(
   call: string,
   columns: readonly PostColumnName[],
   invalid: InvalidValues,
-  { post, out }: { readonly post: SpannedPost; readonly out: Cells },
+  { post, out }: { readonly post: PostInBytes; readonly out: Cells },
 ): OfPost<void> {
   const parseRow = postRowReader(call, columns, invalid);
   const original = cellsOf(post);
@@ -95,16 +95,15 @@ export function postRowWriter(
       out.value(value);
     }
     out.endRow();
+    return true;
   };
   return (content, start, end, tag, origin) => {
-    if (post.read(content, start, end))
-      try {
-        write(tag);
-        return;
-      } catch {
-        // The parser gives the exact error, if there is one.
-        out.undoRow();
-      }
+    try {
+      if (post.read(content, start, end, () => write(tag)) === true) return;
+    } catch {
+      // The parser gives the exact error, if there is one.
+      out.undoRow();
+    }
     out.row(parseRow(content, start, end, tag, origin));
   };
 }
@@ -128,12 +127,12 @@ export function itemWriter<C extends Cells>(
   call: string,
   columns: CheckedColumns,
   invalid: InvalidValues,
-  cells: (spans: MemberSpans) => C,
+  cells: (strings: StringDecoder) => C,
 ): ItemWriter<C> | undefined {
   const names = postColumnNames(columns);
-  const post = names && sharedPost();
+  const post = names && PostInBytes.ofThread();
   if (names === undefined || post === undefined) return undefined;
-  const out = cells(post.spans);
+  const out = cells(post.strings);
   const writePost = postRowWriter(call, names, invalid, { post, out });
   return {
     out,

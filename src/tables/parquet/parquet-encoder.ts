@@ -40,7 +40,7 @@ export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd 
 export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
   const read = rowReader('parquet', columns, invalid);
   const none = new RowBlockBuilder(columns.map(({ type }) => type));
-  const posts = itemWriter('parquet', columns, invalid, spans => new BlockCells(none, spans));
+  const posts = itemWriter('parquet', columns, invalid, strings => new BlockCells(none, strings));
   return (rows, item, origin) => {
     if (posts !== undefined) posts.out.rows = rows;
     if (posts?.write(item, origin) !== true) rows.add(read(item, origin));

@@ -1,5 +1,5 @@
 import type { EncoderKind } from '../../files/encode-rows.js';
-import { sharedPost } from '../../post/bytes/spanned-post.js';
+import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { listColumns } from '../columns.js';
 import { type OfPost, postRowReader, postRowWriter } from '../from-bytes/post-rows.js';
 import type { PostColumnName } from '../post-columns.js';
@@ -18,14 +18,14 @@ export const PARQUET_ROWS: EncoderKind<ParquetRowsOptions> = {
   hasTasks: true,
   create: ({ columns, invalidValues }) => {
     const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));
-    const post = sharedPost();
+    const post = PostInBytes.ofThread();
     const read = postRowReader('parquet', columns, invalidValues);
     const write: OfPost<void> =
       post === undefined
         ? (content, start, end, tag) => builder.add(read(content, start, end, tag))
         : postRowWriter('parquet', columns, invalidValues, {
             post,
-            out: new BlockCells(builder, post.spans),
+            out: new BlockCells(builder, post.strings),
           });
     return each => {
       builder.clear();

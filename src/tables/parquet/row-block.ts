@@ -1,4 +1,4 @@
-import { DECODED, FREE, type MemberSpans } from '../../json/member-spans.js';
+import { DECODED, type StringDecoder } from '../../post/bytes/find-members.js';
 import type { ColumnType, RowValue, ScalarType } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';
 import { SCALARS, scalarOf } from './scalars.js';
@@ -81,14 +81,14 @@ export class RowBlockBuilder {
 export class BlockCells implements Cells {
   /** The rows that cells are added to: changed only between rows. */
   rows: RowBlockBuilder;
-  readonly #memory: Buffer;
-  readonly #decodeText: MemberSpans['decodeText'];
+  readonly #decoded: Buffer;
+  readonly #decode: StringDecoder['decode'];
   #column: ColumnBuilder;
 
-  constructor(rows: RowBlockBuilder, { bytes, decodeText }: MemberSpans) {
+  constructor(rows: RowBlockBuilder, { bytes, decode }: StringDecoder) {
     this.rows = rows;
-    this.#memory = bytes;
-    this.#decodeText = decodeText;
+    this.#decoded = bytes;
+    this.#decode = decode;
     this.#column = rows.columns[0]!;
   }
 
@@ -119,17 +119,17 @@ export class BlockCells implements Cells {
 
   text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
     const mode = entities ? DECODED.entities : DECODED.plain;
-    const end = this.#decodeText(from, to, FREE, mode, prefix, prefixEnd);
-    if (end === 0) return false;
-    this.#column.addElement(this.#memory, FREE, end);
+    const end = this.#decode(from, to, 0, mode, prefix, prefixEnd);
+    if (end === -1) return false;
+    this.#column.addElement(this.#decoded, 0, end);
     this.#column.endText();
     return true;
   }
 
   element(from: number, to: number): boolean {
-    const end = this.#decodeText(from, to, FREE, DECODED.plain, 0, 0);
-    if (end === 0) return false;
-    this.#column.addElement(this.#memory, FREE, end);
+    const end = this.#decode(from, to, 0, DECODED.plain, 0, 0);
+    if (end === -1) return false;
+    this.#column.addElement(this.#decoded, 0, end);
     return true;
   }
 

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { SecondCorpus } from '../../../bench/second-corpus.js';
 import { DataError } from '../../../src/base/errors.js';
-import type { WantedMembers } from '../../../src/json/member-spans.js';
 import { Activity } from '../../../src/post/activity.js';
+import type { WantedMembers } from '../../../src/post/bytes/find-members.js';
+import { PostInBytes } from '../../../src/post/bytes/post-in-bytes.js';
 import { POST_MEMBERS } from '../../../src/post/bytes/post-members.js';
-import { type SpannedPost, sharedPost } from '../../../src/post/bytes/spanned-post.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import type { RowValue } from '../../../src/tables/column.js';
 import { listColumns } from '../../../src/tables/columns.js';
@@ -44,16 +44,16 @@ function outcomeOf(read: () => unknown): unknown {
   }
 }
 
-const post = sharedPost() as SpannedPost;
+const post = PostInBytes.ofThread() as PostInBytes;
 const CSV = [false, true].map(escapesFormulas => {
-  const out = new CsvCells(post.spans, escapesFormulas);
+  const out = new CsvCells(post.strings, escapesFormulas);
   return { escapesFormulas, out, write: postRowWriter('csv', NAMES, 'error', { post, out }) };
 });
 const types = listColumns(NAMES).map(({ type }) => type);
 const block = new RowBlockBuilder(types);
 const writeToBlock = postRowWriter('csv', NAMES, 'error', {
   post,
-  out: new BlockCells(block, post.spans),
+  out: new BlockCells(block, post.strings),
 });
 
 /** As CSV, of a post within other bytes, as in a file. */
@@ -329,8 +329,8 @@ describe('the row of a post in its bytes', () => {
   });
 
   it('that is an error says where the item comes from', () => {
-    const writer = itemWriter('csv', listColumns(['id', 'favorite_count']), 'error', spans => {
-      return new CsvCells(spans, false);
+    const writer = itemWriter('csv', listColumns(['id', 'favorite_count']), 'error', strings => {
+      return new CsvCells(strings, false);
     });
     const bad = new Activity(
       Buffer.from('{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}'),

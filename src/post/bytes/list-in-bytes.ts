@@ -1,7 +1,7 @@
 import { CLOSE_ARRAY, COMMA, OPEN_OBJECT } from '../../json/json-bytes.js';
-import type { Elements, MemberSpans, WantedMembers } from '../../json/member-spans.js';
 import { exactId } from '../parse-post.js';
-import { memberValue } from './member-value.js';
+import type { Elements, MemberFinder, WantedMembers } from './find-members.js';
+import { readMember } from './member-values.js';
 
 /** Gives the value of a wanted member of an element, by its place among these, depth first. */
 type ReadMember = (place: number) => unknown;
@@ -54,14 +54,14 @@ export const LISTS: readonly ListOfObjects[] = [
 ];
 
 /** Reads the elements of a list from their bytes: parsing a list takes several times as long. */
-export class SpannedList {
-  readonly #bytes: Buffer;
+export class ListInBytes {
+  readonly #finder: MemberFinder;
   readonly #elements: Elements;
   readonly #list: ListOfObjects;
 
-  constructor(spans: MemberSpans, list: ListOfObjects) {
-    this.#bytes = spans.bytes;
-    this.#elements = spans.elements(list.wanted);
+  constructor(finder: MemberFinder, list: ListOfObjects) {
+    this.#finder = finder;
+    this.#elements = finder.elements(list.wanted);
     this.#list = list;
   }
 
@@ -71,21 +71,22 @@ export class SpannedList {
    * @throws Error For a value that only the parser reads.
    */
   read(start: number, end: number): readonly object[] | undefined {
+    const { bytes } = this.#finder;
     const list: object[] = [];
     let at = start;
     do {
       at = this.#elements.read(at + 1);
       if (at === 0) return undefined;
       list.push(this.#list.element(this.#member, this.#isObject));
-    } while (this.#bytes[at] === COMMA);
-    return at === end - 1 && this.#bytes[at] === CLOSE_ARRAY ? list : undefined;
+    } while (bytes[at] === COMMA);
+    return at === end - 1 && bytes[at] === CLOSE_ARRAY ? list : undefined;
   }
 
-  readonly #isObject = (place: number): boolean =>
-    this.#bytes[this.#elements.positions[2 * place]!] === OPEN_OBJECT;
-
-  readonly #member = (place: number): unknown => {
-    const { positions } = this.#elements;
-    return memberValue(this.#bytes, positions[2 * place]!, positions[2 * place + 1]!);
+  readonly #isObject = (place: number): boolean => {
+    const start = this.#finder.spans[this.#elements.first + 2 * place]!;
+    return start !== 0 && this.#finder.bytes[start] === OPEN_OBJECT;
   };
+
+  readonly #member = (place: number): unknown =>
+    readMember(this.#finder, this.#elements.first + 2 * place);
 }

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { compileWasm, FIND_MEMBERS } from '../compile-wasm.js';
-import { root } from '../pages.js';
+import { compileWasm, FIND_MEMBERS } from '../../compile-wasm.js';
+import { root } from '../../pages.js';
 
 it('find-members-wasm.ts is what find-members.as compiles to', async () => {
-  const committed = await readFile(path.join(root, 'src/json/find-members-wasm.ts'), 'utf8');
+  const committed = await readFile(path.join(root, 'src/post/bytes/find-members-wasm.ts'), 'utf8');
   expect(committed).toBe(await compileWasm(FIND_MEMBERS));
 }, 300_000);

@@ -1,28 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  BEYOND_ASCII,
-  ESCAPES,
-  MemberSpans,
-  type WantedMembers,
-} from '../../src/json/member-spans.js';
-import { jsonValue } from '../post/arbitrary-json.js';
-import { printJson, style, type Value } from '../post/print-json.js';
+import { DECODED, MemberFinder, type WantedMembers } from '../../../src/post/bytes/find-members.js';
+import { BEYOND_ASCII, ESCAPES, memberValues } from '../../../src/post/bytes/member-values.js';
+import { jsonValue } from '../arbitrary-json.js';
+import { printJson, style, type Value } from '../print-json.js';
 
 const WANTED: WantedMembers = {
   id: true,
   text: true,
   user: { id: true, name: true, a_long_key_of_a_member: true },
 };
-const spans = new MemberSpans(WANTED);
+const finder = new MemberFinder(WANTED);
+const values = memberValues(finder);
 
 /** The text of each wanted member that was found, by its path. */
 function foundIn(bytes: Buffer, start = 0, end = bytes.length): Record<string, string> | undefined {
-  if (!spans.find(bytes, start, end)) return undefined;
+  if (!finder.find(bytes, start, end)) return undefined;
   const found: Record<string, string> = {};
-  for (const [path, place] of spans.places)
-    if (spans.startOf(place) !== 0)
-      found[path] = spans.bytes.toString('utf8', spans.startOf(place), spans.endOf(place));
+  for (const [path, member] of finder.members)
+    if (values.startOf(member) !== 0)
+      found[path] = finder.bytes.toString('utf8', values.startOf(member), values.endOf(member));
   return found;
 }
 
@@ -81,13 +78,11 @@ describe('the wanted members of a document', () => {
     [`${'x'.repeat(40)}é`, BEYOND_ASCII],
     [`${'x'.repeat(40)}\\\\`, ESCAPES],
   ])('say of the text %s what is in it', (text, flags) => {
-    expect(spans.find(Buffer.from(`{"text":"${text}"}`), 0, Buffer.byteLength(text) + 11)).toBe(
-      true,
-    );
-    const place = spans.places.get('text')!;
-    const bits = spans.positions[2 * place + 1]! & (ESCAPES | BEYOND_ASCII);
+    expect(foundIn(Buffer.from(`{"text":"${text}"}`))).toBeDefined();
+    const member = finder.members.get('text')!;
+    const bits = finder.spans[member + 1]! & (ESCAPES | BEYOND_ASCII);
     expect(bits >>> 0).toBe(flags >>> 0);
-    expect(spans.hasEscapes(place)).toBe((flags & ESCAPES) !== 0);
+    expect(values.hasEscapes(member)).toBe((flags & ESCAPES) !== 0);
   });
 
   it.each([
@@ -111,4 +106,47 @@ describe('the wanted members of a document', () => {
     expect(foundIn(Buffer.from('{"id":1,"user":{"name":"a"}}'))).toHaveProperty('user.name');
     expect(foundIn(Buffer.from('{"text":"x"}'))).toEqual({ text: '"x"' });
   });
+});
+
+describe('a string of a document', () => {
+  it.each([
+    ['plain', 'snow', 'snow'],
+    ['plain', '', ''],
+    ['plain', 'a\\n\\u00e9 & é', 'a\né & é'],
+    ['entities', 'a &lt;b&gt; &amp;', 'a <b> &'],
+    ['field', 'a, b', '"a, b"'],
+    ['field', '', '""'],
+    ['element', 'a', '""a""'],
+  ] as const)('is decoded as %s: %j', (mode, json, decoded) => {
+    expect(foundIn(Buffer.from(`  {"text":"${json}"}`))).toBeDefined();
+    const { strings } = finder;
+    const text = finder.members.get('text')!;
+    const [from, to] = [values.startOf(text) + 1, values.endOf(text) - 1];
+    for (const at of [0, 5]) {
+      const end = strings.decode(from, to, at, DECODED[mode], 0, 0);
+      expect(strings.bytes.toString('utf8', at, end)).toBe(decoded);
+    }
+  });
+
+  it.each(['\\x', '\\ud800', '\\u00'])('that is invalid is not decoded: %j', json => {
+    expect(foundIn(Buffer.from(`{"text":"${json}"}`))).toBeDefined();
+    const text = finder.members.get('text')!;
+    const [from, to] = [values.startOf(text) + 1, values.endOf(text) - 1];
+    expect(finder.strings.decode(from, to, 0, DECODED.plain, 0, 0)).toBe(-1);
+  });
+
+  it('has bytes of the document before it', () => {
+    expect(foundIn(Buffer.from('{"id":"RT @a: ","text":"snow"}'))).toBeDefined();
+    const [id, text] = ['id', 'text'].map(path => finder.members.get(path)!) as [number, number];
+    const { strings } = finder;
+    const prefix = [values.startOf(id) + 1, values.endOf(id) - 1] as const;
+    const from = values.startOf(text) + 1;
+    const end = strings.decode(from, values.endOf(text) - 1, 0, DECODED.plain, ...prefix);
+    expect(strings.bytes.toString('utf8', 0, end)).toBe('RT @a: snow');
+  });
+});
+
+it('a finder of more members than its memory has places for is refused', () => {
+  const wanted = Object.fromEntries(Array.from({ length: 4000 }, (_, key) => [`k${key}`, true]));
+  expect(() => new MemberFinder(wanted as WantedMembers)).toThrow('Too many members are wanted');
 });

@@ -1,5 +1,5 @@
 // AssemblyScript: JavaScript reads one byte at a time, which takes as long as inflating it; this reads sixteen.
-// `npm run build:wasm` compiles it to `find-members-wasm.ts`; `member-spans.ts` describes what it does.
+// `npm run build:wasm` compiles it to `find-members-wasm.ts`; `find-members.ts` describes what it does.
 
 const QUOTE: u32 = 0x22;
 const COMMA: u32 = 0x2c;
@@ -22,17 +22,21 @@ const KEY_NEXT: usize = 16;
 const KEY_SPAN: usize = 20;
 const KEY_BYTES: usize = 24;
 
+// Places in memory, as in `find-members.ts`. Positions in the document and in the decoded bytes are from their starts.
+const DOCUMENT: usize = 64 * 1024;
+const DECODED: usize = 6 * 64 * 1024;
+
 /** The end of the document. Sixteen zeros follow it. */
 let end: usize = 0;
 /** `BEYOND_ASCII` and `ESCAPES` of the string that was read last. */
 let flags: u32 = 0;
 
 /** Writes the spans of the wanted members of a document; 0 where it is no object, or `JSON.parse` has to decide. */
-export function findMembers(document: usize, length: usize, table: usize, spans: usize, bytes: usize): u32 {
-  end = document + length;
+export function findMembers(length: usize, table: usize, spans: usize, bytes: usize): u32 {
+  end = DOCUMENT + length;
   v128.store(end, i8x16.splat(0));
   memory.fill(spans, 0, bytes);
-  let at = afterSpace(document);
+  let at = afterSpace(DOCUMENT);
   if (byteAt(at) != OPEN_OBJECT) return 0;
   at = afterObject(at, table);
   return at != 0 && afterSpace(at) == end ? 1 : 0;
@@ -44,16 +48,23 @@ export function findMembers(document: usize, length: usize, table: usize, spans:
  */
 export function findInElement(at: usize, table: usize, spans: usize, bytes: usize): usize {
   memory.fill(spans, 0, bytes);
-  at = afterSpace(at);
+  at = afterSpace(DOCUMENT + at);
   const first = byteAt(at);
   if (first == QUOTE && table == 0) {
     flags = 0;
-    store<u32>(spans, at as u32);
+    const start = at;
     at = afterText(at + 1);
-    store<u32>(spans, (at as u32) | flags, 4);
+    storeSpan(spans, start, at);
   } else if (first == OPEN_OBJECT && table != 0) at = afterObject(at, table);
   else return 0;
-  return at == 0 ? 0 : afterSpace(at);
+  return at == 0 ? 0 : afterSpace(at) - DOCUMENT;
+}
+
+// @ts-ignore
+@inline
+function storeSpan(span: usize, start: usize, after: usize): void {
+  store<u32>(span, (start - DOCUMENT) as u32);
+  store<u32>(span, ((after - DOCUMENT) as u32) | flags, 4);
 }
 
 // How `decodeText` writes a text.
@@ -73,22 +84,39 @@ let out: usize = 0;
 let isQuoted: bool = false;
 
 /**
- * Decodes the text between two quotes of the document to UTF-8, and returns where it ends; 0 where a text is invalid, or
- * what it stands for is not decided here. Before it go other bytes of the document, as they are: without quotes and commas.
+ * Decodes the string between two quotes of the document to UTF-8 at a position of the decoded bytes, and returns where it
+ * ends there; -1 if it is invalid, or is not decided here. Before it go other bytes of the document, unchanged: these have
+ * no quotes and commas.
  */
 export function decodeText(
+  from: usize,
+  to: usize,
+  at: usize,
+  mode: u32,
+  prefix: usize,
+  prefixEnd: usize,
+): i32 {
+  const start = DECODED + at;
+  const after = decode(DOCUMENT + from, DOCUMENT + to, start, mode, DOCUMENT + prefix, prefixEnd - prefix);
+  return after == 0 ? -1 : ((after - DECODED) as i32);
+}
+
+/** The same with addresses; 0 instead of -1. */
+// @ts-ignore
+@inline
+function decode(
   from: usize,
   to: usize,
   start: usize,
   mode: u32,
   prefix: usize,
-  prefixEnd: usize,
+  prefixBytes: usize,
 ): usize {
   out = start;
   isQuoted = false;
   if ((mode & FIELD) != 0) out++;
-  memory.copy(out, prefix, prefixEnd - prefix);
-  out += prefixEnd - prefix;
+  memory.copy(out, prefix, prefixBytes);
+  out += prefixBytes;
   if ((mode & ELEMENT) != 0) putQuotes();
   const ampersand = i8x16.splat((mode & ENTITIES) != 0 ? (AMPERSAND as i8) : (BACKSLASH as i8));
   while (from < to) {
@@ -259,17 +287,6 @@ function putAscii(byte: u32, mode: u32): bool {
   return true;
 }
 
-/** The number of opening brackets, strings included. */
-export function countOpenings(document: usize, length: usize): u32 {
-  v128.store(document + length, i8x16.splat(0));
-  let count: u32 = 0;
-  for (let at = document; at < document + length; at += 16) {
-    const block = v128.or(v128.load(at), i8x16.splat(BRACE_BIT as i8));
-    count += popcnt(i8x16.bitmask(i8x16.eq(block, i8x16.splat(OPEN_OBJECT as i8))));
-  }
-  return count;
-}
-
 // Each of these returns the position after what starts at `at`, or 0.
 
 function afterObject(at: usize, table: usize): usize {
@@ -308,8 +325,7 @@ function afterWanted(start: usize, entry: usize): usize {
     at = afterObject(start, members);
     flags = 0;
   } else at = afterValue(start);
-  store<u32>(span, start as u32);
-  store<u32>(span, (at as u32) | flags, 4);
+  storeSpan(span, start, at);
   return at;
 }
 

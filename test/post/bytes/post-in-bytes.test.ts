@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SecondCorpus } from '../../../bench/second-corpus.js';
 import { Activity } from '../../../src/post/activity.js';
-import { type SpannedPost, sharedPost } from '../../../src/post/bytes/spanned-post.js';
+import { PostInBytes } from '../../../src/post/bytes/post-in-bytes.js';
 import { fieldsOf } from '../../../src/post/fields-of.js';
 import type { PlaceOfRules } from '../../../src/post/place-of-rules.js';
 import type { PostFields } from '../../../src/post/post-fields.js';
@@ -15,7 +15,7 @@ import { jsonValue } from '../arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../arbitrary-post.js';
 import { printJson, style, type Value } from '../print-json.js';
 
-const spanned = sharedPost() as SpannedPost;
+const postInBytes = PostInBytes.ofThread() as PostInBytes;
 
 /** What rules read of a post, and of one that it quotes. */
 function partOf(fields: PostFields): object {
@@ -48,15 +48,17 @@ function outcomeOf(read: () => unknown): unknown {
 /** Whether the post could be read without parsing it. */
 function expectSame(bytes: Buffer): boolean {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
-  if (!spanned.read(content, 3, 3 + bytes.length)) return false;
   let fields: unknown;
-  let place: PlaceOfRules;
+  let place: PlaceOfRules | undefined;
   try {
-    fields = readByRules(fieldsOf(spanned));
-    place = spanned.placeOfRules;
+    place = postInBytes.read(content, 3, 3 + bytes.length, post => {
+      fields = readByRules(fieldsOf(post));
+      return post.placeOfRules;
+    });
   } catch {
     return false;
   }
+  if (place === undefined) return false;
   const activity = new Activity(bytes);
   expect(fields).toEqual(outcomeOf(() => readByRules(fieldsOf(activity))));
   const { isRead, ...expected } = activity.placeOfRules;
@@ -220,5 +222,33 @@ describe('the fields that rules read from the bytes of a post', () => {
         .trim()
         .split('\n'))
         expect(expectSame(Buffer.from(line))).toBe(true);
+  });
+});
+
+describe('the post in bytes of a thread', () => {
+  const idOf = (post: PostInBytes) => post.id;
+  const [first, second] = ['7', '8'].map(id =>
+    Buffer.from(`{"id":${id},"id_str":"${id}","created_at":"x"}`),
+  ) as [Buffer, Buffer];
+
+  it('does not read a post within the use of another', () => {
+    const ids = postInBytes.read(first, 0, first.length, post => [
+      postInBytes.read(second, 0, second.length, idOf),
+      post.id,
+    ]);
+    expect(ids).toEqual([undefined, '7']);
+  });
+
+  it('reads the next post after an error in the use of one', () => {
+    const fail = () => {
+      throw new Error('of the user');
+    };
+    expect(() => postInBytes.read(first, 0, first.length, fail)).toThrow('of the user');
+    expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
+  });
+
+  it('reads the next post after one that has to be parsed', () => {
+    expect(postInBytes.read(Buffer.from('{'), 0, 1, idOf)).toBeUndefined();
+    expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });
 });

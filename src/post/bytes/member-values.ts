@@ -1,0 +1,125 @@
+import { isLong, quoteIntegers } from '../../json/exact-json.js';
+import { COLON, isDigit, MINUS, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../json/json-bytes.js';
+import { jsonText } from '../../json/json-text.js';
+import type { MemberFinder } from './find-members.js';
+
+/** In the end of a string, as `find-members.as` writes it: whether it has characters beyond ASCII, and escapes. */
+export const BEYOND_ASCII = 0x80000000;
+export const ESCAPES = 0x40000000;
+const POSITION = 0x3fffffff;
+
+const SMALL_N = 0x6e;
+
+/** The post has something that only the parser reads. */
+export class LeftToParser extends Error {}
+
+/** What the values are that a finder has found. */
+export type MemberValues = ReturnType<typeof memberValues>;
+
+/**
+ * Functions over the values that a finder has found, by their numbers.
+ *
+ * These are functions that are made once, not methods of objects: V8 takes what they close over for constants, which
+ * makes rows about 5 % faster.
+ */
+export function memberValues({ bytes, spans }: MemberFinder) {
+  /** 0 if the document does not have it. */
+  const startOf = (value: number) => spans[value]!;
+  const endOf = (value: number) => spans[value + 1]! & POSITION;
+  const hasEscapes = (value: number) => (spans[value + 1]! & ESCAPES) !== 0;
+  // An object starts at 0, not a string or a list.
+  const isText = (value: number) => bytes[spans[value]!] === QUOTE;
+  const isList = (value: number) => bytes[spans[value]!] === OPEN_ARRAY;
+  const isObject = (value: number) => spans[value] !== 0 && bytes[spans[value]!] === OPEN_OBJECT;
+  /** Whether it is none, or an empty text. */
+  const isBlank = (value: number) =>
+    isText(value) ? endOf(value) === startOf(value) + 2 : isNone(value);
+
+  /** Whether the document does not have it, or it is null. Byte by byte: most cells ask this, and `is` is slower. */
+  function isNone(value: number): boolean {
+    const start = spans[value]!;
+    if (start === 0) return true;
+    if (bytes[start] !== SMALL_N || endOf(value) !== start + 4) return false;
+    return bytes[start + 1] === 0x75 && bytes[start + 2] === 0x6c && bytes[start + 3] === 0x6c;
+  }
+
+  function is(value: number, word: string): boolean {
+    const start = startOf(value);
+    if (endOf(value) - start !== word.length) return false;
+    for (let letter = 0; letter < word.length; letter++)
+      if (bytes[start + letter] !== word.charCodeAt(letter)) return false;
+    return true;
+  }
+
+  /** Whether it is a text of digits. */
+  function isDigits(value: number): boolean {
+    if (!isText(value)) return false;
+    const [start, end] = [startOf(value) + 1, endOf(value) - 1];
+    for (let place = start; place < end; place++) if (!isDigit(bytes[place]!)) return false;
+    return end > start;
+  }
+
+  /**
+   * Where the digits of an id start, which end before the last quote: a string has only digits, or ends with them after a colon
+   * if it may have a prefix. -1 for others.
+   */
+  function digitsOfId(value: number, hasPrefix: boolean): number {
+    if (!isText(value)) return -1;
+    const [start, end] = [startOf(value) + 1, endOf(value) - 1];
+    let at = end;
+    while (at > start && isDigit(bytes[at - 1]!)) at--;
+    if (at === end || (at !== start && !(hasPrefix && bytes[at - 1] === COLON))) return -1;
+    return at;
+  }
+
+  return {
+    ...{ startOf, endOf, hasEscapes, isText, isObject, isList, isNone, isBlank, is },
+    ...{ isDigits, digitsOfId },
+  };
+}
+
+/**
+ * A value, except lists and objects, as `parsePost` has it; `undefined` if there is none.
+ *
+ * @param value Its number.
+ * @throws LeftToParser for other values.
+ */
+export function readMember({ bytes, spans }: MemberFinder, value: number): unknown {
+  const start = spans[value]!;
+  const flaggedEnd = spans[value + 1]!;
+  if (start === 0) return undefined;
+  const end = flaggedEnd & POSITION;
+  switch (bytes[start]) {
+    case QUOTE:
+      if ((flaggedEnd & ESCAPES) !== 0) return JSON.parse(jsonText(bytes.subarray(start, end)));
+      return bytes.toString(
+        (flaggedEnd & BEYOND_ASCII) !== 0 ? 'utf8' : 'latin1',
+        start + 1,
+        end - 1,
+      );
+    case 0x6e: // n
+      return wordAt(bytes, start, end, 'null', null);
+    case 0x66: // f
+      return wordAt(bytes, start, end, 'false', false);
+    case 0x74: // t
+      return wordAt(bytes, start, end, 'true', true);
+    default:
+      return numberAt(bytes, start, end);
+  }
+}
+
+function wordAt<T>(bytes: Buffer, start: number, end: number, word: string, value: T): T {
+  if (end - start !== word.length) throw new LeftToParser();
+  for (let at = 0; at < word.length; at++)
+    if (bytes[start + at] !== word.charCodeAt(at)) throw new LeftToParser();
+  return value;
+}
+
+function numberAt(bytes: Buffer, start: number, end: number): unknown {
+  let number = 0;
+  let at = start;
+  for (; at < end && isDigit(bytes[at]!); at++) number = number * 10 + bytes[at]! - 0x30;
+  if (at === end && end - start < 16 && (bytes[start] !== 0x30 || end - start === 1)) return number;
+  if (bytes[start] !== MINUS && !isDigit(bytes[start]!)) throw new LeftToParser();
+  return JSON.parse(quoteIntegers(bytes.toString('latin1', start, end), isLong));
+}

@@ -1,0 +1,305 @@
+import { isTexts } from '../../json/json.js';
+import { CLOSE_ARRAY, CLOSE_OBJECT, isDigit } from '../../json/json-bytes.js';
+import { Activity, type Edits } from '../activity.js';
+import type { ActivityStreamsPost } from '../activity-streams-post.js';
+import { type Matches, type MatchingRule, matchesAtEnd } from '../matching-rules.js';
+import type { OriginalPost } from '../original-post.js';
+import { exactId, parsePost } from '../parse-post.js';
+import { type PlaceOfRules, placeOfList, RULES_KEY } from '../place-of-rules.js';
+import { parseCreatedAt, parseIsoTime } from '../posted-at.js';
+import {
+  type Elements,
+  MemberFinder,
+  type StringDecoder,
+  type WantedMembers,
+} from './find-members.js';
+import { LISTS, ListInBytes } from './list-in-bytes.js';
+import { LeftToParser, type MemberValues, memberValues, readMember } from './member-values.js';
+import { POST_MEMBERS } from './post-members.js';
+
+/** The ids that `parsePost` restores, besides `id` of these objects. */
+const RESTORED = new Set(['in_reply_to_status_id', 'in_reply_to_user_id', 'quoted_status_id']);
+const HAVE_IDS = new Set([
+  'user',
+  'retweeted_status',
+  'quoted_status',
+  'object',
+  'twitter_quoted_status',
+]);
+
+/** Its members are getters, which read their values from the bytes. */
+type Members = Readonly<Record<string, unknown>>;
+
+/** One for all readers of a thread; `null` if WebAssembly gets no memory. */
+let ofThread: PostInBytes | undefined | null;
+
+const EMPTY: readonly unknown[] = [];
+const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
+
+/**
+ * A post whose members are read from its bytes when they are used, as far as columns and rules need it, with the values that `Activity`
+ * and `parsePost` have. One object reads all posts of a thread, one after the other: see `read`.
+ */
+export class PostInBytes {
+  readonly #finder = new MemberFinder(POST_MEMBERS);
+  /** What the members are, by their numbers. */
+  readonly values: MemberValues = memberValues(this.#finder);
+  readonly #root: Members;
+  readonly #id = this.numberOf('id');
+  readonly #idString = this.numberOf('id_str');
+  readonly #createdAt = this.numberOf('created_at');
+  readonly #postedTime = this.numberOf('postedTime');
+  readonly #editHistory = this.numberOf('edit_history');
+  readonly #editControls = this.numberOf('edit_controls');
+  readonly #matchingRules = this.numberOf('matching_rules');
+  readonly #gnip = this.numberOf('gnip');
+  readonly #rulesInGnip = this.numberOf('gnip.matching_rules');
+  /** The members of objects, by the number of the object. */
+  readonly #objects: Members[] = [];
+  /** What reads the elements of a list, by its number. */
+  readonly #lists: (ListInBytes | undefined)[] = [];
+  /** Arrays and objects, by their numbers, that were parsed once already: rules read them several times. */
+  readonly #parsed: unknown[] = [];
+  /** The number of the post that each of these is of. */
+  readonly #parsedOf: number[] = [];
+  #posts = 0;
+  #isRead = false;
+  #content: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
+  #activity: Activity | undefined;
+
+  private constructor() {
+    this.#root = this.#objectOf(POST_MEMBERS, '', true);
+    const lists = new Map(LISTS.map(list => [list.key, new ListInBytes(this.#finder, list)]));
+    for (const [path, member] of this.#finder.members)
+      this.#lists[member] = lists.get(path.slice(path.lastIndexOf('.') + 1));
+  }
+
+  /** That of this thread; `undefined` if WebAssembly gets no memory: then posts are parsed. */
+  static ofThread(): PostInBytes | undefined {
+    if (ofThread === undefined)
+      try {
+        ofThread = new PostInBytes();
+      } catch {
+        ofThread = null;
+      }
+    return ofThread ?? undefined;
+  }
+
+  /**
+   * Reads the post between two positions, and calls `use`, within which this is that post. Returns `undefined` if the post has to be
+   * parsed, such as one within the use of another post.
+   *
+   * @throws What `use` throws, such as `LeftToParser` from a getter.
+   */
+  read<T>(
+    content: Buffer,
+    start: number,
+    end: number,
+    use: (post: PostInBytes) => T,
+  ): T | undefined {
+    if (this.#isRead) return undefined;
+    this.#content = content;
+    this.#start = start;
+    this.#end = end;
+    this.#activity = undefined;
+    this.#posts++;
+    if (!this.#finder.find(content, start, end)) return undefined;
+    this.#isRead = true;
+    try {
+      return use(this);
+    } finally {
+      this.#isRead = false;
+    }
+  }
+
+  /** The bytes that positions are in. */
+  get bytes(): Buffer {
+    return this.#finder.bytes;
+  }
+
+  /** Decodes strings of the post. */
+  get strings(): StringDecoder {
+    return this.#finder.strings;
+  }
+
+  /** The number of a member, by its path. */
+  numberOf(path: string): number {
+    const member = this.#finder.members.get(path);
+    if (member === undefined) throw new Error(`No column or rule reads ${path}`);
+    return member;
+  }
+
+  /** A reader of the elements of lists of the post, as that of `MemberFinder`. */
+  elements(wanted?: WantedMembers): Elements {
+    return this.#finder.elements(wanted);
+  }
+
+  /** The rules that the post matched, and their tags: the same lists for the same rules. */
+  get matches(): Matches {
+    const { startOf, isText } = this.values;
+    // An id that is a text may be of the other format, which has the rules elsewhere.
+    const near =
+      startOf(this.#id) !== 0 && !isText(this.#id)
+        ? matchesAtEnd(this.#content, this.#start, this.#end)
+        : undefined;
+    return near ?? { rules: this.matchingRules, tags: this.tags };
+  }
+
+  /** As every getter, throws for what it leaves to the parser. */
+  get id(): string {
+    const { isText, digitsOfId, endOf } = this.values;
+    const hasPrefix = isText(this.#id);
+    const id = hasPrefix ? this.#id : this.#idString;
+    const start = digitsOfId(id, hasPrefix);
+    if (start === -1) throw new LeftToParser();
+    return this.bytes.toString('latin1', start, endOf(id) - 1);
+  }
+
+  get postedAt(): Date {
+    const isOriginal = this.#isOriginal;
+    const { created_at: createdAt, postedTime } = this.#root;
+    const text = isOriginal ? createdAt : postedTime;
+    if (typeof text !== 'string') throw new LeftToParser();
+    const ms = isOriginal ? parseCreatedAt(text) : parseIsoTime(text);
+    if (Number.isNaN(ms)) throw new LeftToParser();
+    return new Date(ms);
+  }
+
+  get post(): OriginalPost | ActivityStreamsPost {
+    return this.#root as unknown as OriginalPost | ActivityStreamsPost;
+  }
+
+  get matchingRules(): readonly MatchingRule[] {
+    return this.#view.matchingRules;
+  }
+
+  get tags(): readonly string[] {
+    return this.#view.tags;
+  }
+
+  /** Only posts of the original format have `created_at`, and only the others `postedTime`. */
+  get #isOriginal(): boolean {
+    const { startOf } = this.values;
+    const isOriginal = startOf(this.#createdAt) !== 0;
+    if (isOriginal === (startOf(this.#postedTime) !== 0)) throw new LeftToParser();
+    return isOriginal;
+  }
+
+  /**
+   * Where `withMatchingRules` puts the list of rules: as `Activity` finds it. Each wanted key is there once, so
+   * only the format decides which list is read.
+   */
+  get placeOfRules(): PlaceOfRules {
+    const { bytes } = this;
+    const { startOf, isText, isObject } = this.values;
+    const isOriginal = this.#isOriginal;
+    const isRead = !isText(this.#id);
+    if (startOf(this.#matchingRules) !== 0)
+      return placeOfList(this.#spanOf(this.#matchingRules), isRead);
+    if (startOf(this.#rulesInGnip) !== 0) return placeOfList(this.#spanOf(this.#rulesInGnip), true);
+    if (isOriginal) return this.#placeAtEnd(`,${RULES_KEY}`, '', isRead);
+    if (startOf(this.#gnip) === 0) return this.#placeAtEnd(`,"gnip":{${RULES_KEY}`, '}', true);
+    const [start, end] = this.#spanOf(this.#gnip);
+    if (!isObject(this.#gnip))
+      return { start, end, before: `{${RULES_KEY}`, after: '}', isRead: true };
+    const close = end - 1;
+    let last = close - 1;
+    while (bytes[last]! <= 0x20) last--;
+    const before = last === start ? RULES_KEY : `,${RULES_KEY}`;
+    return { start: close, end: close, before, after: '', isRead: true };
+  }
+
+  /** Where a member starts and ends in the post. */
+  #spanOf(member: number): readonly [number, number] {
+    return [this.values.startOf(member), this.values.endOf(member)];
+  }
+
+  /** The end of the post, which is not empty. */
+  #placeAtEnd(before: string, after: string, isRead: boolean): PlaceOfRules {
+    let close = this.#end - 1;
+    while (this.#content[close] !== CLOSE_OBJECT) close--;
+    const at = close - this.#start;
+    return { start: at, end: at, before, after, isRead };
+  }
+
+  get edits(): Edits | undefined {
+    const history = this.#objectAt(this.#editHistory);
+    if (history === undefined) return undefined;
+    const controls = this.#objectAt(this.#editControls) !== undefined;
+    const { initial_tweet_id: initialId, edit_tweet_ids: ids } = history;
+    const until = controls ? this.#whole('edit_controls.editable_until_ms') : undefined;
+    const remaining = controls ? this.#whole('edit_controls.edits_remaining') : undefined;
+    const { editable } = this.#root;
+    if (typeof initialId !== 'string' || !isTexts(ids)) throw new LeftToParser();
+    return {
+      initialId,
+      ids,
+      editableUntil: until === undefined ? undefined : new Date(until),
+      remaining,
+      editable: typeof editable === 'boolean' ? editable : undefined,
+    };
+  }
+
+  get #view(): Activity {
+    this.#activity ??= new Activity(this.#content.subarray(this.#start, this.#end));
+    return this.#activity;
+  }
+
+  #objectOf(members: WantedMembers, path: string, hasId: boolean): Members {
+    const object = {};
+    for (const [key, nested] of Object.entries(members)) {
+      const member = this.numberOf(path + key);
+      const child =
+        nested === true ? undefined : this.#objectOf(nested, `${path}${key}.`, HAVE_IDS.has(key));
+      const isId = (hasId && key === 'id') || RESTORED.has(key);
+      if (child !== undefined) this.#objects[member] = child;
+      const get =
+        child !== undefined
+          ? () => this.#objectAt(member) ?? this.#value(member)
+          : isId
+            ? () => exactId(this.#value(member), this.#value(this.numberOf(`${path}${key}_str`)))
+            : () => this.#value(member);
+      Object.defineProperty(object, key, { get });
+    }
+    return object;
+  }
+
+  /** A whole number from 0 on, if there is one. */
+  #whole(path: string): number | undefined {
+    const [start, end] = this.#spanOf(this.numberOf(path));
+    if (start === 0) return undefined;
+    for (let at = start; at < end; at++) if (!isDigit(this.bytes[at]!)) throw new LeftToParser();
+    return Number(this.bytes.toString('latin1', start, end));
+  }
+
+  /** A member that is an object. */
+  #objectAt(member: number): Members | undefined {
+    return this.values.isObject(member) ? this.#objects[member] : undefined;
+  }
+
+  #value(member: number): unknown {
+    const { isObject, isList } = this.values;
+    if (isObject(member) || isList(member)) return this.#parsedValue(member);
+    return readMember(this.#finder, member);
+  }
+
+  #parsedValue(member: number): unknown {
+    if (this.#parsedOf[member] !== this.#posts) {
+      const [start, end] = this.#spanOf(member);
+      const isEmpty = this.bytes[start + 1] === CLOSE_ARRAY;
+      this.#parsed[member] = isEmpty
+        ? EMPTY
+        : (this.#lists[member]?.read(start, end) ?? parsed(this.bytes.subarray(start, end)));
+      this.#parsedOf[member] = this.#posts;
+    }
+    return this.#parsed[member];
+  }
+}
+
+/** Parses a value as `parsePost` does for the members of a post, with the ids of mentions and media restored. */
+function parsed(value: Buffer): unknown {
+  const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;
+  return post.matching_rules;
+}

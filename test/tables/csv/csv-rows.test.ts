@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { SecondCorpus } from '../../../bench/second-corpus.js';
+import { Activity } from '../../../src/post/activity.js';
+import { CSV_ROWS } from '../../../src/tables/csv/csv-rows.js';
+import { toCsv } from '../../../src/tables/csv/to-csv.js';
+
+const COLUMNS = ['id', 'text', 'author_handle'] as const;
+const corpus = new SecondCorpus(17);
+const POSTS = Array.from({ length: 4 }, (_, index) => corpus.line(1.7e12 + index));
+
+const encoder = () =>
+  CSV_ROWS.create({ columns: COLUMNS, invalidValues: 'error', escapesFormulas: false });
+
+describe('rows of CSV', () => {
+  it('have the cells of their own posts if two encoders are fed in turns', () => {
+    const line = toCsv([...COLUMNS]);
+    const [first, second] = [encoder(), encoder()];
+    const [a, b, c, d] = POSTS as [Buffer, Buffer, Buffer, Buffer];
+    let ofSecond: unknown;
+    const ofFirst = first(addToFirst => {
+      addToFirst(a, 0, a.length, undefined);
+      ofSecond = second(addToSecond => {
+        addToSecond(b, 0, b.length, undefined);
+        addToFirst(c, 0, c.length, undefined);
+        addToSecond(d, 0, d.length, undefined);
+      });
+    });
+    const [lineA, lineB, lineC, lineD] = POSTS.map(post => line(new Activity(post)));
+    expect(String(ofFirst)).toBe(`${lineA}${lineC}`);
+    expect(String(ofSecond)).toBe(`${lineB}${lineD}`);
+  });
+
+  it('are complete if some are longer than what is collected at once', () => {
+    const line = toCsv(['id', 'text']);
+    const posts = [10, 100_000, 50_000, 140_000, 200_000, 5].map((length, index) =>
+      Buffer.from(
+        JSON.stringify({
+          id: index,
+          id_str: `${index}`,
+          created_at: 'x',
+          text: 'é'.repeat(length / 2),
+        }),
+      ),
+    );
+    const encode = CSV_ROWS.create({
+      columns: ['id', 'text'],
+      invalidValues: 'error',
+      escapesFormulas: false,
+    });
+    const rows = encode(add => {
+      for (const post of posts) add(post, 0, post.length, undefined);
+    });
+    expect(String(rows)).toBe(posts.map(post => line(new Activity(post))).join(''));
+  });
+});
