@@ -10,7 +10,22 @@ interface Module {
   readonly memory: { readonly buffer: ArrayBuffer };
   findMembers(length: number, table: number, spans: number, bytes: number): number;
   findInElement(at: number, table: number, spans: number, bytes: number): number;
-  decodeText: StringDecoder['decode'];
+  /**
+   * Decodes the string between two positions of the document, those inside its quotes, and returns where it ends in
+   * the memory; -1 if it is invalid, or has to be read in another way.
+   *
+   * @param at Where it starts in the memory, which must have three times its length of space, and 64 bytes.
+   * @param mode Of `DECODED`.
+   * @param prefix Where other bytes of the document start that go before it, without quotes and commas.
+   */
+  decodeText(
+    from: number,
+    to: number,
+    at: number,
+    mode: number,
+    prefix: number,
+    prefixEnd: number,
+  ): number;
 }
 
 /** How a string is decoded; these add up. */
@@ -25,26 +40,37 @@ export const DECODED = {
   element: 4,
 } as const;
 
-/** Decodes strings of the document into memory of its own, which keeps nothing from one document to the next. */
-export interface StringDecoder {
-  /** What was decoded. Between strings, its user may write other bytes here. */
-  readonly bytes: Buffer;
+/** Who has the memory of decoded strings. */
+export interface DecodingUser {
+  /** Called before another user gets the memory: copies from it what has to be kept. */
+  leave(): void;
+}
+
+/** Decodes strings of the document into memory that one user has at a time. */
+export class StringDecoder {
+  readonly decode: Module['decodeText'];
+  /** The size of the memory. */
+  readonly size: number;
+  readonly #memory: Buffer;
+  #user: DecodingUser | undefined;
+
+  constructor(memory: Buffer, decode: Module['decodeText']) {
+    this.#memory = memory;
+    this.size = memory.length;
+    this.decode = decode;
+  }
+
   /**
-   * Decodes the string between two positions of the document, those inside its quotes, and returns where it ends in
-   * `bytes`; -1 if it is invalid, or has to be read in another way.
-   *
-   * @param at Where it starts in `bytes`, which must have six times its length of space.
-   * @param mode Of `DECODED`.
-   * @param prefix Where other bytes of the document start that go before it, without quotes and commas.
+   * The memory that `decode` writes to, in which its user may write other bytes. Call it for each document: another user may
+   * have taken the memory.
    */
-  decode(
-    from: number,
-    to: number,
-    at: number,
-    mode: number,
-    prefix: number,
-    prefixEnd: number,
-  ): number;
+  memoryFor(user: DecodingUser): Buffer {
+    if (this.#user !== user) {
+      this.#user?.leave();
+      this.#user = user;
+    }
+    return this.#memory;
+  }
 }
 
 /** Elements of arrays of the document, one at a time. */
@@ -117,10 +143,8 @@ export class MemberFinder {
     this.#memory = Buffer.from(buffer);
     this.bytes = this.#memory.subarray(DOCUMENT, DECODED_STRINGS);
     this.spans = new Uint32Array(buffer, SPANS, (TABLES - SPANS) / 4);
-    this.strings = {
-      bytes: this.#memory.subarray(DECODED_STRINGS, END),
-      decode: this.#module.decodeText,
-    };
+    const decoded = this.#memory.subarray(DECODED_STRINGS, END);
+    this.strings = new StringDecoder(decoded, this.#module.decodeText);
     const members = new Map<string, number>();
     this.#table = this.#addTable(wanted, this.#takeSpans(wanted), members);
     this.members = members;

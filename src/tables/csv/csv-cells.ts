@@ -9,12 +9,12 @@ import {
   OPEN_ARRAY,
   QUOTE,
 } from '../../json/json-bytes.js';
-import { DECODED, type StringDecoder } from '../../post/bytes/find-members.js';
+import { DECODED, type DecodingUser, type StringDecoder } from '../../post/bytes/find-members.js';
 import type { RowValue } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
-/** Rows are collected up to this size. */
+/** Rows are copied from the memory of decoded strings at this size; a row has the rest of it. */
 const BLOCK_BYTES = 128 * 1024;
 /** A character of JSON has at most this number of bytes in CSV. */
 const MAX_GROWTH = 3;
@@ -29,26 +29,27 @@ const END_OF_COPY = Buffer.from('\\.');
 const MARGIN = 64;
 
 /** Rows of CSV as `csvRow` makes them, with their line feeds. */
-export class CsvCells implements Cells {
-  /** The row that is being written. */
-  readonly #row: Buffer;
+export class CsvCells implements Cells, DecodingUser {
+  readonly #strings: StringDecoder;
   readonly #decode: StringDecoder['decode'];
+  readonly #memory: Buffer;
+  readonly #size: number;
   readonly #escapesFormulas: boolean;
   /** Fields of lists that come again and again, by list. */
   readonly #lists = new WeakMap<object, string>();
   #blocks: Buffer[] = [];
-  /** The rows after those blocks. */
-  readonly #rows = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-  #rowsEnd = 0;
   #at = 0;
-  /** Where the cell begins. */
+  /** Where the row and the cell begin. */
+  #row = 0;
   #cell = 0;
   #column = -1;
   #elements = 0;
 
-  constructor({ bytes, decode }: StringDecoder, escapesFormulas: boolean) {
-    this.#row = bytes;
-    this.#decode = decode;
+  constructor(strings: StringDecoder, escapesFormulas: boolean) {
+    this.#strings = strings;
+    this.#decode = strings.decode;
+    this.#memory = strings.memoryFor(this);
+    this.#size = strings.size;
     this.#escapesFormulas = escapesFormulas;
   }
 
@@ -58,7 +59,8 @@ export class CsvCells implements Cells {
       this.#at = this.#cell;
       return;
     }
-    if (column > 0) this.#row[this.#at++] = COMMA;
+    if (this.#column === -1) this.#strings.memoryFor(this);
+    else this.#memory[this.#at++] = COMMA;
     this.#column = column;
     this.#cell = this.#at;
   }
@@ -83,7 +85,7 @@ export class CsvCells implements Cells {
     for (let rest = value; rest >= 10; rest = (rest / 10) | 0) end++;
     this.#at = end;
     for (let rest = value; ; rest = (rest / 10) | 0) {
-      this.#row[--end] = 0x30 + (rest % 10);
+      this.#memory[--end] = 0x30 + (rest % 10);
       if (rest < 10) return;
     }
   }
@@ -122,8 +124,8 @@ export class CsvCells implements Cells {
   #digits(value: number, count: number, character: number): void {
     const end = this.#at + count;
     for (let at = end - 1, rest = value; at >= this.#at; at--, rest = (rest / 10) | 0)
-      this.#row[at] = 0x30 + (rest % 10);
-    this.#row[end] = character;
+      this.#memory[at] = 0x30 + (rest % 10);
+    this.#memory[end] = character;
     this.#at = end + 1;
   }
 
@@ -133,7 +135,7 @@ export class CsvCells implements Cells {
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
     const end = this.#decode(from, to, this.#at, mode, prefix, prefixEnd);
     if (end === -1) return false;
-    if (isTextAt(this.#row, END_OF_COPY, this.#at) && end === this.#at + END_OF_COPY.length)
+    if (isTextAt(this.#memory, END_OF_COPY, this.#at) && end === this.#at + END_OF_COPY.length)
       this.value(END_OF_COPY.toString());
     else this.#at = end;
     return true;
@@ -141,8 +143,8 @@ export class CsvCells implements Cells {
 
   element(from: number, to: number): boolean {
     if (!this.#fits(to - from)) return false;
-    this.#row[this.#at++] = this.#elements === 0 ? QUOTE : COMMA;
-    if (this.#elements++ === 0) this.#row[this.#at++] = OPEN_ARRAY;
+    this.#memory[this.#at++] = this.#elements === 0 ? QUOTE : COMMA;
+    if (this.#elements++ === 0) this.#memory[this.#at++] = OPEN_ARRAY;
     const end = this.#decode(from, to, this.#at, DECODED.element, 0, 0);
     if (end === -1) return false;
     this.#at = end;
@@ -150,24 +152,23 @@ export class CsvCells implements Cells {
   }
 
   list(): void {
-    if (this.#elements === 0) this.#row[this.#at++] = OPEN_ARRAY;
-    this.#row[this.#at++] = CLOSE_ARRAY;
-    if (this.#elements > 0) this.#row[this.#at++] = QUOTE;
+    if (this.#elements === 0) this.#memory[this.#at++] = OPEN_ARRAY;
+    this.#memory[this.#at++] = CLOSE_ARRAY;
+    if (this.#elements > 0) this.#memory[this.#at++] = QUOTE;
   }
 
   endRow(): void {
     // A row of one column that has no value.
-    if (this.#at === 0) this.#write(EMPTY);
-    this.#row[this.#at++] = CR;
-    this.#row[this.#at++] = LF;
-    if (this.#rowsEnd + this.#at > BLOCK_BYTES) this.#endBlock();
-    if (this.#at > BLOCK_BYTES) this.#blocks.push(Buffer.from(this.#row.subarray(0, this.#at)));
-    else this.#rowsEnd += this.#row.copy(this.#rows, this.#rowsEnd, 0, this.#at);
-    this.undoRow();
+    if (this.#at === this.#row) this.#write(EMPTY);
+    this.#memory[this.#at++] = CR;
+    this.#memory[this.#at++] = LF;
+    this.#row = this.#at;
+    this.#column = -1;
+    if (this.#at > BLOCK_BYTES) this.#endBlock();
   }
 
   undoRow(): void {
-    this.#at = 0;
+    this.#at = this.#row;
     this.#column = -1;
   }
 
@@ -187,21 +188,26 @@ export class CsvCells implements Cells {
   /** The same, as text. */
   takeText(): string {
     if (this.#blocks.length > 0) return this.take().toString();
-    const text = this.#rows.toString('utf8', 0, this.#rowsEnd);
+    const text = this.#memory.toString('utf8', 0, this.#row);
     this.clear();
     return text;
+  }
+
+  leave(): void {
+    this.#endBlock();
   }
 
   /** Forgets rows. */
   clear(): void {
     this.#blocks = [];
-    this.#rowsEnd = 0;
+    this.#row = 0;
     this.undoRow();
   }
 
   #endBlock(): void {
-    if (this.#rowsEnd > 0) this.#blocks.push(Buffer.from(this.#rows.subarray(0, this.#rowsEnd)));
-    this.#rowsEnd = 0;
+    if (this.#row > 0) this.#blocks.push(Buffer.from(this.#memory.subarray(0, this.#row)));
+    this.#row = 0;
+    this.undoRow();
   }
 
   /** @throws RangeError where it has no space. */
@@ -212,15 +218,15 @@ export class CsvCells implements Cells {
     for (let char = 0; char < length; char++) {
       const code = field.charCodeAt(char);
       if (code >= 0x80) {
-        this.#at += this.#row.write(field, this.#at, 'utf8');
+        this.#at += this.#memory.write(field, this.#at, 'utf8');
         return;
       }
-      this.#row[at++] = code;
+      this.#memory[at++] = code;
     }
     this.#at = at;
   }
 
   #fits(bytes: number): boolean {
-    return this.#at + MAX_GROWTH * bytes + MARGIN < this.#row.length;
+    return this.#at + MAX_GROWTH * bytes + MARGIN < this.#size;
   }
 }

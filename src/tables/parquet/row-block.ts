@@ -1,4 +1,4 @@
-import { DECODED, type StringDecoder } from '../../post/bytes/find-members.js';
+import { DECODED, type DecodingUser, type StringDecoder } from '../../post/bytes/find-members.js';
 import type { ColumnType, RowValue, ScalarType } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';
 import { SCALARS, scalarOf } from './scalars.js';
@@ -77,18 +77,19 @@ export class RowBlockBuilder {
   }
 }
 
+/** Decoded strings are copied at once. */
+const KEEPS_NOTHING: DecodingUser = { leave() {} };
+
 /** Adds the cells of rows to a block. */
 export class BlockCells implements Cells {
   /** The rows that cells are added to: changed only between rows. */
   rows: RowBlockBuilder;
-  readonly #decoded: Buffer;
-  readonly #decode: StringDecoder['decode'];
+  readonly #strings: StringDecoder;
   #column: ColumnBuilder;
 
-  constructor(rows: RowBlockBuilder, { bytes, decode }: StringDecoder) {
+  constructor(rows: RowBlockBuilder, strings: StringDecoder) {
     this.rows = rows;
-    this.#decoded = bytes;
-    this.#decode = decode;
+    this.#strings = strings;
     this.#column = rows.columns[0]!;
   }
 
@@ -119,17 +120,20 @@ export class BlockCells implements Cells {
 
   text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
     const mode = entities ? DECODED.entities : DECODED.plain;
-    const end = this.#decode(from, to, 0, mode, prefix, prefixEnd);
-    if (end === -1) return false;
-    this.#column.addElement(this.#decoded, 0, end);
+    if (!this.#addString(from, to, mode, prefix, prefixEnd)) return false;
     this.#column.endText();
     return true;
   }
 
   element(from: number, to: number): boolean {
-    const end = this.#decode(from, to, 0, DECODED.plain, 0, 0);
+    return this.#addString(from, to, DECODED.plain, 0, 0);
+  }
+
+  #addString(from: number, to: number, mode: number, prefix: number, prefixEnd: number): boolean {
+    const decoded = this.#strings.memoryFor(KEEPS_NOTHING);
+    const end = this.#strings.decode(from, to, 0, mode, prefix, prefixEnd);
     if (end === -1) return false;
-    this.#column.addElement(this.#decoded, 0, end);
+    this.#column.addElement(decoded, 0, end);
     return true;
   }
 

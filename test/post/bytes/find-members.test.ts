@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DECODED, MemberFinder, type WantedMembers } from '../../../src/post/bytes/find-members.js';
 import { BEYOND_ASCII, ESCAPES, memberValues } from '../../../src/post/bytes/member-values.js';
 import { jsonValue } from '../arbitrary-json.js';
@@ -109,6 +109,18 @@ describe('the wanted members of a document', () => {
 });
 
 describe('a string of a document', () => {
+  const { strings } = finder;
+  const user = { leave: vi.fn() };
+
+  function decoded(json: string, mode: keyof typeof DECODED, at = 0): string | undefined {
+    expect(foundIn(Buffer.from(`  {"text":"${json}"}`))).toBeDefined();
+    const memory = strings.memoryFor(user);
+    const text = finder.members.get('text')!;
+    const [from, to] = [values.startOf(text) + 1, values.endOf(text) - 1];
+    const end = strings.decode(from, to, at, DECODED[mode], 0, 0);
+    return end === -1 ? undefined : memory.toString('utf8', at, end);
+  }
+
   it.each([
     ['plain', 'snow', 'snow'],
     ['plain', '', ''],
@@ -117,32 +129,34 @@ describe('a string of a document', () => {
     ['field', 'a, b', '"a, b"'],
     ['field', '', '""'],
     ['element', 'a', '""a""'],
-  ] as const)('is decoded as %s: %j', (mode, json, decoded) => {
-    expect(foundIn(Buffer.from(`  {"text":"${json}"}`))).toBeDefined();
-    const { strings } = finder;
-    const text = finder.members.get('text')!;
-    const [from, to] = [values.startOf(text) + 1, values.endOf(text) - 1];
-    for (const at of [0, 5]) {
-      const end = strings.decode(from, to, at, DECODED[mode], 0, 0);
-      expect(strings.bytes.toString('utf8', at, end)).toBe(decoded);
-    }
+  ] as const)('is decoded as %s: %j', (mode, json, text) => {
+    for (const at of [0, 5]) expect(decoded(json, mode, at)).toBe(text);
   });
 
   it.each(['\\x', '\\ud800', '\\u00'])('that is invalid is not decoded: %j', json => {
-    expect(foundIn(Buffer.from(`{"text":"${json}"}`))).toBeDefined();
-    const text = finder.members.get('text')!;
-    const [from, to] = [values.startOf(text) + 1, values.endOf(text) - 1];
-    expect(finder.strings.decode(from, to, 0, DECODED.plain, 0, 0)).toBe(-1);
+    expect(decoded(json, 'plain')).toBeUndefined();
   });
 
   it('has bytes of the document before it', () => {
     expect(foundIn(Buffer.from('{"id":"RT @a: ","text":"snow"}'))).toBeDefined();
     const [id, text] = ['id', 'text'].map(path => finder.members.get(path)!) as [number, number];
-    const { strings } = finder;
     const prefix = [values.startOf(id) + 1, values.endOf(id) - 1] as const;
     const from = values.startOf(text) + 1;
     const end = strings.decode(from, values.endOf(text) - 1, 0, DECODED.plain, ...prefix);
-    expect(strings.bytes.toString('utf8', 0, end)).toBe('RT @a: snow');
+    expect(strings.memoryFor(user).toString('utf8', 0, end)).toBe('RT @a: snow');
+  });
+
+  it('stays in memory until another user gets it, which asks the first to leave', () => {
+    expect(decoded('snow', 'plain')).toBe('snow');
+    let kept = '';
+    user.leave.mockImplementation(() => {
+      kept = strings.memoryFor(user).toString('utf8', 0, 4);
+    });
+    strings.memoryFor(user);
+    expect(user.leave).not.toHaveBeenCalled();
+    strings.memoryFor({ leave() {} }).write('rain');
+    expect(kept).toBe('snow');
+    user.leave.mockReset();
   });
 });
 
