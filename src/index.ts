@@ -40,11 +40,7 @@ export {
   applyCompliance,
   type RewrittenFile,
 } from './compliance/apply-compliance.js';
-export {
-  type ComplianceGap,
-  type ComplianceOptions,
-  compliance,
-} from './compliance/compliance.js';
+export { type ComplianceGap, type ComplianceOptions, compliance } from './compliance/compliance.js';
 export type { HiddenReason, HidingOptions, VisibilityOptions } from './compliance/hidden-posts.js';
 export {
   type IntoTombstonesOptions,
@@ -160,7 +156,7 @@ export { type SearchOptions, type SearchRulesOptions, search } from './search/se
 export type { SearchPlan } from './search/search-rules.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
-export type { FileSinkOptions } from './sinks/commit/file-sink-options.js';
+export type { FileSinkOptions } from './sinks/commit/file-sink.js';
 export {
   type Committed,
   type CommittedOptions,

@@ -4,8 +4,8 @@ import { OptionError } from '../base/errors.js';
 import { type Flags, flagsOf } from '../base/flags.js';
 import { withoutUndefined } from '../base/record.js';
 import { SHARD_OPTION } from '../base/shard.js';
-import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
-import { type FileSinkName, pathExtension } from '../sinks/write/path-extension.js';
+import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink.js';
+import { type FileSinkName, pathExtension } from '../sinks/write/path-template.js';
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 

@@ -4,7 +4,7 @@ import { type Flags, flagsOf } from '../base/flags.js';
 import { APPLY_OPTIONS, type AppliedCompliance } from '../compliance/apply-compliance.js';
 import { withoutMark } from '../json/json-bytes.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
-import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink-options.js';
+import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink.js';
 import { hasLmdb } from '../storage/open-lmdb.js';
 import { Call } from './call-script.js';
 import {

@@ -14,11 +14,10 @@ import {
 } from '../base/check.js';
 import { compressionOf } from '../gzip/compression.js';
 import { lacksZstd, MAGIC_BYTES, nodeZstd } from '../gzip/zstd.js';
-import { filesBelow } from '../storage/files-below.js';
+import { firstBytes } from '../storage/file-system.js';
+import { filesBelow, isCheckpointFile, STORED_POSTS } from '../storage/files-below.js';
 import { syncFolder } from '../storage/folder.js';
-import { firstBytes } from '../storage/regular-file.js';
 import { withAnyStorageError, withStorageError } from '../storage/storage-error.js';
-import { isCheckpointFile, STORED_POSTS } from '../storage/stored-files.js';
 import type { HiddenReason, HidingOptions } from './hidden-posts.js';
 import { rewriteFile } from './rewrite-file.js';
 import type { Tombstones } from './tombstones.js';

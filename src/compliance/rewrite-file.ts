@@ -5,7 +5,6 @@ import { PassThrough, Readable, type Transform } from 'node:stream';
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { DataError, MillraceError, StorageError } from '../base/errors.js';
-import type { Tombstones } from '../compliance/tombstones.js';
 import { type Batches, batchesOf, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import { compressionOf, WITH_CHECKSUM } from '../gzip/compression.js';
 import { MAGIC_BYTES, nodeZstd } from '../gzip/zstd.js';
@@ -16,9 +15,14 @@ import { jsonLines } from '../operators/json-lines.js';
 import { Activity } from '../post/activity.js';
 import { ShownIds } from '../post/bytes/shown-ids.js';
 import { parseInStreamMessage } from '../post/in-stream-message.js';
-import { nodeFileSystem, statusOf, unlinkIfThere } from '../storage/file-system.js';
+import {
+  firstBytes,
+  nodeFileSystem,
+  openToRead,
+  statusOf,
+  unlinkIfThere,
+} from '../storage/file-system.js';
 import { type Lock, takeLock } from '../storage/lock.js';
-import { firstBytes, openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 import {
   type HiddenReason,
@@ -27,6 +31,7 @@ import {
   hidingCountries,
   isSuspect,
 } from './hidden-posts.js';
+import type { Tombstones } from './tombstones.js';
 
 /** The outcome for the posts of one file. */
 export interface RewriteOutcome {

@@ -5,9 +5,9 @@ import type { Cursor } from '../flow/flow.js';
 import { wrongItem } from '../flow/wrong-item.js';
 import { isTexts } from '../json/json.js';
 import { type ComplianceEvent, isComplianceEvent } from '../post/compliance-event.js';
+import { absolutePath } from '../storage/folder.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { anyStorageError } from '../storage/storage-error.js';
-import { absolutePath } from '../storage/working-folder.js';
 
 /** Whether `openTombstones` opens for recording or only for look-ups. */
 export interface TombstonesOptions {

@@ -1,6 +1,6 @@
 import type { RecordColumn } from './record-columns.js';
 import { type FileRecords, moveRecords } from './records.js';
-import type { DecodedRows, RowList, WriteRange } from './rows.js';
+import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
 import { answerOfThread, type EngineThread } from './thread.js';
 
 /** What is known of a decoded file on the main thread. */
@@ -71,7 +71,7 @@ export class DecodedFile implements DecodedRows {
    */
   async write(
     rows: Uint32Array,
-    ranges: readonly WriteRange[],
+    ranges: readonly OpenFileRange[],
   ): Promise<{ readonly index: number; readonly error: Error } | undefined> {
     const failure = await this.#ask(({ thread, file }) =>
       thread.ask('write', [file, rows, ranges], [rows]),

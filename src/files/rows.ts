@@ -23,7 +23,7 @@ export interface EncodedBlock extends RowParts {
 }
 
 /** Bytes of records for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
-export interface WriteRange {
+export interface OpenFileRange {
   /** An open file of this process. */
   readonly fd: number;
   readonly position: number;
@@ -45,7 +45,7 @@ export interface DecodedRows {
   /** Lets the thread write rows as lines to open files. Resolves to the range that could not be written. */
   write(
     rows: Uint32Array,
-    ranges: readonly WriteRange[],
+    ranges: readonly OpenFileRange[],
   ): Promise<{ readonly index: number; readonly error: Error } | undefined>;
   /**
    * Lets the thread encode rows in blocks; `ends` has the index in `list` after the last of each. Resolves to `undefined`

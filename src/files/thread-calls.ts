@@ -9,7 +9,7 @@ import type { Decoding } from './plan.js';
 import { readWhole } from './read-whole.js';
 import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
 import type { FileRecords, RecordKind } from './records.js';
-import type { RowList, WriteRange } from './rows.js';
+import type { OpenFileRange, RowList } from './rows.js';
 
 // What a thread does: it decodes files, and keeps their content until it is written or taken.
 
@@ -112,7 +112,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /** Writes rows as lines at positions of open files. Gives what failed, as an error loses its code on the way. */
-    write(file: number, rows: Uint32Array, ranges: readonly WriteRange[]) {
+    write(file: number, rows: Uint32Array, ranges: readonly OpenFileRange[]) {
       const content = held.get(file)!;
       for (const [index, { fd, position, from, to }] of ranges.entries())
         try {

@@ -15,9 +15,9 @@ import {
 import { DataError, isNodeError } from '../base/errors.js';
 import type { Account } from '../http/account.js';
 import type { HttpResponse } from '../http/http-message.js';
+import { openToRead } from '../storage/file-system.js';
 import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import type { Lock } from '../storage/lock.js';
-import { openToRead } from '../storage/regular-file.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 import { type CheckedFile, checkJobFileStream } from './check-job-file.js';

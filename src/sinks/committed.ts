@@ -13,11 +13,10 @@ import { isIncremental } from '../flow/flow-difference.js';
 import { withInternals } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { changedFilesOf, type RunResult } from './commit/completed-run.js';
 import { checkDamaged } from './commit/damaged-log.js';
 import { HeldRows } from './commit/held-rows.js';
+import { changedFilesOf, type RunResult, runSinks } from './commit/run-sinks.js';
 import type { TargetCalls, WriteRange } from './commit/transaction.js';
-import { writeTogether } from './commit/write-together.js';
 
 export type { WriteRange };
 
@@ -148,7 +147,7 @@ export function committedOn<T, Tx = void>(
     const flow = identityOf(input);
     const owner = { sink: { step: 'committed' }, flow };
     const held = new HeldRows(checked, owner, run);
-    const result = await writeTogether<T>(fs, {
+    const result = await runSinks<T>(fs, {
       sinks: [],
       checkpoint: async () => held,
       damaged: checked.damaged,

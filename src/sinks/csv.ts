@@ -9,9 +9,13 @@ import { CSV_ROWS } from '../tables/csv/csv-rows.js';
 import { itemWriter } from '../tables/from-bytes/post-rows.js';
 import { rowReader } from '../tables/row-reader.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
-import { fileSinkOn } from './commit/file-sink.js';
-import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
-import { linesFormat } from './write/lines.js';
+import {
+  FILE_SINK_OPTIONS,
+  type FileSinkOptions,
+  fileSinkOn,
+  fileSinkPlan,
+} from './commit/file-sink.js';
+import { linesFormat } from './write/format.js';
 import type { Written } from './write/written.js';
 
 /** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
@@ -83,7 +87,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     if (posts?.write(item, origin) === true) return posts.out.take().subarray(0, -1);
     return Buffer.from(csvRow(read(item, origin), escapesFormulas));
   };
-  const plan = planOf<unknown>('csv', checked, {
+  const plan = fileSinkPlan<unknown>('csv', checked, {
     format: () =>
       linesFormat({
         encode,

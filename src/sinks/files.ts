@@ -1,10 +1,14 @@
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { fileSinkOn } from './commit/file-sink.js';
-import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
+import {
+  FILE_SINK_OPTIONS,
+  type FileSinkOptions,
+  fileSinkOn,
+  fileSinkPlan,
+} from './commit/file-sink.js';
 import { type LineItem, lineOf, type ToLine } from './line.js';
-import { linesFormat } from './write/lines.js';
+import { linesFormat } from './write/format.js';
 import type { Written } from './write/written.js';
 
 /**
@@ -47,7 +51,7 @@ export function files<T>(options: FilesOptions<T>): Sink<LineItem<T>, Written> {
 /** `files` on another file system, so that a test can make the disk fail. */
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const { line, ...checked } = checkOptions('files', OPTIONS, options);
-  const plan = planOf<T>('files', checked, {
+  const plan = fileSinkPlan<T>('files', checked, {
     format: () =>
       linesFormat({
         encode: (item, origin) => lineOf(item, line, origin),

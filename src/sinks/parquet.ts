@@ -19,8 +19,12 @@ import {
 } from '../tables/parquet/parquet-encoder.js';
 import { PARQUET_ROWS } from '../tables/parquet/parquet-rows.js';
 import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
-import { fileSinkOn } from './commit/file-sink.js';
-import { FILE_SINK_OPTIONS, type FileSinkOptions, planOf } from './commit/file-sink-options.js';
+import {
+  FILE_SINK_OPTIONS,
+  type FileSinkOptions,
+  fileSinkOn,
+  fileSinkPlan,
+} from './commit/file-sink.js';
 import type { Written } from './write/written.js';
 
 /**
@@ -115,7 +119,7 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
     compression,
     rowGroup,
   };
-  const plan = planOf<unknown>('parquet', checked, {
+  const plan = fileSinkPlan<unknown>('parquet', checked, {
     format: () => ({
       encode: itemToAdd,
       encoder: ({ inThread }) => new ParquetEncoder(format, inThread),

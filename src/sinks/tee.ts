@@ -1,12 +1,22 @@
-import { checkOptions, type OptionTable, text } from '../base/check.js';
+import path from 'node:path';
+import { checkOptions, type OptionTable, optionError, text } from '../base/check.js';
+import { OptionError } from '../base/errors.js';
 import type { FlowSink, Sink } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
-import { withInternals } from '../flow/internals.js';
-import { isPlainObject } from '../flow/pipeline-arguments.js';
+import { type Argument, internalsOf, withInternals } from '../flow/internals.js';
+import { checkSink, composedOf, isPlainObject } from '../flow/pipeline-arguments.js';
 import type { WritableSink } from '../flow/stage.js';
-import { planBranches } from './commit/branch-plans.js';
-import { type TeePlan, TeeRun } from './commit/tee-run.js';
-import { writeTogether } from './commit/write-together.js';
+import { checkDamagedOf, FileSink, mustDiffer } from './commit/file-sink.js';
+import { runSinks } from './commit/run-sinks.js';
+import {
+  type BranchPlan,
+  type BranchPlans,
+  type CommittedBranchPlan,
+  type FileBranch,
+  type TeePlan,
+  TeeRun,
+} from './commit/tee-run.js';
+import { CommittedSink } from './committed.js';
 
 /** How the branches of `tee` remember what they have written. */
 export interface TeeOptions {
@@ -106,21 +116,122 @@ export function tee<In, A = void>(
   ...branches: [...Branches<In, [A]>, options?: TeeOptions]
 ): Sink<In, [A]>;
 export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
-  const plan = planOf(args);
+  const plan = teePlan(args);
   const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {
     const tee = new TeeRun(plan, input, run);
     const fs = plan.files[0]?.file.fs ?? plan.committed?.committed.fs;
     if (fs === undefined) await tee.read({ writers: [], signal: run.signal });
-    else await tee.end(await writeTogether<unknown>(fs, tee.together()));
+    else await tee.end(await runSinks<unknown>(fs, tee.together()));
     return tee.results;
   };
   return withInternals(hold(sink, args), { holdsLocks: true, counts: true });
 }
 
-function planOf(args: readonly unknown[]): TeePlan {
+function teePlan(args: readonly unknown[]): TeePlan {
   const values = [...args];
   while (values.length > 1 && values.at(-1) === undefined) values.pop();
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as TeeOptions;
   const { checkpoint, damaged } = checkOptions('tee', OPTIONS, given);
   return { checkpoint, damaged, ...planBranches(values, { checkpoint, damaged }) };
+}
+
+/** Checks the sinks that `tee` got, and tells its branches apart. @throws OptionError */
+export function planBranches(
+  values: readonly unknown[],
+  {
+    checkpoint,
+    damaged,
+  }: { readonly checkpoint: string | undefined; readonly damaged: string | undefined },
+): BranchPlans {
+  if (values.length === 0)
+    throw new OptionError('sink', '`tee` has no branch. Pass sinks, such as `files(...)`');
+  const branches = values.map((value, index) =>
+    branchOf({ value, position: index + 1, of: 'tee' }),
+  );
+  const files = branches.filter(branch => 'file' in branch);
+  const [committed, second] = branches.filter(branch => 'committed' in branch);
+  const others = branches.filter(branch => !('file' in branch || 'committed' in branch));
+  if (committed !== undefined) checkCommitted(committed, { second, checkpoint });
+  for (const { file, position } of files) {
+    const { settings } = file.plan;
+    for (const name of ['checkpoint', 'damaged'] as const)
+      if (file.plan[name] !== undefined)
+        throw optionError(
+          settings.step,
+          name,
+          `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { ${name} })\``,
+        );
+    if (checkpoint !== undefined) mustDiffer(settings.step, file.plan, checkpoint);
+  }
+  for (const [name, file] of Object.entries({ checkpoint, damaged }))
+    if (file !== undefined && files.length === 0 && committed === undefined)
+      throw optionError('tee', name, 'needs a branch that writes files, and there is none');
+  if (damaged !== undefined)
+    checkDamagedOf('tee', damaged, { plans: files.map(({ file }) => file.plan), checkpoint });
+  refuseSharedPaths(files);
+  return { files, committed, others };
+}
+
+/** Its text is the checkpoint of all, which needs that text and rows are saved as a whole. */
+function checkCommitted(
+  { committed, position }: CommittedBranchPlan,
+  {
+    second,
+    checkpoint,
+  }: {
+    readonly second: CommittedBranchPlan | undefined;
+    readonly checkpoint: string | undefined;
+  },
+): void {
+  if (second !== undefined)
+    throw optionError(
+      'tee',
+      'sink',
+      `must have one branch that ends in committed(), and ${position} and ${second.position} do: two targets cannot commit as a whole. Write to both in one \`transaction\`, or run a pipeline for each`,
+    );
+  if (checkpoint !== undefined)
+    throw optionError(
+      'tee',
+      'checkpoint',
+      `must not be given with committed() in branch ${position}: the text that its \`save\` saves is the checkpoint of all branches`,
+    );
+  if (committed.options.damaged !== undefined)
+    throw optionError(
+      'committed',
+      'damaged',
+      `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { damaged })\``,
+    );
+  if (committed.options.transaction === undefined)
+    throw optionError(
+      'committed',
+      'transaction',
+      `is missing in branch ${position} of tee(): rows, cursor and the counts of the files are saved as a whole. Without transactions, write the files first and read them by localFiles`,
+    );
+}
+
+function branchOf(argument: Argument): BranchPlan | FileBranch | CommittedBranchPlan {
+  checkSink(argument);
+  const { stages, last } = composedOf(argument);
+  const branch = { position: argument.position, stages, sink: last };
+  const { branch: as } = internalsOf(last.value);
+  if (as instanceof FileSink) return { ...branch, file: as };
+  return as instanceof CommittedSink ? { ...branch, committed: as } : branch;
+}
+
+/** Paths that differ may still give one file: that is seen when the second branch opens it. */
+function refuseSharedPaths(files: readonly FileBranch[]): void {
+  const seen = new Map<string, number>();
+  for (const { file, position } of files) {
+    const { path: target, settings } = file.plan;
+    if (typeof target === 'function') continue;
+    const template = path.normalize(String(settings.path));
+    const first = seen.get(template);
+    if (first !== undefined)
+      throw optionError(
+        settings.step,
+        'path',
+        `must differ in each branch of tee(): branches ${first} and ${position} have ${JSON.stringify(template)}`,
+      );
+    seen.set(template, position);
+  }
 }

@@ -29,10 +29,9 @@ import type { Progress } from '../flow/progress.js';
 import { workAhead } from '../flow/read-ahead.js';
 import { isCount } from '../json/json.js';
 import type { FileBytes } from '../json/json-record.js';
-import { filesBelow } from '../storage/files-below.js';
-import { openToRead } from '../storage/regular-file.js';
+import { openToRead } from '../storage/file-system.js';
+import { filesBelow, isCheckpointFile, STORED_FILES } from '../storage/files-below.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
-import { isCheckpointFile, STORED_FILES } from '../storage/stored-files.js';
 
 /** Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;

@@ -5,11 +5,12 @@ import {
   type FileSystem,
   nodeFileSystem,
   type OpenFile,
+  openNew,
+  regularStatus,
   unlinkIfThere,
   writeAll,
 } from './file-system.js';
 import { syncFolder } from './folder.js';
-import { openNew, regularStatus } from './regular-file.js';
 
 export interface ReplaceOptions {
   /**

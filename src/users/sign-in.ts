@@ -19,13 +19,11 @@ import { MINUTE, SECOND } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { parsedAs } from '../json/json.js';
 import { ifThere } from '../storage/file-system.js';
-import { makeSyncedFolder } from '../storage/folder.js';
+import { absolutePath, makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
-import { absolutePath } from '../storage/working-folder.js';
 import { CallbackServer } from './callback-server.js';
-import type { AccessToken } from './sign-in-steps.js';
-import { accessToken, requestToken, signInAddress } from './sign-in-steps.js';
+import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
 
 /** Where `users.signIn` stores tokens, how it asks the user, and how long it waits for the callback. */
 export interface SignInOptions {

@@ -48,7 +48,7 @@ interface Modules {
   readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');
   readonly 'service/users/nonces': typeof import('../../src/service/users/nonces.js');
-  readonly 'sinks/commit/checkpoint': typeof import('../../src/sinks/commit/checkpoint.js');
+  readonly 'sinks/commit/checkpoint-file': typeof import('../../src/sinks/commit/checkpoint-file.js');
   readonly 'sinks/write/safe-name': typeof import('../../src/sinks/write/safe-name.js');
   readonly 'storage/file-system': typeof import('../../src/storage/file-system.js');
   readonly 'storage/open-lmdb': typeof import('../../src/storage/open-lmdb.js');

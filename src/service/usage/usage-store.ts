@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { DAY, type Window } from '../../base/time.js';
+import { absolutePath } from '../../storage/folder.js';
 import { LmdbDatabase } from '../../storage/lmdb-database.js';
 import { withAnyStorageError } from '../../storage/storage-error.js';
-import { absolutePath } from '../../storage/working-folder.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /**

@@ -1,21 +1,10 @@
-import path from 'node:path';
 import { crc32 } from 'node:zlib';
+import { StorageError } from '../../base/errors.js';
 import { isRecord } from '../../base/record.js';
-import type { Cursor } from '../../flow/flow.js';
-import { isCount } from '../../json/json.js';
-import { type FileSystem, type OpenFile, writeAll } from '../../storage/file-system.js';
-import { makeSyncedFolder } from '../../storage/folder.js';
-import { regularStatus } from '../../storage/regular-file.js';
-import { replaceFileOn } from '../../storage/replace-file.js';
-import { storageError } from '../../storage/storage-error.js';
+import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
+import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
+import { isCount, type Json } from '../../json/json.js';
 import { DAMAGED, type FileCounts } from '../write/output-file.js';
-import {
-  type CheckpointOwner,
-  checkedText,
-  checkOf,
-  completedOf,
-  headOf,
-} from './checkpoint-text.js';
 
 /**
  * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are
@@ -41,39 +30,14 @@ export interface CommittedFile extends FileCounts {
   readonly finished?: true | undefined;
 }
 
-/** The length of a block of the text, in UTF-16 units. */
-const BLOCK_LENGTH = 64 * 1024;
-/** The temporary file that becomes the checkpoint by a rename. */
-export function temporaryPath(file: string): string {
-  return `${file}.tmp`;
+/** The run that a checkpoint belongs to. */
+export interface CheckpointOwner {
+  /** The name of the sink, and the options that the contents of its output depend on. */
+  readonly sink: FlowStep;
+  readonly flow: FlowIdentity;
 }
 
-/** Reads the checkpoint; throws where it is damaged or belongs to another run. */
-export async function readCheckpoint(
-  fs: FileSystem,
-  file: string,
-  owner: CheckpointOwner,
-): Promise<Checkpoint | undefined> {
-  let text: string;
-  try {
-    // The next commit could not replace what a link points to.
-    if ((await regularStatus(fs, file)) === undefined) return undefined;
-    text = await fs.readFile(file, 'utf8');
-  } catch (error) {
-    throw storageError('read the checkpoint', file, error);
-  }
-  const place = { path: file, subject: `The checkpoint ${file}` };
-  const checkpoint = checkedText(text, place, owner, isCheckpoint);
-  return {
-    state: checkpoint.state as CheckpointState,
-    cursor: (checkpoint.cursor ?? undefined) as Cursor | undefined,
-    files: (checkpoint.files as (Omit<CommittedFile, 'lineBytes'> & { lineBytes?: number })[]).map(
-      counts => ({ ...counts, lineBytes: counts.lineBytes ?? counts.bytes }),
-    ),
-    completed: completedOf(checkpoint),
-  };
-}
-
+/** What is written of a checkpoint. */
 export interface CheckpointText {
   readonly state: CheckpointState;
   readonly owner: CheckpointOwner;
@@ -83,73 +47,104 @@ export interface CheckpointText {
   readonly completed?: Date | undefined;
 }
 
-/** Replaces the checkpoint atomically. */
-export async function writeCheckpoint(
-  fs: FileSystem,
-  file: string,
-  checkpoint: CheckpointText,
-): Promise<void> {
-  const write = async (aside: OpenFile) => {
-    let position = 0;
-    for (const block of print(checkpoint)) {
-      await writeAll(aside, block, position);
-      position += block.length;
-    }
-  };
-  await replaceFileOn(fs, file, write, { mode: 0o600, aside: temporaryPath(file) });
+/** Where a checkpoint is, for messages. */
+export interface CheckpointPlace {
+  /** The `path` of errors. */
+  readonly path: string;
+  /** Begins their messages: `The checkpoint out/checkpoint.json`. */
+  readonly subject: string;
 }
 
-/** Creates the checkpoint's folder and syncs its name to disk. */
-export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
-  const folder = path.dirname(file);
-  try {
-    await makeSyncedFolder(folder, { fs });
-  } catch (error) {
-    throw storageError('make the folder', folder, error);
-  }
+const VERSION = 1;
+/** The text, and the checksum of what is before it: a wrong count would truncate files in the wrong place. */
+const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
+
+/**
+ * How the text of each checkpoint begins. Members follow, each with a comma at its end; `checkOf` ends it.
+ *
+ * @param completed When all was written, where it is.
+ */
+export function headOf(
+  state: string,
+  { sink, flow }: CheckpointOwner,
+  completed: Date | undefined,
+): string {
+  const since = completed === undefined ? '' : `\n  "completed": "${completed.toISOString()}",`;
+  return `{
+  "version": ${VERSION},
+  "state": "${state}",${since}
+  "sink": ${JSON.stringify(sink)},
+  "flow": ${JSON.stringify(flow)},
+`;
 }
 
-/** Prints in blocks: the whole text, of many thousands of files, takes as much memory as all else that is kept of them. */
-function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
-  const output = files.filter(({ branch }) => branch !== DAMAGED);
-  const total = (count: (file: FileCounts) => number) =>
-    output.reduce((sum, file) => sum + count(file), 0);
-  let sum = 0;
-  let text = `${headOf(state, owner, completed)}  "posts": ${total(file => file.posts)},
-  "bytes": ${total(file => file.bytes)},
-  "cursor": ${cursor},
-  "files": [`;
-  for (const [index, { path: name, ...counted }] of files.entries()) {
-    const { posts, bytes, lineBytes, branch, finished, handedOn, settled } = counted;
-    const counts = JSON.stringify({
-      path: name,
-      posts,
-      bytes,
-      branch,
-      finished,
-      handedOn,
-      settled,
-      ...(lineBytes === bytes ? {} : { lineBytes }),
-    });
-    text += `${index === 0 ? '' : ','}\n    ${counts}`;
-    if (text.length < BLOCK_LENGTH) continue;
-    sum = crc32(text, sum);
-    yield Buffer.from(text);
-    text = '';
-  }
-  text += `${files.length === 0 ? '' : '\n  '}],\n`;
-  sum = crc32(text, sum);
-  yield Buffer.from(text + checkOf(sum));
+/** Ends the text of a checkpoint; `sum` is the CRC-32 of all before. */
+export function checkOf(sum: number): string {
+  return `  "check": "${sum.toString(16).padStart(8, '0')}"\n}\n`;
 }
 
-/** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
-function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
-  return (
-    (state === 'running' || state === 'finishing' || state === 'complete') &&
-    cursor !== undefined &&
-    Array.isArray(files) &&
-    files.every(isCommittedFile)
+/**
+ * The members of a checkpoint.
+ *
+ * @param isValid Whether its own members have the right types.
+ * @throws StorageError where the text is damaged or edited, or belongs to another run.
+ */
+export function checkedText(
+  text: string,
+  place: CheckpointPlace,
+  owner: CheckpointOwner,
+  isValid: (checkpoint: Record<string, unknown>) => boolean,
+): Readonly<Record<string, unknown>> {
+  const checkpoint = parsed(text, place);
+  if (checkpoint.version !== VERSION)
+    throw refused(place, `is of version ${JSON.stringify(checkpoint.version)}, not ${VERSION}`);
+  const [, body] = CHECK.exec(text) ?? [];
+  const isWhole = body !== undefined && text === body + checkOf(crc32(body));
+  const { sink, flow } = checkpoint;
+  const isOwned = isRecord(sink) && Array.isArray(flow) && flow.every(isRecord);
+  if (!isWhole || !isOwned || !isValid(checkpoint))
+    throw refused(place, 'is damaged or was edited');
+  mustBelongTo(
+    place,
+    { sink: sink as FlowStep, flow: flow as readonly Record<string, unknown>[] as FlowIdentity },
+    owner,
   );
+  return checkpoint;
+}
+
+/** The time that `headOf` printed. An older version did not. */
+export function completedOf({ completed }: Readonly<Record<string, unknown>>): Date | undefined {
+  const at = typeof completed === 'string' ? new Date(completed) : undefined;
+  return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+function mustBelongTo(
+  { path, subject }: CheckpointPlace,
+  before: CheckpointOwner,
+  owner: CheckpointOwner,
+): void {
+  const goOn =
+    'Run the same pipeline as before, choose another checkpoint for this one, or delete the checkpoint to start again.';
+  const change = stepDifference(before.sink, owner.sink);
+  if (change !== undefined)
+    throw new StorageError(`${subject} belongs to another sink: ${change}. ${goOn}`, { path });
+  const difference = flowDifference(before.flow, owner.flow);
+  if (difference !== undefined)
+    throw new StorageError(`${subject} belongs to another flow: ${difference}. ${goOn}`, { path });
+}
+
+function parsed(text: string, place: CheckpointPlace): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // Reported like any other text that is not a checkpoint.
+  }
+  throw refused(place, 'is damaged: it is not a checkpoint');
+}
+
+function refused({ path, subject }: CheckpointPlace, what: string): StorageError {
+  return new StorageError(`${subject} ${what}. Restore it, or delete it to start again.`, { path });
 }
 
 /** Whether it is the entry of a file. */
@@ -162,5 +157,97 @@ export function isCommittedFile(file: unknown): boolean {
     path !== '' &&
     [posts, bytes, lineBytes, settled].every(isCount) &&
     (branch === DAMAGED || isCount(branch))
+  );
+}
+
+/** What the text says that the caller saves with the rows. */
+export interface Saved {
+  readonly state: CheckpointState;
+  /** Of the first run: begins the tokens of all ranges. */
+  readonly id: string;
+  /** Commits so far. */
+  readonly commits: number;
+  /** Rows so far. */
+  readonly rows: number;
+  /** As JSON, or `null`. */
+  readonly cursor: string;
+  /** Rows that may have been written already, where the target has no transactions. */
+  readonly pending?: Pending | undefined;
+  /** When all was written, where it is. */
+  readonly completed?: Date | undefined;
+  /** The files of the other branches of `tee`, and of the records that could not be used. */
+  readonly files: readonly CommittedFile[];
+}
+
+/** The rows between the cursor of a text and another. */
+export interface Pending {
+  readonly rows: number;
+  /** The cursor after them, as JSON, or `null`. */
+  readonly cursor: string;
+  /** Whether they are the last. */
+  readonly isLast: boolean;
+}
+
+/** Two texts are equal only where they say the same. */
+export function printSaved(
+  { state, id, commits, rows, cursor, pending, completed, files }: Saved,
+  owner: CheckpointOwner,
+): string {
+  const members = [
+    `"id": ${JSON.stringify(id)}`,
+    `"commits": ${commits}`,
+    `"rows": ${rows}`,
+    `"cursor": ${cursor}`,
+  ];
+  if (pending !== undefined)
+    members.push(
+      `"pending": {"rows":${pending.rows},"isLast":${pending.isLast},"cursor":${pending.cursor}}`,
+    );
+  if (files.length > 0) members.push(`"files": ${JSON.stringify(files)}`);
+  const body = headOf(state, owner, completed) + members.map(member => `  ${member},\n`).join('');
+  return body + checkOf(crc32(body));
+}
+
+/** @throws StorageError where the text is damaged, or belongs to another run. */
+export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
+  const checked = checkedText(text, place, owner, isSaved);
+  const { state, id, commits, rows, cursor, pending, files = [] } = checked;
+  const json = (value: unknown) => JSON.stringify(value as Json);
+  return {
+    ...({ state, id, commits, rows } as Pick<Saved, 'state' | 'id' | 'commits' | 'rows'>),
+    cursor: json(cursor),
+    completed: completedOf(checked),
+    files: files as readonly CommittedFile[],
+    ...(isRecord(pending) && {
+      pending: { ...(pending as Omit<Pending, 'cursor'>), cursor: json(pending.cursor) } as Pending,
+    }),
+  };
+}
+
+/** The cursor that JSON stands for. */
+export function cursorOf(json: string): Cursor | undefined {
+  return (JSON.parse(json) ?? undefined) as Cursor | undefined;
+}
+
+function isSaved(saved: Record<string, unknown>): boolean {
+  const { state, id, commits, rows, cursor, pending, files = [] } = saved;
+  return (
+    Array.isArray(files) &&
+    files.every(isCommittedFile) &&
+    (state === 'running' || state === 'finishing' || state === 'complete') &&
+    typeof id === 'string' &&
+    isCount(commits) &&
+    isCount(rows) &&
+    cursor !== undefined &&
+    (pending === undefined || isPending(pending))
+  );
+}
+
+function isPending(pending: unknown): boolean {
+  return (
+    isRecord(pending) &&
+    isCount(pending.rows) &&
+    typeof pending.isLast === 'boolean' &&
+    pending.cursor !== undefined
   );
 }

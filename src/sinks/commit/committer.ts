@@ -4,7 +4,7 @@ import type { Cursor } from '../../flow/flow.js';
 import { DAMAGED, type FileCounts } from '../write/output-file.js';
 import type { Outputs } from '../write/outputs.js';
 import type { Checkpoint, CheckpointState, CommittedFile } from './checkpoint.js';
-import type { CheckpointStore } from './checkpoint-store.js';
+import type { CheckpointStore } from './checkpoint-file.js';
 import type { DamagedLog } from './damaged-log.js';
 import type { HandOn } from './on-file.js';
 

@@ -11,7 +11,7 @@ import { isComplianceEvent } from '../../post/compliance-event.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { storageError } from '../../storage/storage-error.js';
 import { isTagged, LINE_FEED, lineOf } from '../line.js';
-import { linesFormat } from '../write/lines.js';
+import { linesFormat } from '../write/format.js';
 import { DAMAGED, PART } from '../write/output-file.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
 import type { CommittedFile } from './checkpoint.js';

@@ -9,10 +9,14 @@ import type { Progress } from '../../flow/progress.js';
 import { detached } from '../../post/detached.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
-import { type Checkpoint, type CheckpointText, prepareFolder } from './checkpoint.js';
-import { type CheckpointStore, lockPaths } from './checkpoint-store.js';
-import type { CheckpointOwner } from './checkpoint-text.js';
-import { cursorOf, type Pending } from './saved-text.js';
+import {
+  type Checkpoint,
+  type CheckpointOwner,
+  type CheckpointText,
+  cursorOf,
+  type Pending,
+} from './checkpoint.js';
+import { type CheckpointStore, lockPaths, prepareFolder } from './checkpoint-file.js';
 import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
 export interface HeldRowsOptions<T, Tx> extends TargetOptions<T, Tx> {

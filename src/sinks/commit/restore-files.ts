@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { StorageError } from '../../base/errors.js';
-import type { FileSystem } from '../../storage/file-system.js';
+import { type FileSystem, openExisting, regularStatus } from '../../storage/file-system.js';
 import { syncFolder } from '../../storage/folder.js';
-import { openExisting, regularStatus } from '../../storage/regular-file.js';
 import { storageError } from '../../storage/storage-error.js';
 import { DAMAGED, type FileCounts, PART } from '../write/output-file.js';
 import type { Checkpoint, CommittedFile } from './checkpoint.js';

@@ -16,17 +16,40 @@ import {
   type Run,
   type SinkRun,
 } from '../../flow/flow.js';
+import type { Argument } from '../../flow/internals.js';
 import { applyStage } from '../../flow/pipeline-arguments.js';
 import type { Progress } from '../../flow/progress.js';
-import { committedResult } from '../committed.js';
+import { type CommittedSink, committedResult } from '../committed.js';
 import type { FileWriter } from '../write/file-writer.js';
-import { BranchCommits, ENDED } from './branch-commits.js';
-import type { BranchPlan, BranchPlans, CommittedBranchPlan, FileBranch } from './branch-plans.js';
-import type { CheckpointOwner } from './checkpoint-text.js';
-import type { RunResult } from './completed-run.js';
-import { Feed } from './feed.js';
+import type { CheckpointOwner } from './checkpoint.js';
+import type { FileSink } from './file-sink.js';
 import { HeldRows, type RowsRun } from './held-rows.js';
-import type { OpenStore, Session, TogetherOptions } from './write-together.js';
+import type { OpenStore, RunResult, RunSinksOptions, Session } from './run-sinks.js';
+import { ENDED, TeeCommits } from './tee-commits.js';
+import { TeeInput } from './tee-input.js';
+
+export interface BranchPlan {
+  readonly position: number;
+  readonly stages: readonly Argument[];
+  readonly sink: Argument;
+}
+
+export interface FileBranch extends BranchPlan {
+  readonly file: FileSink;
+}
+
+export interface CommittedBranchPlan extends BranchPlan {
+  readonly committed: CommittedSink;
+}
+
+/** The branches of `tee`, by what their sinks take part in. */
+export interface BranchPlans {
+  readonly files: readonly FileBranch[];
+  /** The branch to `committed`, whose text is the checkpoint then. */
+  readonly committed: CommittedBranchPlan | undefined;
+  /** The branches to other sinks. */
+  readonly others: readonly BranchPlan[];
+}
 
 export interface TeePlan extends BranchPlans {
   readonly checkpoint: string | undefined;
@@ -35,7 +58,7 @@ export interface TeePlan extends BranchPlans {
 
 /** A branch in a run. */
 interface OpenBranch {
-  /** Its number in `Feed`, and of a branch that commits in the checkpoint. */
+  /** Its number in `TeeInput`, and of a branch that commits in the checkpoint. */
   readonly number: number;
   readonly plan: BranchPlan;
   readonly progress: Progress | undefined;
@@ -83,7 +106,7 @@ export class TeeRun {
   }
 
   /** How the branches that commit run. */
-  together(): TogetherOptions<unknown> {
+  together(): RunSinksOptions<unknown> {
     const { files, damaged, checkpoint } = this.#plan;
     const owner = this.#owner();
     return {
@@ -153,14 +176,14 @@ export class TeeRun {
     const ended = cursors.map(cursor => cursor === ENDED);
     const stop = new LinkedAbort(signal);
     const { progress } = this.#run;
-    const feed = new Feed(
+    const feed = new TeeInput(
       this.#batches({ signal: stop.signal, resume, progress, damaged }, opened),
       [...this.#committing, ...this.#others]
         .map(({ number }) => number)
         .filter(number => ended[number] !== true),
       () => commits?.full(),
     );
-    const commits = committer && new BranchCommits(committer, feed, { signal: stop.signal, ended });
+    const commits = committer && new TeeCommits(committer, feed, { signal: stop.signal, ended });
     this.#readFeed = (number, run) =>
       feed.read(number, run, { resumes: cursors[number] !== undefined });
 

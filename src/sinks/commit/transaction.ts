@@ -4,9 +4,14 @@ import { Channel } from '../../base/channel.js';
 import { optionError } from '../../base/check.js';
 import { MillraceError, StorageError } from '../../base/errors.js';
 import { backoffMs, type OnWait } from '../../base/wait.js';
-import type { CommittedFile } from './checkpoint.js';
-import type { CheckpointOwner, CheckpointPlace } from './checkpoint-text.js';
-import { parseSaved, printSaved, type Saved } from './saved-text.js';
+import {
+  type CheckpointOwner,
+  type CheckpointPlace,
+  type CommittedFile,
+  parseSaved,
+  printSaved,
+  type Saved,
+} from './checkpoint.js';
 
 /** Identifies what one call of `write` gets. */
 export interface WriteRange {

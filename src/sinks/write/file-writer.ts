@@ -1,19 +1,26 @@
-import { isBudgetSpent } from '../../base/errors.js';
+import path from 'node:path';
+import { DataError, isBudgetSpent } from '../../base/errors.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
-
 import type { Engine } from '../../files/engine.js';
 import type { EngineBatch } from '../../files/rows.js';
-import type { Cursor, FlowStep, Pull } from '../../flow/flow.js';
-import { batchesOf } from '../../flow/flow.js';
+import { batchesOf, type Cursor, type FlowStep, type Pull } from '../../flow/flow.js';
 import type { Progress } from '../../flow/progress.js';
+import { kindOf, wrongItem } from '../../flow/wrong-item.js';
+import { Activity } from '../../post/activity.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import type { DamagedLog } from '../commit/damaged-log.js';
 import type { HandOn } from '../commit/on-file.js';
-import type { Format } from './format.js';
+import { isTagged } from '../line.js';
+import type { FileFormat } from './format.js';
 import { type Output, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
 import { pathKeys } from './path-keys.js';
-import type { PathField, PathTemplate } from './path-template.js';
-import { type Route, routeByFunction, routeByTemplate } from './routes.js';
+import {
+  endsInZstd,
+  NO_ZSTD,
+  type PathField,
+  type PathTemplate,
+  untagged,
+} from './path-template.js';
 import { RowWriter } from './row-writer.js';
 
 /** A sink that writes files: its options, checked, and its format. */
@@ -22,7 +29,7 @@ export interface FileSinkPlan<T>
   /** The name of the sink, and the options that the contents of the files depend on. */
   readonly settings: FlowStep;
   /** Called as a run begins: a format may load the library that it needs. */
-  readonly format: () => Format<T> | Promise<Format<T>>;
+  readonly format: () => FileFormat<T> | Promise<FileFormat<T>>;
   readonly path: PathTemplate | ((item: T) => string);
   /** Appended to the names that a function returns, where they lack it: `.gz`. */
   readonly suffix: string;
@@ -65,7 +72,7 @@ export class FileWriter<T> {
   readonly #rows: RowWriter<T> | undefined;
   readonly #run: Pick<WriterRun, 'damaged' | 'progress'>;
 
-  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: Format<T>, run: WriterRun) {
+  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: FileFormat<T>, run: WriterRun) {
     const { engine, commits } = run;
     const { path, maxOpen } = plan;
     const limit = commits ? format.wholeFiles?.committedBytes : undefined;
@@ -200,7 +207,7 @@ const LARGE_FILE_BYTES = 16 << 20;
 /** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
 function rowEncodingOf<T>(
   { path, compression }: FileSinkPlan<T>,
-  { rows, wholeFiles }: Format<T>,
+  { rows, wholeFiles }: FileFormat<T>,
   maxBytes = Number.POSITIVE_INFINITY,
 ): RowEncoding | undefined {
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
@@ -215,4 +222,95 @@ function rowEncodingOf<T>(
 /** `x.jsonl`, `.gz` → `x.jsonl.gz` */
 export function withSuffix(file: string, suffix: string): string {
   return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
+}
+
+/** Which output an item goes to. */
+export type Route<T, O> = (item: T, origin: string | undefined) => O;
+
+type Keys = Map<string | number, Keys | object>;
+
+/**
+ * Routes by a template. Outputs are kept in a tree keyed by the template's fields, so a path is built only
+ * once.
+ */
+export function routeByTemplate<O extends object>(
+  template: PathTemplate,
+  open: (path: string) => O,
+): Route<unknown, O> {
+  if (template.constant) {
+    let output: O | undefined;
+    return () => {
+      output ??= open(template.fill([]));
+      return output;
+    };
+  }
+  const root: Keys = new Map();
+  const { keys } = template;
+  const last = keys.length - 1;
+  return (item, origin) => {
+    const tagged = isTagged(item) ? item : undefined;
+    const activity = tagged?.activity ?? item;
+    if (!(activity instanceof Activity)) throw notAPost(item, origin);
+    if (tagged === undefined && template.needsTag) throw untagged(origin);
+    const tag = tagged?.tag ?? '';
+    let at = root;
+    for (let level = 0; level < last; level++) {
+      const key = (keys[level] as (typeof keys)[0])(activity, tag);
+      let below = at.get(key) as Keys | undefined;
+      if (below === undefined) {
+        below = new Map();
+        at.set(key, below);
+      }
+      at = below;
+    }
+    const key = (keys[last] as (typeof keys)[0])(activity, tag);
+    let output = at.get(key) as O | undefined;
+    if (output === undefined) {
+      output = open(template.fill(keys.map(keyOf => keyOf(activity, tag))));
+      at.set(key, output);
+    }
+    return output;
+  };
+}
+
+/** Routes by the caller's function; `..` in its names is refused. */
+export function routeByFunction<T, O>(
+  pathOf: (item: T) => string,
+  finish: (path: string) => string,
+  open: (path: string) => O,
+): Route<T, O> {
+  const outputs = new Map<string, O>();
+  return (item, origin) => {
+    const name = pathOf(item);
+    let output = outputs.get(name);
+    if (output === undefined) {
+      output = open(finish(checked(name, origin)));
+      outputs.set(name, output);
+    }
+    return output;
+  };
+}
+
+function checked(name: unknown, origin: string | undefined): string {
+  const refused = (fault: string) =>
+    new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
+  if (typeof name !== 'string') throw refused(`${kindOf(name)}, not text`);
+  const shown = JSON.stringify(name);
+  if (name === '' || /[/\\]$/.test(name)) throw refused(`${shown}, which names no file`);
+  if (name.includes('\0')) throw refused(`${shown}, which holds a NUL`);
+  if (name.split(/[/\\]/).includes('..'))
+    throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
+  if (endsInZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
+  const normal = path.normalize(name);
+  // The key in `outputs` where they are equal, so that the copy can be freed.
+  return normal === name ? name : normal;
+}
+
+function notAPost(item: unknown, origin: string | undefined): DataError {
+  return wrongItem(item, {
+    need: 'The fields of `path` need activities',
+    reads: 'activities',
+    or: 'pass a function as `path`',
+    origin,
+  });
 }

@@ -1,5 +1,9 @@
-import type { FileSystem, OpenFile } from '../../storage/file-system.js';
-import { openExisting, openNew } from '../../storage/regular-file.js';
+import {
+  type FileSystem,
+  type OpenFile,
+  openExisting,
+  openNew,
+} from '../../storage/file-system.js';
 
 interface Entry {
   opening: Promise<OpenFile> | undefined;

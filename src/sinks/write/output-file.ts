@@ -1,7 +1,6 @@
 import type { EncodedBlock } from '../../files/rows.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
-import type { Buffers } from './buffers.js';
-import type { Encoder, FileEntry } from './format.js';
+import type { Buffers, Encoder, FileEntry } from './format.js';
 import type { WrittenFile } from './written.js';
 
 /** A file's entry in a checkpoint. */

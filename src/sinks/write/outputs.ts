@@ -4,8 +4,7 @@ import type { RunInThread } from '../../files/record-columns.js';
 import type { EncodedBlock } from '../../files/rows.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
-import { Buffers } from './buffers.js';
-import type { Encoder, FileEntry, Format } from './format.js';
+import { Buffers, type Encoder, type FileEntry, type FileFormat } from './format.js';
 import { type FileCounts, OutputFile, type Writer } from './output-file.js';
 import { numberedName, OutputNames, type OutputNamesOptions } from './output-names.js';
 import {
@@ -39,7 +38,7 @@ export class Outputs<T> implements Writer {
   readonly buffers: Buffers;
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
-  readonly #format: Format<T>;
+  readonly #format: FileFormat<T>;
   readonly #parts: PartFiles;
   readonly #options: OutputsOptions;
   readonly #names: OutputNames;
@@ -59,7 +58,7 @@ export class Outputs<T> implements Writer {
   /** Aborted by the first failure, which is its reason. */
   readonly #ended = new AbortController();
 
-  constructor(fs: FileSystem, options: OutputsOptions, format: Format<T>) {
+  constructor(fs: FileSystem, options: OutputsOptions, format: FileFormat<T>) {
     const { wholeFiles } = format;
     this.#options = options;
     this.#format = format;
@@ -317,12 +316,17 @@ export class Outputs<T> implements Writer {
 export class Output<T> {
   readonly #outputs: Outputs<T>;
   readonly #path: string;
-  readonly #format: Format<T>;
+  readonly #format: FileFormat<T>;
   readonly #maxBytes: number | undefined;
   #number = 0;
   #file: OutputFile | undefined;
 
-  constructor(outputs: Outputs<T>, path: string, format: Format<T>, maxBytes: number | undefined) {
+  constructor(
+    outputs: Outputs<T>,
+    path: string,
+    format: FileFormat<T>,
+    maxBytes: number | undefined,
+  ) {
     this.#outputs = outputs;
     this.#path = path;
     this.#format = format;

@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { optionError } from '../../base/check.js';
+import { DataError } from '../../base/errors.js';
+import { aboutStages } from '../../flow/wrong-item.js';
 import type { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
@@ -112,7 +114,7 @@ function fieldName(call: string, name: string): PathField {
 /** Why no name may end in `.zst`: plain contents under such a name would mislead every reader. */
 export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
 
-export function isZstd(name: string): boolean {
+export function endsInZstd(name: string): boolean {
   return /\.zstd?$/i.test(name);
 }
 
@@ -136,7 +138,7 @@ function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string 
   if (literals.some(literal => /[{}]/.test(literal))) return 'close every { with a }';
   if (literals.some(literal => literal.includes('\0'))) return 'hold no NUL';
   if (/\.part$/i.test(last)) return 'not end in .part, which files that are being written end in';
-  if (isZstd(last) && !writesZstd) return `not end in .zst: ${NO_ZSTD}`;
+  if (endsInZstd(last) && !writesZstd) return `not end in .zst: ${NO_ZSTD}`;
   return undefined;
 }
 
@@ -151,4 +153,64 @@ function nameLimits(call: string, template: string, literals: readonly string[])
       throw optionError(call, 'path', `must have shorter names, got ${JSON.stringify(template)}`);
     return parts.slice(1).map(() => each);
   });
+}
+
+/** A sink that writes files. */
+export type FileSinkName = 'files' | 'csv' | 'parquet';
+
+/** What each sink writes, and the extensions of paths that say so. */
+const SINKS: Readonly<
+  Record<FileSinkName, { readonly writes: string; readonly extensions: readonly string[] }>
+> = {
+  files: { writes: 'lines', extensions: ['jsonl', 'ndjson', 'json'] },
+  csv: { writes: 'CSV', extensions: ['csv'] },
+  parquet: { writes: 'Parquet', extensions: ['parquet'] },
+};
+
+/** What the end of a path says of its contents. */
+export interface PathExtension {
+  /** Without its dot and in lower case: `csv` of `posts.CSV.gz`. Absent if the name has none. */
+  readonly extension: string | undefined;
+  /** The sink that writes such files. */
+  readonly sink: FileSinkName | undefined;
+  /** `.gz` or `.zst`, if the name ends so. */
+  readonly compression: string | undefined;
+}
+
+export function pathExtension(path: string): PathExtension {
+  const [, name = path, compression] = /^(.*?)(\.gz|\.zst)?$/is.exec(path) ?? [];
+  const extension = /\.([^./\\}]*)$/.exec(name)?.[1]?.toLowerCase();
+  const sinks = Object.keys(SINKS) as FileSinkName[];
+  const sink = sinks.find(sink => SINKS[sink].extensions.includes(extension ?? ''));
+  return { extension, sink, compression };
+}
+
+/**
+ * What is wrong with the extension of a path for a sink, as a message continues after the name of the option. An
+ * extension of compression is ignored: `posts.csv.gz` is CSV.
+ *
+ * @param makesLines Whether a function of the caller makes the lines: these may be CSV or JSON, but never Parquet.
+ */
+export function extensionProblem(
+  sink: string,
+  path: string,
+  makesLines = false,
+): string | undefined {
+  if (!isFileSinkName(sink)) return undefined;
+  const { extension, sink: meant = sink } = pathExtension(path);
+  if (meant === sink || (makesLines && meant !== 'parquet')) return undefined;
+  return `must not end in .${extension}: ${sink}() writes ${SINKS[sink].writes}. Use ${meant}(), or another extension`;
+}
+
+function isFileSinkName(name: string): name is FileSinkName {
+  return Object.hasOwn(SINKS, name);
+}
+
+export function untagged(origin: string | undefined): DataError {
+  return aboutStages(
+    new DataError(
+      'The field {tag} of `path` needs routeByTag() before the sink: one activity may have many tags',
+      { position: { origin } },
+    ),
+  );
 }

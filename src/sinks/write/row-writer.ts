@@ -2,12 +2,11 @@ import type { RowEncoding } from '../../files/encode-rows.js';
 import type { RecordColumn } from '../../files/record-columns.js';
 
 import type { StoredRows } from '../../files/rows.js';
-import type { Format } from './format.js';
+import type { FileFormat } from './format.js';
 import type { OutputFile } from './output-file.js';
 import type { Output, Outputs } from './outputs.js';
 import type { PathKeys } from './path-keys.js';
-import type { PathTemplate } from './path-template.js';
-import { untagged } from './routes.js';
+import { type PathTemplate, untagged } from './path-template.js';
 
 /** Files that one command to a thread writes. */
 const FILES_AT_A_TIME = 32;
@@ -46,7 +45,7 @@ interface Partitioned<T> {
 interface RowWriterOptions<T> {
   readonly path: PathTemplate;
   readonly maxOpen: number;
-  readonly format: Format<T>;
+  readonly format: FileFormat<T>;
   readonly encoding: RowEncoding;
   /** What the engine knows it by. */
   readonly encodingNumber: number;

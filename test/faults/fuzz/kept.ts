@@ -15,7 +15,7 @@ export const keptFiles: ParserKind = {
   async open(library) {
     const { readCheckpoint, writeCheckpoint } = await loadModule(
       library,
-      'sinks/commit/checkpoint',
+      'sinks/commit/checkpoint-file',
     );
     const { nodeFileSystem } = await loadModule(library, 'storage/file-system');
     const { readToken } = await loadModule(library, 'users/sign-in');

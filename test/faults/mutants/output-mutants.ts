@@ -13,7 +13,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'checkpoint ignored',
     mistake: 'begins again at the start, and writes all files again',
-    file: 'sinks/commit/write-together',
+    file: 'sinks/commit/run-sinks',
     from: 'let before = await store.read();',
     to: 'let before = await store.read().then(() => undefined);',
     cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-a-disk-call'],
@@ -21,7 +21,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'checkpoint removed first',
     mistake: 'removes the checkpoint that it goes on from, and writes it again at the next commit',
-    file: 'sinks/commit/write-together',
+    file: 'sinks/commit/run-sinks',
     from: 'if (locked !== undefined) {',
     to: 'if (locked !== undefined) { if (before?.state === "running") await fs.unlink(locked.store.name);',
     cells: ['matrix search/kill-9-at-a-disk-call', 'matrix search/kill-9-at-random'],
@@ -30,8 +30,8 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     name: 'commit at the end only',
     mistake: 'writes no checkpoint before all items are written',
     file: 'sinks/commit/file-sink',
-    from: 'if (await committer?.due()) await committer?.commit(…);',
-    to: '…;',
+    from: 'committer?.reached(cursor)',
+    to: 'undefined',
     cells: ['matrix search/401-in-the-middle', 'matrix search/kill-9-at-random'],
   },
   {

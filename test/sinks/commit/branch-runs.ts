@@ -13,8 +13,7 @@ import { filter } from '../../../src/operators/filter.js';
 import { mapAsync } from '../../../src/operators/map-async.js';
 import { take } from '../../../src/operators/take.js';
 import { tap } from '../../../src/operators/tap.js';
-import { fileSinkOn } from '../../../src/sinks/commit/file-sink.js';
-import { planOf } from '../../../src/sinks/commit/file-sink-options.js';
+import { fileSinkOn, fileSinkPlan } from '../../../src/sinks/commit/file-sink.js';
 import { type FilesOptions, filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
 import type { Written } from '../../../src/sinks/write/written.js';
@@ -74,7 +73,7 @@ export function sumsOn(
 ): Sink<number, Written> {
   return fileSinkOn<number>(
     disk,
-    planOf<number>(
+    fileSinkPlan<number>(
       'sums',
       unchecked({
         path: '/sums/x',

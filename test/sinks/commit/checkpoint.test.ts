@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
 import { type Cursor, Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/commit/checkpoint.js';
+import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/commit/checkpoint-file.js';
 import { type FilesOptions, files } from '../../../src/sinks/files.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';

@@ -5,15 +5,19 @@ import { checkOptions } from '../../../src/base/check.js';
 import { StorageError } from '../../../src/base/errors.js';
 import { Flow, type Sink } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
-import { fileSinkOn } from '../../../src/sinks/commit/file-sink.js';
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,
-  planOf,
-} from '../../../src/sinks/commit/file-sink-options.js';
+  fileSinkOn,
+  fileSinkPlan,
+} from '../../../src/sinks/commit/file-sink.js';
 import { filesOn } from '../../../src/sinks/files.js';
-import type { Encoder, FileEntry, Format } from '../../../src/sinks/write/format.js';
-import { linesFormat } from '../../../src/sinks/write/lines.js';
+import {
+  type Encoder,
+  type FileEntry,
+  type FileFormat,
+  linesFormat,
+} from '../../../src/sinks/write/format.js';
 import type { Written } from '../../../src/sinks/write/written.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { draws } from '../../suite.js';
@@ -31,7 +35,7 @@ type Options = Partial<FileSinkOptions<string>>;
 
 function sinkOn(
   disk: SimulatedDisk,
-  format: Format<string>,
+  format: FileFormat<string>,
   options: Options = {},
   name = 'rows',
 ): Sink<string, Written> {
@@ -41,7 +45,7 @@ function sinkOn(
     FILE_SINK_OPTIONS,
     { path: item => `/out/${item.charAt(0)}`, checkpoint: CHECKPOINT, ...given },
   );
-  const plan = planOf<string>(
+  const plan = fileSinkPlan<string>(
     name,
     { ...checked, commitIntervalMs: 'commitIntervalMs' in options ? commitIntervalMs : 0 },
     { format: () => format, settings: {}, takesFunctions: true },
@@ -49,7 +53,7 @@ function sinkOn(
   return fileSinkOn(disk, plan);
 }
 
-const ROWS: Format<string> = linesFormat({
+const ROWS: FileFormat<string> = linesFormat({
   encode: item => Buffer.from(item),
   header: Buffer.from('name'),
 });
@@ -84,7 +88,7 @@ class Groups implements Encoder<ItemToGroup> {
 
 const WHOLE_FILES = { maxHeldBytes: 50, committedBytes: 1 << 20, committedItems: 1_000 };
 
-const GROUPS: Format<string, ItemToGroup> = {
+const GROUPS: FileFormat<string, ItemToGroup> = {
   encode: item => ({ item, byteLength: 0 }),
   encoder: () => new Groups(),
   wholeFiles: WHOLE_FILES,

@@ -1,9 +1,9 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { CheckpointFile } from '../../../src/sinks/commit/checkpoint-store.js';
+import { CheckpointFile } from '../../../src/sinks/commit/checkpoint-file.js';
 import { Committer } from '../../../src/sinks/commit/committer.js';
-import { linesFormat } from '../../../src/sinks/write/lines.js';
+import { linesFormat } from '../../../src/sinks/write/format.js';
 import { Outputs } from '../../../src/sinks/write/outputs.js';
 import { type FileSystem, nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';

@@ -2,7 +2,7 @@ import { appendFile, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
-import { Buffers } from '../../../src/sinks/write/buffers.js';
+import { Buffers } from '../../../src/sinks/write/format.js';
 import { OutputFile } from '../../../src/sinks/write/output-file.js';
 import { OutputNames } from '../../../src/sinks/write/output-names.js';
 import { PartFiles } from '../../../src/sinks/write/part-files.js';

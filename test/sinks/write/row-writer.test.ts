@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { DecodedFile } from '../../../src/files/decoded-file.js';
 import { StoredRows } from '../../../src/files/rows.js';
-import { linesFormat } from '../../../src/sinks/write/lines.js';
+import { linesFormat } from '../../../src/sinks/write/format.js';
 import { type PathKeys, pathKeys } from '../../../src/sinks/write/path-keys.js';
 import { parsePathTemplate } from '../../../src/sinks/write/path-template.js';
 import { RowWriter } from '../../../src/sinks/write/row-writer.js';

@@ -7,9 +7,8 @@ import { compressionOf } from '../../../gzip/compression.js';
 import { SniffingDecoder } from '../../../gzip/inflate-stream.js';
 import { CarryOver } from '../../../json/framer.js';
 import { withoutMark } from '../../../json/json-bytes.js';
-import { filesBelow } from '../../../storage/files-below.js';
+import { filesBelow, isCheckpointFile, STORED_POSTS } from '../../../storage/files-below.js';
 import { anyStorageError, withStorageError } from '../../../storage/storage-error.js';
-import { isCheckpointFile, STORED_POSTS } from '../../../storage/stored-files.js';
 
 /** Files that are open at the same time: all of a large folder would be too many. */
 const OPEN = 64;

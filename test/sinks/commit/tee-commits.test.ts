@@ -8,7 +8,7 @@ import { compose } from '../../../src/operators/compose.js';
 import { filter } from '../../../src/operators/filter.js';
 import { take } from '../../../src/operators/take.js';
 import { collect } from '../../../src/sinks/collect.js';
-import { MAX_LEAD } from '../../../src/sinks/commit/feed.js';
+import { MAX_LEAD } from '../../../src/sinks/commit/tee-input.js';
 import { filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
 import type { Written } from '../../../src/sinks/write/written.js';

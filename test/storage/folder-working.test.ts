@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { nodeFileSystem } from '../../src/storage/file-system.js';
-import { absolutePath, fileSystemIn } from '../../src/storage/working-folder.js';
+import { absolutePath, fileSystemIn } from '../../src/storage/folder.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 afterEach(() => vi.restoreAllMocks());

@@ -33,7 +33,7 @@ interface Reader {
  * One input read by several branches, at the pace of the slowest. Each branch reads it once. A file that rows are of
  * is released once all have.
  */
-export class Feed {
+export class TeeInput {
   readonly #iterator: AsyncIterator<EngineBatch>;
   readonly #onFull: () => void;
   readonly #cursors = new WeakMap<object, InputCursorOf>();

@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
-import { nodeFileSystem } from '../../src/storage/file-system.js';
 import {
   firstBytes,
+  nodeFileSystem,
   openExisting,
   openNew,
   openToRead,
   regularStatus,
-} from '../../src/storage/regular-file.js';
+} from '../../src/storage/file-system.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /** A folder with a file, a link to it, a folder, a pipe and a link to nothing. */

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Buffers, MAX_BUFFER_BYTES } from '../../../src/sinks/write/buffers.js';
-import type { Encoder } from '../../../src/sinks/write/format.js';
-import { linesFormat } from '../../../src/sinks/write/lines.js';
+import {
+  Buffers,
+  type Encoder,
+  linesFormat,
+  MAX_BUFFER_BYTES,
+} from '../../../src/sinks/write/format.js';
 
 const anyLine = fc
   .oneof(

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Flow, type Sink } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { collect } from '../../../src/sinks/collect.js';
-import { MAX_LEAD } from '../../../src/sinks/commit/feed.js';
+import { MAX_LEAD } from '../../../src/sinks/commit/tee-input.js';
 import { tee } from '../../../src/sinks/tee.js';
 
 describe('the input of branches', () => {

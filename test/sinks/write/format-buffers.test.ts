@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Buffers, MAX_BUFFER_BYTES } from '../../../src/sinks/write/buffers.js';
+import { Buffers, MAX_BUFFER_BYTES } from '../../../src/sinks/write/format.js';
 
 describe('memory of buffers', () => {
   it('is used again once it is given back; that of others never is', () => {

@@ -1,7 +1,7 @@
 import { abortable } from '../../base/abortable.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { Committer } from './committer.js';
-import type { Feed, InputCursorOf } from './feed.js';
+import type { InputCursorOf, TeeInput } from './tee-input.js';
 
 /** Recorded in a checkpoint for a branch that has ended before its input. */
 export const ENDED = 'ended';
@@ -26,9 +26,9 @@ interface BranchState {
  * When a commit is due, the branch that is ahead waits at its cursor for the others. A branch that passes
  * it, because an operator holds items back or drops cursors, makes its next cursor the one to wait at.
  */
-export class BranchCommits {
+export class TeeCommits {
   readonly #committer: Committer;
-  readonly #feed: Feed;
+  readonly #feed: TeeInput;
   readonly #signal: AbortSignal;
   readonly #branches: readonly BranchState[];
   /** The cursor that all are to reach. */
@@ -38,7 +38,7 @@ export class BranchCommits {
 
   constructor(
     committer: Committer,
-    feed: Feed,
+    feed: TeeInput,
     { signal, ended }: { readonly signal: AbortSignal; readonly ended: readonly boolean[] },
   ) {
     this.#committer = committer;

@@ -2,8 +2,12 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
-import { checkOf } from '../../../src/sinks/commit/checkpoint-text.js';
-import { parseSaved, printSaved, type Saved } from '../../../src/sinks/commit/saved-text.js';
+import {
+  checkOf,
+  parseSaved,
+  printSaved,
+  type Saved,
+} from '../../../src/sinks/commit/checkpoint.js';
 
 const place = { path: 'posts', subject: 'The checkpoint of posts' };
 const owner = { sink: { step: 'committed' }, flow: [{ step: 'search', query: 'rain' }] };

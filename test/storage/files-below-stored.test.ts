@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { files } from '../../src/sinks/files.js';
-import { isCheckpointFile, STORED_FILES, STORED_POSTS } from '../../src/storage/stored-files.js';
+import { isCheckpointFile, STORED_FILES, STORED_POSTS } from '../../src/storage/files-below.js';
 import { places } from '../sinks/cursors.js';
 import { temporaryFolder } from '../temporary-folder.js';
 

@@ -1,0 +1,230 @@
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Cursor } from '../../flow/flow.js';
+import {
+  type FileSystem,
+  type OpenFile,
+  regularStatus,
+  writeAll,
+} from '../../storage/file-system.js';
+import { makeSyncedFolder } from '../../storage/folder.js';
+import { type Lock, recoveryLockPath, takeLock } from '../../storage/lock.js';
+import { replaceFileOn } from '../../storage/replace-file.js';
+import { storageError } from '../../storage/storage-error.js';
+import { DAMAGED, type FileCounts } from '../write/output-file.js';
+import {
+  type Checkpoint,
+  type CheckpointOwner,
+  type CheckpointState,
+  type CheckpointText,
+  type CommittedFile,
+  checkedText,
+  checkOf,
+  completedOf,
+  headOf,
+  isCommittedFile,
+} from './checkpoint.js';
+
+/** Where a checkpoint is kept, while no other run has it. */
+export interface CheckpointStore {
+  readonly name: string;
+  /** In messages, after `the checkpoint`. */
+  readonly shownName: string;
+  /** All paths that it uses, which no output may have. */
+  readonly paths: readonly string[];
+  /** The minimum time between two commits, where it has one. */
+  readonly everyMs: number | undefined;
+  /** Whether it holds so much that a commit is due before it is for the outputs. */
+  readonly isFull: boolean;
+  /** Whether it has changed in this run, besides the checkpoint. */
+  readonly hasNew: boolean;
+  /** Rows in it, where it takes rows. */
+  readonly rows: number | undefined;
+  read(): Promise<Checkpoint | undefined>;
+  /** Called as a commit begins: what comes from then on belongs to the next. */
+  begin(): void;
+  /**
+   * Replaces the checkpoint as a whole.
+   *
+   * @param advice Appended to the message of an error: what running again does.
+   * @throws StorageError Also where another run has it now.
+   */
+  replace(content: Omit<CheckpointText, 'owner'>, advice: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Where a checkpoint's lock is. */
+export function lockPath(checkpoint: string): string {
+  return `${checkpoint}.lock`;
+}
+
+/** All paths that a checkpoint uses, which no output may have. */
+export function checkpointPaths(checkpoint: string): string[] {
+  return [checkpoint, temporaryPath(checkpoint), ...lockPaths(lockPath(checkpoint))];
+}
+
+/** All paths that a lock uses. */
+export function lockPaths(lock: string): string[] {
+  return [lock, recoveryLockPath(lock)];
+}
+
+/** A file, with a lock beside it. */
+export class CheckpointFile implements CheckpointStore {
+  readonly name: string;
+  readonly everyMs = undefined;
+  readonly isFull = false;
+  readonly hasNew = false;
+  readonly rows = undefined;
+  readonly #fs: FileSystem;
+  readonly #owner: CheckpointOwner;
+  readonly #lock: Lock;
+
+  private constructor(fs: FileSystem, file: string, owner: CheckpointOwner, lock: Lock) {
+    this.#fs = fs;
+    this.name = file;
+    this.#owner = owner;
+    this.#lock = lock;
+  }
+
+  /**
+   * Makes the folder, and takes the lock.
+   *
+   * @param folder The working folder.
+   */
+  static async open(
+    fs: FileSystem,
+    { file, folder, owner }: { file: string; folder: string; owner: CheckpointOwner },
+  ): Promise<CheckpointFile> {
+    await prepareFolder(fs, path.resolve(folder, file));
+    return new CheckpointFile(fs, file, owner, await takeLock(lockPath(file), { fs }));
+  }
+
+  get shownName(): string {
+    return this.name;
+  }
+
+  get paths(): readonly string[] {
+    return checkpointPaths(this.name);
+  }
+
+  read(): Promise<Checkpoint | undefined> {
+    return readCheckpoint(this.#fs, this.name, this.#owner);
+  }
+
+  begin(): void {}
+
+  async replace(content: Omit<CheckpointText, 'owner'>, advice: string): Promise<void> {
+    await this.#lock.check();
+    try {
+      await writeCheckpoint(this.#fs, this.name, { ...content, owner: this.#owner });
+    } catch (error) {
+      throw storageError('write the checkpoint', this.name, error, advice);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#lock.release();
+  }
+}
+
+/** The length of a block of the text, in UTF-16 units. */
+const BLOCK_LENGTH = 64 * 1024;
+/** The temporary file that becomes the checkpoint by a rename. */
+export function temporaryPath(file: string): string {
+  return `${file}.tmp`;
+}
+
+/** Reads the checkpoint; throws where it is damaged or belongs to another run. */
+export async function readCheckpoint(
+  fs: FileSystem,
+  file: string,
+  owner: CheckpointOwner,
+): Promise<Checkpoint | undefined> {
+  let text: string;
+  try {
+    // The next commit could not replace what a link points to.
+    if ((await regularStatus(fs, file)) === undefined) return undefined;
+    text = await fs.readFile(file, 'utf8');
+  } catch (error) {
+    throw storageError('read the checkpoint', file, error);
+  }
+  const place = { path: file, subject: `The checkpoint ${file}` };
+  const checkpoint = checkedText(text, place, owner, isCheckpoint);
+  return {
+    state: checkpoint.state as CheckpointState,
+    cursor: (checkpoint.cursor ?? undefined) as Cursor | undefined,
+    files: (checkpoint.files as (Omit<CommittedFile, 'lineBytes'> & { lineBytes?: number })[]).map(
+      counts => ({ ...counts, lineBytes: counts.lineBytes ?? counts.bytes }),
+    ),
+    completed: completedOf(checkpoint),
+  };
+}
+
+/** Replaces the checkpoint atomically. */
+export async function writeCheckpoint(
+  fs: FileSystem,
+  file: string,
+  checkpoint: CheckpointText,
+): Promise<void> {
+  const write = async (aside: OpenFile) => {
+    let position = 0;
+    for (const block of print(checkpoint)) {
+      await writeAll(aside, block, position);
+      position += block.length;
+    }
+  };
+  await replaceFileOn(fs, file, write, { mode: 0o600, aside: temporaryPath(file) });
+}
+
+/** Creates the checkpoint's folder and syncs its name to disk. */
+export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
+  const folder = path.dirname(file);
+  try {
+    await makeSyncedFolder(folder, { fs });
+  } catch (error) {
+    throw storageError('make the folder', folder, error);
+  }
+}
+
+/** Prints in blocks: the whole text, of many thousands of files, takes as much memory as all else that is kept of them. */
+function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
+  const output = files.filter(({ branch }) => branch !== DAMAGED);
+  const total = (count: (file: FileCounts) => number) =>
+    output.reduce((sum, file) => sum + count(file), 0);
+  let sum = 0;
+  let text = `${headOf(state, owner, completed)}  "posts": ${total(file => file.posts)},
+  "bytes": ${total(file => file.bytes)},
+  "cursor": ${cursor},
+  "files": [`;
+  for (const [index, { path: name, ...counted }] of files.entries()) {
+    const { posts, bytes, lineBytes, branch, finished, handedOn, settled } = counted;
+    const counts = JSON.stringify({
+      path: name,
+      posts,
+      bytes,
+      branch,
+      finished,
+      handedOn,
+      settled,
+      ...(lineBytes === bytes ? {} : { lineBytes }),
+    });
+    text += `${index === 0 ? '' : ','}\n    ${counts}`;
+    if (text.length < BLOCK_LENGTH) continue;
+    sum = crc32(text, sum);
+    yield Buffer.from(text);
+    text = '';
+  }
+  text += `${files.length === 0 ? '' : '\n  '}],\n`;
+  sum = crc32(text, sum);
+  yield Buffer.from(text + checkOf(sum));
+}
+
+/** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
+function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
+  return (
+    (state === 'running' || state === 'finishing' || state === 'complete') &&
+    cursor !== undefined &&
+    Array.isArray(files) &&
+    files.every(isCommittedFile)
+  );
+}
