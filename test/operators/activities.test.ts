@@ -65,7 +65,7 @@ describe('activities', () => {
     }
   });
 
-  it.each(['{"id":1', '["id"]', '{"id":[1}', '', 'null'])(
+  it.each(['{"id":1', '{"id":1,}', '{"id":01}', '["id"]', '{"id":[1}', '', 'null'])(
     'takes %j, which is not one object, for a damaged record',
     async text => {
       const source = new Flow(async function* () {
