@@ -92,11 +92,17 @@ export type { Timing } from './http/timing.js';
 export type { CheckedFile } from './jobs/check-job-file.js';
 export { type JobFilesOptions, jobFiles } from './jobs/job-files.js';
 export * as jobs from './jobs/jobs.js';
-export type { DamagedRecord, OnDamaged } from './json/damaged-record.js';
-export { parseExact } from './json/exact-json.js';
-export type { Json } from './json/json.js';
-export type { Bytes, FileBytes, JsonRecord } from './json/json-record.js';
-export type { ArrayPath, RecordLimits } from './json/record-limits.js';
+export { parseExact } from './json/exact-ids.js';
+export type {
+  ArrayPath,
+  Bytes,
+  DamagedRecord,
+  FileBytes,
+  JsonRecord,
+  OnDamaged,
+  RecordLimits,
+} from './json/records.js';
+export type { Json } from './json/type-guards.js';
 export { type ActivitiesOptions, activities } from './operators/activities.js';
 export { type ChunkOptions, chunk } from './operators/chunk.js';
 export { compose } from './operators/compose.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { OptionError } from '../base/errors.js';
 import { type Flags, flagsOf } from '../base/flags.js';
 import { APPLY_OPTIONS, type AppliedCompliance } from '../compliance/apply-compliance.js';
-import { withoutMark } from '../json/json-bytes.js';
+import { withoutMark } from '../json/byte-codes.js';
 import { MATCHER_OPTIONS } from '../rules/index/compile-rules.js';
 import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink.js';
 import { hasLmdb } from '../storage/open-lmdb.js';

@@ -15,7 +15,7 @@ import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
-import type { OnDamaged } from '../json/damaged-record.js';
+import type { OnDamaged } from '../json/records.js';
 import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkReplay } from '../replay/replay.js';
 import { type ReplayTimings, TIMING_OPTIONS } from '../replay/replay-timings.js';

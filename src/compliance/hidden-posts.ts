@@ -1,5 +1,5 @@
 import { formatSent } from '../base/time.js';
-import { JsonObject } from '../json/json-object.js';
+import { LazyObject } from '../json/lazy-object.js';
 import { Activity } from '../post/activity.js';
 import { countryNumber, ID_OF, SHOWN_INTS, type ShownIds } from '../post/bytes/shown-ids.js';
 import type { PostTombstone, Tombstones, UserTombstone } from './tombstones.js';
@@ -160,7 +160,7 @@ function visit(
   }
   const upTo = markOfAuthor(tombstones, activity)?.scrubbedUpTo;
   if (upTo !== undefined && BigInt(activity.id) <= BigInt(upTo)) {
-    const fields = JsonObject.of(raw);
+    const fields = LazyObject.of(raw);
     for (const key of PLACES[format]) {
       const span = fields?.span(key);
       if (span === undefined || raw.toString('latin1', ...span) === 'null') continue;

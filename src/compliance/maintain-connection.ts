@@ -11,7 +11,7 @@ import { liveRecords } from '../flow/live-stream-records.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus, type LiveConnection } from '../http/live-connection.js';
 import { waitForRetry } from '../http/retry.js';
-import type { DamagedRecord } from '../json/damaged-record.js';
+import type { DamagedRecord } from '../json/records.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../post/compliance-event.js';
 import { parseConnectionMessage } from '../post/in-stream-message.js';
 

@@ -8,8 +8,8 @@ import { DataError, MillraceError, StorageError } from '../base/errors.js';
 import { type Batches, batchesOf, type Cursor, type Flow, OwnFlow } from '../flow/flow.js';
 import { compressionOf, WITH_CHECKSUM } from '../gzip/compression.js';
 import { MAGIC_BYTES, nodeZstd } from '../gzip/zstd.js';
-import { countOf, LF } from '../json/json-bytes.js';
-import { JsonObject } from '../json/json-object.js';
+import { countBytes, LF } from '../json/byte-codes.js';
+import { LazyObject } from '../json/lazy-object.js';
 import { gunzip } from '../operators/gunzip.js';
 import { jsonLines } from '../operators/json-lines.js';
 import { Activity } from '../post/activity.js';
@@ -107,7 +107,7 @@ async function errorWithLine(
       const text = Buffer.concat([rest, block]);
       const found = text.indexOf(record);
       const end = found === -1 ? Math.max(0, text.length - record.length) : found;
-      line += countOf(LF, text, 0, end);
+      line += countBytes(LF, text, 0, end);
       if (found !== -1) return at(line);
       rest = text.subarray(end);
     }
@@ -174,7 +174,7 @@ class Review implements RewriteOutcome {
 /** The `info` line of a job file, which counts the posts of the file. */
 function withCount(info: Buffer, fewer: number): Buffer {
   if (fewer === 0) return info;
-  const outer = JsonObject.of(info)?.object('info');
+  const outer = LazyObject.of(info)?.object('info');
   const span = outer?.span('activity_count');
   const count = Number(outer?.integer('activity_count'));
   if (span === undefined || !Number.isSafeInteger(count)) return info;

@@ -3,7 +3,7 @@ import { StorageError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import type { Cursor } from '../flow/flow.js';
 import { wrongItem } from '../flow/wrong-item.js';
-import { isTexts } from '../json/json.js';
+import { isTexts } from '../json/type-guards.js';
 import { type ComplianceEvent, isComplianceEvent } from '../post/compliance-event.js';
 import { absolutePath } from '../storage/folder.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';

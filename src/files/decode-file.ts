@@ -1,9 +1,9 @@
 import { compressionOf, type InflateLimits } from '../gzip/compression.js';
 import { isZstd } from '../gzip/zstd.js';
-import { OPEN_OBJECT, startsWithMark } from '../json/json-bytes.js';
+import { OPEN_OBJECT, startsWithMark } from '../json/byte-codes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { ObjectLines } from '../json/object-lines.js';
-import type { CheckedLimits } from '../json/record-limits.js';
+import type { CheckedLimits } from '../json/records.js';
 import type { Decoding } from './plan.js';
 import { FileRecords, type RecordKind } from './records.js';
 

@@ -1,5 +1,5 @@
 import { type Batches, type Flow, type FlowIdentity, OwnFlow } from '../flow/flow.js';
-import type { FileBytes } from '../json/json-record.js';
+import type { FileBytes } from '../json/records.js';
 import { bytesOfFile, type FilesOfPlan, filesOfPlan } from './engine.js';
 import type { FileSource } from './file-source.js';
 import { Plan } from './plan.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Batches, type FlowPlan, planOf, type Run } from '../flow/flow.js';
 import type { InflateLimits } from '../gzip/compression.js';
-import type { CheckedLimits } from '../json/record-limits.js';
+import type { CheckedLimits } from '../json/records.js';
 import type { RecordKind } from './records.js';
 import type { EngineBatch } from './rows.js';
 import type { Step, Steps } from './step.js';

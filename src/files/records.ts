@@ -1,5 +1,5 @@
 import { releaseMemory } from '../gzip/release-memory.js';
-import { LF } from '../json/json-bytes.js';
+import { LF } from '../json/byte-codes.js';
 
 const LINE_FEED = Buffer.of(LF);
 

@@ -1,5 +1,5 @@
 import { isRecord } from '../base/record.js';
-import type { Json } from '../json/json.js';
+import type { Json } from '../json/type-guards.js';
 import type { FlowIdentity, FlowStep } from './flow.js';
 
 type Options = Readonly<Record<string, Json | undefined>>;

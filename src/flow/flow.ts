@@ -8,8 +8,8 @@ import {
   required,
   text,
 } from '../base/check.js';
-import type { DamagedRecord } from '../json/damaged-record.js';
-import type { Json } from '../json/json.js';
+import type { DamagedRecord } from '../json/records.js';
+import type { Json } from '../json/type-guards.js';
 import { FlowItems, FlowRun } from './flow-run.js';
 import { closeHeld, failureOf, hold, refuseClosed } from './held-streams.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';

@@ -1,4 +1,4 @@
-import type { Framer } from '../json/framer.js';
+import type { Framer } from '../json/records.js';
 import type { Batches } from './flow.js';
 import { bytesOf } from './wrong-item.js';
 

@@ -1,9 +1,9 @@
 import { ConnectionError } from '../base/errors.js';
 import { GzipDecoder } from '../gzip/inflate-stream.js';
-import type { OnDamaged } from '../json/damaged-record.js';
-import { CR, LF } from '../json/json-bytes.js';
+import { CR, LF } from '../json/byte-codes.js';
 import { LineFramer } from '../json/line-framer.js';
-import { recordLimits } from '../json/record-limits.js';
+import type { OnDamaged } from '../json/records.js';
+import { recordLimits } from '../json/records.js';
 import type { Batches } from './flow.js';
 import { frameRecords } from './frame-records.js';
 

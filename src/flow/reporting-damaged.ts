@@ -1,4 +1,4 @@
-import type { OnDamaged } from '../json/damaged-record.js';
+import type { OnDamaged } from '../json/records.js';
 import type { Batches, DamagedStage, Run } from './flow.js';
 
 /**

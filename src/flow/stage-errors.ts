@@ -1,4 +1,4 @@
-import type { Bytes, JsonRecord } from '../json/json-record.js';
+import type { Bytes, JsonRecord } from '../json/records.js';
 import type { Activity } from '../post/activity.js';
 import type { ComplianceEvent } from '../post/compliance-event.js';
 

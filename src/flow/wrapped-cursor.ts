@@ -1,6 +1,6 @@
 import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
-import type { Json } from '../json/json.js';
+import type { Json } from '../json/type-guards.js';
 import type { Cursor } from './flow.js';
 
 export interface WrappedCursor {

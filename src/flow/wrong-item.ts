@@ -1,6 +1,6 @@
 import { isStrayPromise } from '../base/abortable.js';
 import { DataError } from '../base/errors.js';
-import { bufferOf } from '../json/json-bytes.js';
+import { bufferOf } from '../json/byte-codes.js';
 import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 import { withInternals } from './internals.js';

@@ -1,7 +1,7 @@
 import { DataError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { redact } from '../base/secret.js';
-import { parseExact } from '../json/exact-json.js';
+import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { HttpError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { redact } from '../base/secret.js';
-import { parsedAs } from '../json/json.js';
+import { parsedAs } from '../json/type-guards.js';
 import type { Account } from './account.js';
 import type { HttpRequest, HttpResponse } from './http-message.js';
 import { parseRetryAfter } from './retry.js';

@@ -5,7 +5,7 @@ import { OptionError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
 import { Secret } from '../base/secret.js';
 import { isShard, parseShard, SHARD_VARIABLE, type Shard } from '../base/shard.js';
-import { withoutMark } from '../json/json-bytes.js';
+import { withoutMark } from '../json/byte-codes.js';
 
 /** The values that each kind of setting takes. */
 interface GivenValues {

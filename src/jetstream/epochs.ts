@@ -1,4 +1,4 @@
-import { isCount, recordOf } from '../json/json.js';
+import { isCount, recordOf } from '../json/type-guards.js';
 import { epochOf, HEADERS, type HeaderReader } from './headers.js';
 
 /** What a cursor keeps: the highest epoch of each publisher and subject. */

@@ -19,7 +19,7 @@ import {
   type Run,
   sourceFlow,
 } from '../flow/flow.js';
-import { isCount } from '../json/json.js';
+import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';

@@ -1,4 +1,4 @@
-import { isCount, isFlag, listOf, recordOf, shaped } from '../json/json.js';
+import { isCount, isFlag, listOf, recordOf, shaped } from '../json/type-guards.js';
 import { HEADERS, type HeaderReader, subjectPositionOf } from './headers.js';
 import { PositionSet, type PositionSetJson, type Range } from './ranges.js';
 

@@ -2,9 +2,9 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { DataError } from '../base/errors.js';
 import { nodeZstd } from '../gzip/zstd.js';
+import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/byte-codes.js';
 import { checkObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
-import { bufferOf, CLOSE_OBJECT, isSpace } from '../json/json-bytes.js';
 import { Activity } from '../post/activity.js';
 import { HEADERS, type HeaderReader } from './headers.js';
 

@@ -1,6 +1,6 @@
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
-import { isCount, isText, listOf, optional, parsedAs, shaped } from '../json/json.js';
+import { isCount, isText, listOf, optional, parsedAs, shaped } from '../json/type-guards.js';
 import type { ProcessIdentity } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';

@@ -3,7 +3,7 @@ import { answerOf } from '../base/abortable.js';
 import { cursorError } from '../base/check.js';
 import { DataError, orDataError } from '../base/errors.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
-import { isCount } from '../json/json.js';
+import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import type { JetStreamConnection } from './connection.js';
 import { Epochs, isEpochs } from './epochs.js';

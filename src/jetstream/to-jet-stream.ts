@@ -13,7 +13,7 @@ import { OptionError } from '../base/errors.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-difference.js';
 import { withInternals } from '../flow/internals.js';
-import type { OnDamaged } from '../json/damaged-record.js';
+import type { OnDamaged } from '../json/records.js';
 import { detached } from '../post/detached.js';
 import { JetStreamConnection } from './connection.js';
 import {

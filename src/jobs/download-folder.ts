@@ -3,7 +3,15 @@ import path from 'node:path';
 import { optionError } from '../base/check.js';
 import { StorageError } from '../base/errors.js';
 import { isShard, type Shard, shardName } from '../base/shard.js';
-import { isCount, isText, isTexts, listOf, optional, parsedAs, shaped } from '../json/json.js';
+import {
+  isCount,
+  isText,
+  isTexts,
+  listOf,
+  optional,
+  parsedAs,
+  shaped,
+} from '../json/type-guards.js';
 import { ifThere, nodeFileSystem, readIfThere } from '../storage/file-system.js';
 import { makeSyncedFolder } from '../storage/folder.js';
 import { type Lock, takeLock } from '../storage/lock.js';

@@ -5,7 +5,7 @@ import type { Account } from '../http/account.js';
 import { urlForMessages } from '../http/http-message.js';
 import { readText } from '../http/read-json.js';
 import { request } from '../http/request.js';
-import { parseExact } from '../json/exact-json.js';
+import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import { type DeliveredJob, isDelivered, type Job, type JobListing, type JobName } from './job.js';
 import { getJob, jobResults } from './job-calls.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { OptionError } from '../base/errors.js';
 import { shardName } from '../base/shard.js';
 import type { Cursor } from '../flow/flow.js';
-import { isCount, isTexts, shaped } from '../json/json.js';
+import { isCount, isTexts, shaped } from '../json/type-guards.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 import type { Delivered } from './job-verdict.js';
 

@@ -7,7 +7,7 @@ import { fileFlow } from '../files/file-flow.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import type { FileBytes } from '../json/json-record.js';
+import type { FileBytes } from '../json/records.js';
 import { fetchJobFiles, retryJobFile } from './fetch-job-file.js';
 import { type JobName, uuidOf } from './job.js';
 import { jobUrl } from './job-calls.js';

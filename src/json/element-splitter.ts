@@ -1,14 +1,14 @@
 import { checkOptions, type OptionTable, text, whole } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { parseExact } from './exact-json.js';
-import { CarryOver } from './framer.js';
 import {
+  BACKSLASH,
   BYTE_ORDER_MARK,
   bufferOf,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
   COMMA,
+  isClosing,
   isOpening,
   isScalar,
   isSpace,
@@ -16,9 +16,9 @@ import {
   OPEN_OBJECT,
   QUOTE,
   startsWithMark,
-} from './json-bytes.js';
-import { RECORD_LIMITS, type RecordLimits } from './record-limits.js';
-import { ValueEnd } from './value-end.js';
+} from './byte-codes.js';
+import { parseExact } from './exact-ids.js';
+import { CarryOver, RECORD_LIMITS, type RecordLimits } from './records.js';
 
 const EMPTY = Buffer.alloc(0);
 
@@ -236,5 +236,94 @@ function readName(bytes: Buffer): string | undefined {
     return String(JSON.parse(bytes.toString()));
   } catch {
     return undefined; // Not a string of JSON: the parse of the rest will say so.
+  }
+}
+
+/** Finds the end of a JSON value that arrives in blocks cut at any byte. It matches brackets and strings, and validates nothing else. */
+export class ValueEnd {
+  readonly #maxDepth: number;
+  readonly #fail: (message: string, at: number) => Error;
+  /** The closing brackets that are expected, innermost last. */
+  readonly #closers: number[] = [];
+  #inString = false;
+  /** Whether a string has just ended. */
+  #pastString = false;
+  #escaped = false;
+  #inScalar = false;
+
+  /** @param fail Makes the error for a position in the block. */
+  constructor(maxDepth: number, fail: (message: string, at: number) => Error) {
+    this.#maxDepth = maxDepth;
+    this.#fail = fail;
+  }
+
+  /** Whether a value has begun and is not known to have ended. */
+  get open(): boolean {
+    return this.#inString || this.#inScalar || this.#closers.length > 0;
+  }
+
+  /**
+   * Reads a value from its first byte on, or one that began in the block before, and returns where
+   * it ends, or the end of the block where it is still open.
+   */
+  find(block: Buffer, from: number): number {
+    let at = from;
+    this.#inScalar ||= !this.open && isScalar(block[at]!);
+    if (this.#inScalar) {
+      while (at < block.length && isScalar(block[at]!)) at++;
+      this.#inScalar = at === block.length;
+      return at;
+    }
+    if (this.#inString) {
+      at = this.#afterString(block, at);
+      if (!this.open) return at;
+    }
+    while (at < block.length) {
+      const byte = block[at++]!;
+      if (this.#pastString) {
+        if (isSpace(byte)) continue;
+        this.#pastString = false;
+        // In a record that was cut within a string, all that follows is taken the wrong way round.
+        if (byte !== COMMA && byte !== COLON && !isClosing(byte))
+          throw this.#fail('Expected a comma, a colon or a bracket after a string', at - 1);
+      }
+      if (byte === QUOTE) {
+        this.#inString = true;
+        at = this.#afterString(block, at);
+        if (this.#closers.length === 0) return at;
+      } else if (isOpening(byte)) this.#open(byte, at - 1);
+      else if (isClosing(byte)) {
+        if (this.#closers.pop() !== byte) throw this.#fail('A bracket has no partner', at - 1);
+        if (this.#closers.length === 0) return at;
+      }
+    }
+    return at;
+  }
+
+  #open(byte: number, at: number): void {
+    if (this.#closers.length >= this.#maxDepth)
+      throw this.#fail(`JSON is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`, at);
+    this.#closers.push(byte + 2); // The codes of `}` and `]` are those of `{` and `[` plus 2.
+  }
+
+  #afterString(block: Buffer, from: number): number {
+    let at = from;
+    if (this.#escaped) {
+      this.#escaped = false;
+      at++;
+    }
+    while (at < block.length) {
+      const byte = block[at++]!;
+      if (byte === QUOTE) {
+        this.#inString = false;
+        this.#pastString = this.#closers.length > 0;
+        return at;
+      }
+      if (byte === BACKSLASH && at++ === block.length) {
+        this.#escaped = true;
+        return block.length;
+      }
+    }
+    return at;
   }
 }

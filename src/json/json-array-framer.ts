@@ -1,10 +1,9 @@
 import { StringDecoder } from 'node:string_decoder';
 import { DataError } from '../base/errors.js';
-import { parseExact } from './exact-json.js';
+import { parseExact } from './exact-ids.js';
 import { excerpt } from './excerpt.js';
-import type { Framer } from './framer.js';
-import type { Json } from './json.js';
-import type { CheckedLimits } from './record-limits.js';
+import type { CheckedLimits, Framer } from './records.js';
+import type { Json } from './type-guards.js';
 
 /** A token of `stream-json`. Keys, strings and numbers are whole; a number is its digits. */
 interface Token {

@@ -1,12 +1,9 @@
 import { DataError } from '../base/errors.js';
-import type { OnDamaged } from './damaged-record.js';
-import { excerpt } from './excerpt.js';
-import { CarryOver, type Framer } from './framer.js';
 import {
   afterBlankLines,
   COMMA,
   CR,
-  countOf,
+  countBytes,
   isSpace,
   isUtf16,
   LF,
@@ -14,10 +11,12 @@ import {
   OPEN_OBJECT,
   startsWithMark,
   UTF_16,
-} from './json-bytes.js';
-import { isObject, ObjectLines, type Separator } from './object-lines.js';
-import type { CheckedLimits } from './record-limits.js';
-import { type ScannedObject, scanObject } from './scan-object.js';
+} from './byte-codes.js';
+import { isOneObject, type ScannedObject, scanObject } from './check-object.js';
+import { excerpt } from './excerpt.js';
+import { ObjectLines, type Separator } from './object-lines.js';
+import type { CheckedLimits, OnDamaged } from './records.js';
+import { CarryOver, type Framer } from './records.js';
 
 const EMPTY = Buffer.alloc(0);
 
@@ -132,7 +131,7 @@ export class LineFramer implements Framer<Buffer> {
     if (this.#skips || this.#carried.byteLength > 0 || !isSpace(block[start]!)) return start;
     const after = afterBlankLines(block, start, this.#end);
     if (after === start) return start;
-    this.#line += countOf(this.#end, block, start, after);
+    this.#line += countBytes(this.#end, block, start, after);
     this.#lineAt = this.#blockAt + after;
     return after;
   }
@@ -146,7 +145,7 @@ export class LineFramer implements Framer<Buffer> {
     const record = trim(line, this.#lineAt === 0);
     if (record.length === 0) return undefined;
     if (record.length > this.#maxBytes) return this.#tooLong(record);
-    if (this.#options.areProven === true || isObject(record, this.#maxDepth)) {
+    if (this.#options.areProven === true || isOneObject(record, this.#maxDepth)) {
       records.push(record);
       return undefined;
     }

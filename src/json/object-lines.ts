@@ -1,6 +1,5 @@
+import { CR, LF } from './byte-codes.js';
 import { FRAME_OBJECTS } from './frame-objects-wasm.js';
-import { CR, LF } from './json-bytes.js';
-import { scanObject } from './scan-object.js';
 
 /** The bytes between two records. */
 export type Separator = '\n' | '\r\n';
@@ -32,7 +31,7 @@ const DOCUMENT = 64 * 1024;
 /** Sizes of the blocks that are read at once. After a line that is not a record they are small: a file may have many such lines. */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;
-/** The module leaves deeper records to `scanObject`. */
+/** The module leaves deeper records to `check-object.ts`. */
 const MAX_DEPTH = 63;
 
 class Module {
@@ -49,7 +48,7 @@ class Module {
   }
 }
 
-/** One for all files of a thread; `undefined` where it gets no memory: then `scanObject` reads all records. */
+/** One for all files of a thread; `undefined` if it gets no memory: then `check-object.ts` reads all records. */
 let module: Module | undefined | null = null;
 
 function moduleOfThread(): Module | undefined {
@@ -128,16 +127,17 @@ export class ObjectLines {
   }
 }
 
-/** Whether these bytes are exactly one JSON object, without white space around it. */
-export function isObject(json: Buffer, maxDepth: number): boolean {
+/**
+ * Whether WebAssembly proves that these bytes are exactly one JSON object, without white space around it: `false` also if
+ * it does not decide.
+ */
+export function isProvenObject(json: Buffer, maxDepth: number): boolean {
   const { length } = json;
   const module = maxDepth < MAX_DEPTH || length >= LARGE_BLOCK ? undefined : moduleOfThread();
-  if (module !== undefined) {
-    json.copy(module.bytes, DOCUMENT);
-    module.bytes[DOCUMENT + length] = LF;
-    const end = DOCUMENT + length + 1;
-    const listEnd = module.frameObjects(DOCUMENT, end, LIST, LIST + 8, LF);
-    if (listEnd > LIST && module.numbers[LIST / 4 + 1] === DOCUMENT + length) return true;
-  }
-  return scanObject(json, 0, maxDepth).end === length;
+  if (module === undefined) return false;
+  json.copy(module.bytes, DOCUMENT);
+  module.bytes[DOCUMENT + length] = LF;
+  const end = DOCUMENT + length + 1;
+  const listEnd = module.frameObjects(DOCUMENT, end, LIST, LIST + 8, LF);
+  return listEnd > LIST && module.numbers[LIST / 4 + 1] === DOCUMENT + length;
 }

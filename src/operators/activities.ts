@@ -8,13 +8,12 @@ import type { Progress } from '../flow/progress.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { errorWithOrigin } from '../flow/with-origin.js';
 import { bytesOf, wrongItem } from '../flow/wrong-item.js';
-import type { OnDamaged } from '../json/damaged-record.js';
+import { extentOfObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
-import { JsonObject } from '../json/json-object.js';
-import type { JsonRecord } from '../json/json-record.js';
-import { extentOfObject } from '../json/value-end.js';
+import { LazyObject } from '../json/lazy-object.js';
+import type { JsonRecord, OnDamaged } from '../json/records.js';
 import { Activity } from '../post/activity.js';
-import { leadingIdStart } from '../post/bytes/leading-id.js';
+import { leadingIdStart } from '../post/bytes/ids.js';
 import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
 /** What `activities` does with messages of the service and with damaged records. */
@@ -49,7 +48,7 @@ export const POSTS: RecordKind<Activity> = {
     return parseInStreamMessage(content.subarray(start, end)) === undefined ? 0 : -1;
   },
   item: record => new Activity(record),
-  staying: [new Activity(Buffer.from('{}')), JsonObject.of(Buffer.from('{}'))],
+  staying: [new Activity(Buffer.from('{}')), LazyObject.of(Buffer.from('{}'))],
 };
 
 /**

@@ -7,7 +7,7 @@ import type { Batch, Cursor, Operator, Run } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 import { checkActivities, kindOf } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
-import { IdNumber } from '../post/bytes/id-number.js';
+import { IdNumber } from '../post/bytes/ids.js';
 import { IdWindow } from '../post/id-window.js';
 
 /** How many ids `dedupe` remembers, and the name under which it counts duplicates. */

@@ -6,7 +6,7 @@ import { bytesOf } from '../flow/wrong-item.js';
 import type { InflateLimits } from '../gzip/compression.js';
 import { SniffingDecoder } from '../gzip/inflate-stream.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
-import type { Bytes, FileBytes } from '../json/json-record.js';
+import type { Bytes, FileBytes } from '../json/records.js';
 
 /** What `gunzip` does with files that are not gzip or inflate to too many bytes. */
 export interface GunzipOptions {

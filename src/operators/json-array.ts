@@ -1,15 +1,10 @@
 import { checkValue } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { frameRecords } from '../flow/frame-records.js';
-import type { Json } from '../json/json.js';
 import { JsonArrayFramer } from '../json/json-array-framer.js';
-import type { Bytes } from '../json/json-record.js';
-import {
-  ARRAY_PATH,
-  type ArrayPath,
-  type RecordLimits,
-  recordLimits,
-} from '../json/record-limits.js';
+import type { Bytes } from '../json/records.js';
+import { ARRAY_PATH, type ArrayPath, type RecordLimits, recordLimits } from '../json/records.js';
+import type { Json } from '../json/type-guards.js';
 
 /**
  * Bytes of a JSON document to the parsed elements of one array in it: the document itself, or an array at any depth. Each

@@ -3,13 +3,13 @@ import { type Batches, type Operator, ownOperator } from '../flow/flow.js';
 import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
 import { withOrigin } from '../flow/with-origin.js';
+import { OPEN_OBJECT } from '../json/byte-codes.js';
 import { checkObject } from '../json/check-object.js';
+import { jsonText } from '../json/decode-json.js';
 import { ElementSplitter } from '../json/element-splitter.js';
-import { parseJson } from '../json/exact-json.js';
-import { OPEN_OBJECT } from '../json/json-bytes.js';
-import type { Bytes, JsonRecord } from '../json/json-record.js';
-import { jsonText } from '../json/json-text.js';
-import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/record-limits.js';
+import { parseJson } from '../json/exact-ids.js';
+import type { Bytes, JsonRecord } from '../json/records.js';
+import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
 
 /**
  * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each, as

@@ -4,10 +4,9 @@ import type { Batches, Operator } from '../flow/flow.js';
 import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
 import { reportingDamaged } from '../flow/reporting-damaged.js';
-import type { OnDamaged } from '../json/damaged-record.js';
-import type { Bytes, JsonRecord } from '../json/json-record.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
-import { RECORD_LIMITS, type RecordLimits } from '../json/record-limits.js';
+import type { Bytes, JsonRecord, OnDamaged } from '../json/records.js';
+import { RECORD_LIMITS, type RecordLimits } from '../json/records.js';
 
 /** The limits of one line for `jsonLines`, and what to do with a damaged line. */
 export interface JsonLinesOptions extends RecordLimits {

@@ -7,7 +7,7 @@ import type { Rows } from '../files/rows.js';
 import type { Batch, Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { releaseMemory } from '../gzip/release-memory.js';
-import { LF } from '../json/json-bytes.js';
+import { LF } from '../json/byte-codes.js';
 import { Activity } from '../post/activity.js';
 import {
   type CompileRulesOptions,

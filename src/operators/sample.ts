@@ -4,7 +4,7 @@ import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js'
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
-import { IdNumber } from '../post/bytes/id-number.js';
+import { IdNumber } from '../post/bytes/ids.js';
 
 /** Which posts `sample` keeps. */
 export interface SampleOptions {

@@ -1,29 +1,27 @@
 import { type InspectOptions, inspect } from 'node:util';
 import { DataError } from '../base/errors.js';
-import { parseExact } from '../json/exact-json.js';
+import { bufferOf } from '../json/byte-codes.js';
+import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
-import { isText } from '../json/json.js';
-import { bufferOf } from '../json/json-bytes.js';
-import { JsonObject } from '../json/json-object.js';
+import { LazyObject } from '../json/lazy-object.js';
+import { isText } from '../json/type-guards.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
-import { leadingId, trailingId } from './bytes/leading-id.js';
+import { leadingId, trailingId } from './bytes/ids.js';
 import {
+  isLastMember,
   type Matches,
   type MatchingRule,
   matchesAtEnd,
   NO_MATCHES,
+  type PlaceOfRules,
   parseMatches,
+  placeOfList,
+  placeOfMember,
   printMatchingRules,
+  RULES_KEY,
 } from './matching-rules.js';
 import type { OriginalPost } from './original-post.js';
 import { parsePost } from './parse-post.js';
-import {
-  isLastMember,
-  type PlaceOfRules,
-  placeOfList,
-  placeOfMember,
-  RULES_KEY,
-} from './place-of-rules.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
 export type { MatchingRule } from './matching-rules.js';
@@ -88,7 +86,7 @@ const NOWHERE: { readonly post: readonly string[]; readonly author: readonly str
 export class Activity {
   /** The exact bytes as received. */
   readonly raw: Buffer;
-  #fields: JsonObject | undefined;
+  #fields: LazyObject | undefined;
   /** The id, where it is among the first or the last members, by `leadingId` or `trailingId`; empty elsewhere. */
   #edgeId: string | undefined;
   #id: string | undefined;
@@ -312,19 +310,19 @@ export class Activity {
     }
   }
 
-  get #root(): JsonObject {
-    this.#fields ??= JsonObject.of(this.raw);
+  get #root(): LazyObject {
+    this.#fields ??= LazyObject.of(this.raw);
     if (this.#fields === undefined) throw this.#missing('an object');
     return this.#fields;
   }
 
-  get #author(): { readonly key: string; readonly fields: JsonObject } | undefined {
+  get #author(): { readonly key: string; readonly fields: LazyObject } | undefined {
     const key = this.#root.firstOf(AUTHORS);
     const fields = key === undefined ? undefined : this.#root.object(key);
     return key === undefined || fields === undefined ? undefined : { key, fields };
   }
 
-  #countriesIn(fields: JsonObject | undefined): readonly string[] {
+  #countriesIn(fields: LazyObject | undefined): readonly string[] {
     const span = fields?.span('withheld_in_countries');
     const codes = span === undefined ? [] : parseExact(this.raw.subarray(...span));
     return Array.isArray(codes) ? codes.filter(isText) : [];
@@ -414,7 +412,7 @@ function activityOf(bytes: Buffer): Activity {
 }
 
 /** The exact id of an object of the original format. */
-function idOf(fields: JsonObject): string | undefined {
+function idOf(fields: LazyObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
 }
 

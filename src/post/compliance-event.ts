@@ -1,8 +1,8 @@
 import { DataError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
-import { parseExact } from '../json/exact-json.js';
+import { bufferOf } from '../json/byte-codes.js';
+import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
-import { bufferOf } from '../json/json-bytes.js';
 import { parseIsoTime } from './posted-at.js';
 
 /** The members of every event. */

@@ -1,4 +1,4 @@
-import { IdNumber } from './bytes/id-number.js';
+import { IdNumber } from './bytes/ids.js';
 
 const CHUNK = 1024;
 const HALF = 2 ** 32;

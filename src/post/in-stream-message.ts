@@ -1,10 +1,10 @@
 import { DataError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import type { Window } from '../base/time.js';
-import { parseExact } from '../json/exact-json.js';
+import { bufferOf, isTextAt } from '../json/byte-codes.js';
+import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
-import { bufferOf, isTextAt } from '../json/json-bytes.js';
-import { JsonObject } from '../json/json-object.js';
+import { LazyObject } from '../json/lazy-object.js';
 import { parseIsoTime } from './posted-at.js';
 
 /**
@@ -85,7 +85,7 @@ export function parseConnectionMessage(document: Uint8Array): InStreamMessage | 
 function parseMessage(document: Uint8Array, keys: readonly string[]): InStreamMessage | undefined {
   const bytes = bufferOf(document);
   if (POST_STARTS.some(start => isTextAt(bytes, start, 0))) return undefined;
-  const fields = JsonObject.of(bytes);
+  const fields = LazyObject.of(bytes);
   const first = fields?.firstOf(keys);
   const kind = MESSAGE_KEYS.find(key => key === first);
   const span = kind === undefined ? undefined : fields?.span(kind);

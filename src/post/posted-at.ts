@@ -1,4 +1,4 @@
-import { COLON, digitsIn, isSmallLetter, isTextAt, SPACE } from '../json/json-bytes.js';
+import { COLON, digitsIn, isSmallLetter, isTextAt, SPACE } from '../json/byte-codes.js';
 
 const CREATED_AT = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \+0000 \d{4}$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;

@@ -8,7 +8,7 @@ import {
 import { liveRecords } from '../flow/live-stream-records.js';
 import type { Progress } from '../flow/progress.js';
 import type { LiveConnection } from '../http/live-connection.js';
-import type { Damaged, OnDamaged } from '../json/damaged-record.js';
+import type { Damaged, OnDamaged } from '../json/records.js';
 import { type InfoMessage, parseConnectionMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 

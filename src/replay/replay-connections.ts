@@ -5,7 +5,7 @@ import { formatTimestamp, overlap, SECOND, shownRange, type Window } from '../ba
 import type { Progress } from '../flow/progress.js';
 import type { Account } from '../http/account.js';
 import { connectLive, isFinalStatus } from '../http/live-connection.js';
-import type { Damaged } from '../json/damaged-record.js';
+import type { Damaged } from '../json/records.js';
 import { ConnectLog } from './connect-log.js';
 import { type Received, receiveReplay } from './receive-replay.js';
 import type { ReplayMachine, ReplayState } from './replay-machine.js';

@@ -13,7 +13,7 @@ import {
 } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
-import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/json.js';
+import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/type-guards.js';
 import { IdWindow } from '../post/id-window.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 

@@ -19,7 +19,7 @@ import { reportingDamaged } from '../flow/reporting-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';
-import type { OnDamaged } from '../json/damaged-record.js';
+import type { OnDamaged } from '../json/records.js';
 import { Activity } from '../post/activity.js';
 import { type ComplianceEvent, parseComplianceEvent } from '../post/compliance-event.js';
 import { type ReplayTimings, TIMING_OPTIONS } from './replay-timings.js';

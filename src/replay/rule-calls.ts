@@ -10,7 +10,7 @@ import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
 import { excerpt } from '../json/excerpt.js';
 import { JsonArrayFramer } from '../json/json-array-framer.js';
-import { recordLimits } from '../json/record-limits.js';
+import { recordLimits } from '../json/records.js';
 import { IdWindow } from '../post/id-window.js';
 import {
   checkReplayRules,

@@ -4,7 +4,7 @@ import { isRecord } from '../base/record.js';
 import { type Account, checkAccount } from '../http/account.js';
 import { Fields } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
-import { parseExact } from '../json/exact-json.js';
+import { parseExact } from '../json/exact-ids.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 

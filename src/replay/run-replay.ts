@@ -4,7 +4,7 @@ import { type Dates, datesOf, floorTo, MINUTE, shownRange, type Window } from '.
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
 import { learnServiceTime } from '../http/request.js';
-import type { DamagedRecord, OnDamaged } from '../json/damaged-record.js';
+import type { DamagedRecord, OnDamaged } from '../json/records.js';
 import { replayFolder } from './connect-log.js';
 import { type ConnectionOptions, GaveUp, replayConnections } from './replay-connections.js';
 import { parseReplayCursor, type ReplayIdentity, replayCursor, SeenIds } from './replay-cursor.js';

@@ -15,7 +15,7 @@ import {
 import { type Flow, sourceFlow } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { excerpt } from '../json/excerpt.js';
-import { isCount } from '../json/json.js';
+import { isCount } from '../json/type-guards.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 import type { Page } from './fetch-page.js';
 import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions, row } from './query.js';

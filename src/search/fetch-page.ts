@@ -5,8 +5,8 @@ import { cutResponse } from '../http/connection-errors.js';
 import type { HttpResponse } from '../http/http-message.js';
 import { notJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
-import type { Damaged } from '../json/damaged-record.js';
 import { ElementSplitter } from '../json/element-splitter.js';
+import type { Damaged } from '../json/records.js';
 import { type Params, type Query, SPAN_30DAY } from './query.js';
 
 /** Parses one element of `results`. Throws a `DataError` for a damaged one. */

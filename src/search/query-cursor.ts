@@ -4,7 +4,7 @@ import { isRecord } from '../base/record.js';
 import { type Dates, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
 import { changedOption, shown } from '../flow/flow-difference.js';
-import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/json.js';
+import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/type-guards.js';
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
 

@@ -18,7 +18,7 @@ import {
 import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { readAhead } from '../flow/read-ahead.js';
 import { learnServiceTime } from '../http/request.js';
-import type { OnDamaged } from '../json/damaged-record.js';
+import type { OnDamaged } from '../json/records.js';
 import { fetchPage, mustEqual, type Page, type ParseElement } from './fetch-page.js';
 import { nextWindow } from './incremental-window.js';
 import { MIN_RESULTS, type Params, type Product, type Query, SPAN_30DAY } from './query.js';

@@ -5,7 +5,7 @@ import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
 import { ProgressParts } from '../flow/progress-parts.js';
-import { isCount } from '../json/json.js';
+import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import { IdWindow } from '../post/id-window.js';
 import type { Rule, RuleMatcher } from '../rules/index/compile-rules.js';

@@ -3,9 +3,9 @@ import { isStrayPromise } from '../base/abortable.js';
 import { special } from '../base/check.js';
 import { DataError } from '../base/errors.js';
 import { kindOf, wrongItem } from '../flow/wrong-item.js';
+import { scanObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
-import type { FileBytes, JsonRecord } from '../json/json-record.js';
-import { scanObject } from '../json/scan-object.js';
+import type { FileBytes, JsonRecord } from '../json/records.js';
 import { Activity, type Routed } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 

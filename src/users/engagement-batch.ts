@@ -5,7 +5,7 @@ import { MINUTE } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import { readJson } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
-import { parseExact } from '../json/exact-json.js';
+import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import {
   type CountAs,

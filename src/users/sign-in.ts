@@ -17,7 +17,7 @@ import { isRecord } from '../base/record.js';
 import { Secret } from '../base/secret.js';
 import { MINUTE, SECOND } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { parsedAs } from '../json/json.js';
+import { parsedAs } from '../json/type-guards.js';
 import { ifThere } from '../storage/file-system.js';
 import { absolutePath, makeSyncedFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';

@@ -25,7 +25,7 @@ interface Modules {
   readonly 'jobs/job-files-cursor': typeof import('../../src/jobs/job-files-cursor.js');
   readonly 'jobs/parse-job': typeof import('../../src/jobs/parse-job.js');
   readonly 'json/element-splitter': typeof import('../../src/json/element-splitter.js');
-  readonly 'json/exact-json': typeof import('../../src/json/exact-json.js');
+  readonly 'json/exact-ids': typeof import('../../src/json/exact-ids.js');
   readonly 'json/line-framer': typeof import('../../src/json/line-framer.js');
   readonly 'operators/gunzip': typeof import('../../src/operators/gunzip.js');
   readonly 'replay/connect-log': typeof import('../../src/replay/connect-log.js');

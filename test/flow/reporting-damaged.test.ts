@@ -6,7 +6,7 @@ import { DataError, IncompleteError } from '../../src/base/errors.js';
 import { floorTo, HOUR, MINUTE } from '../../src/base/time.js';
 import { compliance } from '../../src/compliance/compliance.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import type { DamagedRecord } from '../../src/json/damaged-record.js';
+import type { DamagedRecord } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import type { Activity } from '../../src/post/activity.js';

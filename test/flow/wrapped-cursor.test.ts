@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import { unwrapCursor, wrapCursor } from '../../src/flow/wrapped-cursor.js';
-import type { Json } from '../../src/json/json.js';
+import type { Json } from '../../src/json/type-guards.js';
 import { unchecked } from '../unchecked.js';
 
 const json = fc.jsonValue().map(value => JSON.parse(JSON.stringify(value)) as Json);

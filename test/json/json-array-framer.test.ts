@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { parseExact } from '../../src/json/exact-json.js';
-import type { Json } from '../../src/json/json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { JsonArrayFramer } from '../../src/json/json-array-framer.js';
+import type { Json } from '../../src/json/type-guards.js';
 import { cutAt, cuts } from './cut.js';
 import { document } from './json-documents.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isObject, ObjectLines } from '../../src/json/object-lines.js';
-import { scanObject } from '../../src/json/scan-object.js';
+import { isOneObject, scanObject } from '../../src/json/check-object.js';
+import { ObjectLines } from '../../src/json/object-lines.js';
 import { jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { draws } from '../suite.js';
@@ -23,7 +23,7 @@ function isParsedAsObject(json: Buffer): boolean {
 /** Whether the bytes are found as one record, by each of the scans. */
 function expectSame(json: Buffer): void {
   const expected = isParsedAsObject(json);
-  expect([isObject(json, 3_000), json.toString()]).toEqual([expected, json.toString()]);
+  expect([isOneObject(json, 3_000), json.toString()]).toEqual([expected, json.toString()]);
   expect(scanObject(json, 0, 3_000).end === json.length).toBe(expected);
   const lines = new ObjectLines('\n', NO_LIMIT);
   const file = Buffer.concat([json, Buffer.from('\n')]);
@@ -178,8 +178,8 @@ describe('the scan of records', () => {
   it('accepts any depth that is allowed', () => {
     for (const depth of [1, 2, 62, 63, 64, 65, 2_999, 3_000, 3_001]) {
       const json = Buffer.from(`{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`);
-      expect(isObject(json, 3_000)).toBe(depth <= 3_000 && depth > 1);
-      if (depth > 1) expect(isObject(json, depth - 1)).toBe(false);
+      expect(isOneObject(json, 3_000)).toBe(depth <= 3_000 && depth > 1);
+      if (depth > 1) expect(isOneObject(json, depth - 1)).toBe(false);
     }
   });
 

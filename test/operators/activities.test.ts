@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { Progress } from '../../src/flow/progress.js';
-import type { JsonRecord } from '../../src/json/json-record.js';
+import type { JsonRecord } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError, orDataError } from '../../src/base/errors.js';
-import { parseExact } from '../../src/json/exact-json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { jsonArray } from '../../src/operators/json-array.js';
 import { collectGarbage } from '../collect-garbage.js';
 import { all, blocks, cutAt, cuts, filesOf, until } from '../json/cut.js';

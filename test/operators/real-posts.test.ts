@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { parseExact } from '../../src/json/exact-json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { gunzip } from '../../src/operators/gunzip.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../src/json/exact-json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { Activity } from '../../src/post/activity.js';
 import { parseInStreamMessage } from '../../src/post/in-stream-message.js';
 import { unchecked } from '../unchecked.js';

@@ -3,7 +3,7 @@ import { createService } from 'millrace/service';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { unwrapCursor } from '../../src/flow/wrapped-cursor.js';
 import { checkJobRequest } from '../../src/jobs/job-request.js';
-import { parseExact } from '../../src/json/exact-json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { Activity } from '../../src/post/activity.js';
 import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
 import { cursorOf, positionOf } from '../../src/search/query-cursor.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../src/base/time.js';
-import { parseExact } from '../../src/json/exact-json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { deletion, type Event, manyPosts, settings } from './compliance/deleted-posts.js';
 import { AUTHORIZATION, NOW } from './local-service.js';
 import { MemoryArchive } from './memory-archive.js';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import type { JsonRecord } from '../../src/json/json-record.js';
+import type { JsonRecord } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
 import { jsonElements } from '../../src/operators/json-elements.js';
 import { files } from '../../src/sinks/files.js';

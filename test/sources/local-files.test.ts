@@ -19,7 +19,7 @@ import type { Batch, Cursor, Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress, type ProgressCounts } from '../../src/flow/progress.js';
 import type { ProgressDisplay } from '../../src/flow/progress-display.js';
-import type { FileBytes } from '../../src/json/json-record.js';
+import type { FileBytes } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
 import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';

@@ -9,7 +9,7 @@ import { Threads } from '../../src/files/threads.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
-import type { FileBytes } from '../../src/json/json-record.js';
+import type { FileBytes } from '../../src/json/records.js';
 import { activities } from '../../src/operators/activities.js';
 import { compose } from '../../src/operators/compose.js';
 import { dedupe } from '../../src/operators/dedupe.js';

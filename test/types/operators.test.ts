@@ -1,7 +1,7 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import { type Flow, Flow as Opened } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import type { Json } from '../../src/json/json.js';
+import type { Json } from '../../src/json/type-guards.js';
 import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
 import { filter } from '../../src/operators/filter.js';

@@ -6,7 +6,7 @@ import { readText } from '../../http/read-json.js';
 import { sendRequest } from '../../http/request.js';
 import { serviceUrl } from '../../http/service-url.js';
 import type { SettingName } from '../../http/settings.js';
-import { parseExact } from '../../json/exact-json.js';
+import { parseExact } from '../../json/exact-ids.js';
 import {
   CHECKS,
   type Check,

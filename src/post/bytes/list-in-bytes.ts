@@ -1,4 +1,4 @@
-import { CLOSE_ARRAY, COMMA, OPEN_OBJECT } from '../../json/json-bytes.js';
+import { CLOSE_ARRAY, COMMA, OPEN_OBJECT } from '../../json/byte-codes.js';
 import { exactId } from '../parse-post.js';
 import type { Elements, MemberFinder, WantedMembers } from './find-members.js';
 import { readMember } from './member-values.js';

@@ -1,11 +1,17 @@
-import { isTexts } from '../../json/json.js';
-import { CLOSE_ARRAY, CLOSE_OBJECT, isDigit } from '../../json/json-bytes.js';
+import { CLOSE_ARRAY, CLOSE_OBJECT, isDigit } from '../../json/byte-codes.js';
+import { isTexts } from '../../json/type-guards.js';
 import { Activity, type Edits } from '../activity.js';
 import type { ActivityStreamsPost } from '../activity-streams-post.js';
-import { type Matches, type MatchingRule, matchesAtEnd } from '../matching-rules.js';
+import {
+  type Matches,
+  type MatchingRule,
+  matchesAtEnd,
+  type PlaceOfRules,
+  placeOfList,
+  RULES_KEY,
+} from '../matching-rules.js';
 import type { OriginalPost } from '../original-post.js';
 import { exactId, parsePost } from '../parse-post.js';
-import { type PlaceOfRules, placeOfList, RULES_KEY } from '../place-of-rules.js';
 import { parseCreatedAt, parseIsoTime } from '../posted-at.js';
 import {
   type Elements,

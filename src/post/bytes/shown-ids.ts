@@ -1,4 +1,3 @@
-import { isTexts, parsedAs } from '../../json/json.js';
 import {
   afterDigits,
   CLOSE_ARRAY,
@@ -6,10 +5,11 @@ import {
   COMMA,
   isTextAt,
   QUOTE,
-} from '../../json/json-bytes.js';
+} from '../../json/byte-codes.js';
+import { isTexts, parsedAs } from '../../json/type-guards.js';
 import { Activity } from '../activity.js';
 import { MemberFinder, type WantedMembers } from './find-members.js';
-import { IdNumber } from './id-number.js';
+import { IdNumber } from './ids.js';
 import { memberValues } from './member-values.js';
 
 /** What an id is of; these add up. */

@@ -1,9 +1,9 @@
-import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/json-bytes.js';
+import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/byte-codes.js';
 import type { Activity } from '../../post/activity.js';
 import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { fieldsOf } from '../../post/fields-of.js';
+import type { PlaceOfRules } from '../../post/matching-rules.js';
 import { type MatchingRule, printMatchingRule } from '../../post/matching-rules.js';
-import type { PlaceOfRules } from '../../post/place-of-rules.js';
 import type { PostFields } from '../../post/post-fields.js';
 import { dialectOf, type RuleProduct } from '../post/dialect.js';
 import { type IndexedRules, IndexReader } from './index-reader.js';

@@ -1,7 +1,7 @@
 import { OptionError } from '../../base/errors.js';
 import { isRecord } from '../../base/record.js';
 import type { Window } from '../../base/time.js';
-import { parseExact } from '../../json/exact-json.js';
+import { parseExact } from '../../json/exact-ids.js';
 import { getOrMake } from '../cache.js';
 import { type PrintedEvent, partitionOf } from './generated-events.js';
 

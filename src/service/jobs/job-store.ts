@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { isNodeError, StorageError } from '../../base/errors.js';
 import { SEGMENT } from '../../base/time.js';
-import { isCount } from '../../json/json.js';
+import { isCount } from '../../json/type-guards.js';
 import { makeSyncedFolder } from '../../storage/folder.js';
 import { LineLog } from '../../storage/line-log.js';
 import { type Lock, takeLock } from '../../storage/lock.js';

@@ -1,4 +1,4 @@
-import { parseExact } from '../../json/exact-json.js';
+import { parseExact } from '../../json/exact-ids.js';
 import type { ServiceContext } from '../context.js';
 import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';

@@ -5,7 +5,7 @@ import { DataError, MillraceError } from '../../base/errors.js';
 import { redact } from '../../base/secret.js';
 import type { Cursor, DamagedRecords, DamagedStage } from '../../flow/flow.js';
 import { internalsOf } from '../../flow/internals.js';
-import type { DamagedRecord } from '../../json/damaged-record.js';
+import type { DamagedRecord } from '../../json/records.js';
 import { Activity } from '../../post/activity.js';
 import { isComplianceEvent } from '../../post/compliance-event.js';
 import type { FileSystem } from '../../storage/file-system.js';

@@ -1,4 +1,4 @@
-import type { Json } from '../../json/json.js';
+import type { Json } from '../../json/type-guards.js';
 
 /** A finished file of `files`, under its final name. */
 export interface WrittenFile {

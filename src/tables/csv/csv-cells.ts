@@ -8,7 +8,7 @@ import {
   LF,
   OPEN_ARRAY,
   QUOTE,
-} from '../../json/json-bytes.js';
+} from '../../json/byte-codes.js';
 import { DECODED, type DecodingUser, type StringDecoder } from '../../post/bytes/find-members.js';
 import type { RowValue } from '../column.js';
 import type { Cells } from '../from-bytes/cells.js';

@@ -1,5 +1,5 @@
-import { BytesMap } from '../../json/bytes-map.js';
-import { BACKSLASH, COLON, isDigit, isSmallLetter } from '../../json/json-bytes.js';
+import { BACKSLASH, COLON, isDigit, isSmallLetter } from '../../json/byte-codes.js';
+import { BytesMap } from '../../post/bytes/bytes-map.js';
 import type { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { fieldsOf } from '../../post/fields-of.js';
 import type { PostFields } from '../../post/post-fields.js';

@@ -1,4 +1,4 @@
-import { CLOSE_ARRAY, COMMA, digitsIn } from '../../json/json-bytes.js';
+import { CLOSE_ARRAY, COMMA, digitsIn } from '../../json/byte-codes.js';
 import type { Elements, WantedMembers } from '../../post/bytes/find-members.js';
 import type { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import { createdAtIn } from '../../post/posted-at.js';

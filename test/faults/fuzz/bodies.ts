@@ -72,7 +72,7 @@ export const jobResponses: ParserKind = {
   async open(library) {
     const jobs = await loadModule(library, 'jobs/parse-job');
     const { parseEngagement } = await loadModule(library, 'users/engagement-batch');
-    const { parseExact } = await loadModule(library, 'json/exact-json');
+    const { parseExact } = await loadModule(library, 'json/exact-ids');
     const errors = await outcomes(library);
     const url = 'https://archive.example/2018/01/06/20/00_activities.json.gz?Signature=SECRET';
     const job = {

@@ -126,7 +126,7 @@ export const messages: ParserKind = {
 export const exactJson: ParserKind = {
   holds: 'accepted exactly if `JSON.parse` accepts it, with the same shape',
   async open(library) {
-    const { parseExact } = await loadModule(library, 'json/exact-json');
+    const { parseExact } = await loadModule(library, 'json/exact-ids');
     const errors = await outcomes(library);
     return {
       tokens: KEYS,

@@ -1,4 +1,4 @@
-import type { Json } from '../../../src/json/json.js';
+import type { Json } from '../../../src/json/type-guards.js';
 import {
   type Addresses,
   createService,

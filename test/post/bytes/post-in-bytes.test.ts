@@ -6,7 +6,7 @@ import { SecondCorpus } from '../../../bench/second-corpus.js';
 import { Activity } from '../../../src/post/activity.js';
 import { PostInBytes } from '../../../src/post/bytes/post-in-bytes.js';
 import { fieldsOf } from '../../../src/post/fields-of.js';
-import type { PlaceOfRules } from '../../../src/post/place-of-rules.js';
+import type { PlaceOfRules } from '../../../src/post/matching-rules.js';
 import type { PostFields } from '../../../src/post/post-fields.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { arbitraryDraft, original, streams } from '../../rules/match/arbitrary-matching-post.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
-import { parseExact } from '../../../src/json/exact-json.js';
+import { parseExact } from '../../../src/json/exact-ids.js';
 import type { Service } from '../../../src/service/index.js';
 import { NOW } from '../local-service.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../../src/json/exact-json.js';
+import { parseExact } from '../../../src/json/exact-ids.js';
 import { DWELL, localJobs, uuidOf } from './local-jobs.js';
 
 describe('creating a job', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { MINUTE, SECOND } from '../../../src/base/time.js';
-import { parseExact } from '../../../src/json/exact-json.js';
+import { parseExact } from '../../../src/json/exact-ids.js';
 import { draws } from '../../suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { hourOfPosts, localStreams, type Reply } from './local-streams.js';

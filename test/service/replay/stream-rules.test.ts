@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
-import { parseExact } from '../../../src/json/exact-json.js';
+import { parseExact } from '../../../src/json/exact-ids.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { localStreams, type Reply } from './local-streams.js';
 

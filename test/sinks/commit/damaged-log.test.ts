@@ -8,7 +8,7 @@ import { Secret } from '../../../src/base/secret.js';
 import { Flow, type Sink } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import type { RunSummary } from '../../../src/flow/progress.js';
-import type { JsonRecord } from '../../../src/json/json-record.js';
+import type { JsonRecord } from '../../../src/json/records.js';
 import { activities } from '../../../src/operators/activities.js';
 import { compose } from '../../../src/operators/compose.js';
 import { jsonLines } from '../../../src/operators/json-lines.js';

@@ -5,8 +5,8 @@ import pLimit from 'p-limit';
 import { DataError, MillraceError } from '../../../base/errors.js';
 import { compressionOf } from '../../../gzip/compression.js';
 import { SniffingDecoder } from '../../../gzip/inflate-stream.js';
-import { CarryOver } from '../../../json/framer.js';
-import { withoutMark } from '../../../json/json-bytes.js';
+import { withoutMark } from '../../../json/byte-codes.js';
+import { CarryOver } from '../../../json/records.js';
 import { filesBelow, isCheckpointFile, STORED_POSTS } from '../../../storage/files-below.js';
 import { anyStorageError, withStorageError } from '../../../storage/storage-error.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { parseExact } from '../../src/json/exact-json.js';
+import { parseExact } from '../../src/json/exact-ids.js';
 import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style, type Value } from '../post/print-json.js';
 import { draws } from '../suite.js';

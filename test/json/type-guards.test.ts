@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isCount, isText, isTexts, listOf, optional, shaped } from '../../src/json/json.js';
+import { isCount, isText, isTexts, listOf, optional, shaped } from '../../src/json/type-guards.js';
 
 const isPost = shaped<{ id: string; likes: number; tags: readonly string[]; lang?: string }>({
   id: isText,

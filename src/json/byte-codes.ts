@@ -55,7 +55,7 @@ export function afterBlankLines(bytes: Uint8Array, start: number, lineEnd: numbe
   return after;
 }
 
-export function countOf(byte: number, bytes: Uint8Array, from: number, to: number): number {
+export function countBytes(byte: number, bytes: Uint8Array, from: number, to: number): number {
   let count = 0;
   for (let at = from; at < to; at++) if (bytes[at] === byte) count++;
   return count;

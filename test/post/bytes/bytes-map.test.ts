@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BytesMap } from '../../src/json/bytes-map.js';
+import { BytesMap } from '../../../src/post/bytes/bytes-map.js';
 
 /** Few different bytes, so that many are equal or nearly equal. */
 const bytes = fc.uint8Array({ maxLength: 4, max: 2 });

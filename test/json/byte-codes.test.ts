@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bufferOf } from '../../src/json/json-bytes.js';
+import { bufferOf } from '../../src/json/byte-codes.js';
 
 describe('bufferOf', () => {
   it('has only the bytes of a view into a larger buffer', () => {

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8, transcode } from 'node:buffer';
-import { BACKSLASH, bufferOf } from './json-bytes.js';
+import { BACKSLASH, bufferOf } from './byte-codes.js';
 
 /** Escapes are written only in documents up to this length, and only this many. */
 const MAX_BYTES = 32 << 10;

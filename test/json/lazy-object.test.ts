@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { JsonObject } from '../../src/json/json-object.js';
+import { LazyObject } from '../../src/json/lazy-object.js';
 import { jsonLike, jsonObject, key } from '../post/arbitrary-json.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { printJson, style, type Value } from '../post/print-json.js';
@@ -13,7 +13,7 @@ const asked = fc.array(
 );
 
 /** A member as the view reads it, and as parsing gives it. */
-function viewed(document: Buffer, object: JsonObject, name: string) {
+function viewed(document: Buffer, object: LazyObject, name: string) {
   const span = object.span(name);
   const nested = object.object(name);
   return {
@@ -41,12 +41,12 @@ function isMembers(value: Value | undefined): value is { readonly [key: string]:
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-describe('JsonObject', () => {
+describe('LazyObject', () => {
   it('reads every member as parsing does, in any JSON style', () => {
     fc.assert(
       fc.property(jsonObject, style, asked, fc.boolean(), (members, look, names, seek) => {
         const document = Buffer.from(printJson(members, look));
-        const object = JsonObject.of(document);
+        const object = LazyObject.of(document);
         for (const name of [...names, ...Object.keys(members).filter(isAscii)]) {
           if (seek) object?.seekFromEnd(name);
           expect(object && viewed(document, object, name)).toEqual(parsed(members, name));
@@ -60,14 +60,14 @@ describe('JsonObject', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const document = Buffer.from(printJson(members, look));
-        const compare = (object: JsonObject | undefined, of: { readonly [key: string]: Value }) => {
+        const compare = (object: LazyObject | undefined, of: { readonly [key: string]: Value }) => {
           for (const [name, value] of Object.entries(of)) {
             if (!isAscii(name)) continue;
             expect(object && viewed(document, object, name)).toEqual(parsed(of, name));
             if (isMembers(value)) compare(object?.object(name), value);
           }
         };
-        compare(JsonObject.of(document), members);
+        compare(LazyObject.of(document), members);
       }),
     );
   });
@@ -77,7 +77,7 @@ describe('JsonObject', () => {
       fc.property(jsonObject, style, asked, (members, look, names) => {
         const text = printJson(members, look);
         const document = Buffer.from(text);
-        const object = JsonObject.of(document);
+        const object = LazyObject.of(document);
         const order = Object.keys(JSON.parse(text));
         // JavaScript objects list keys that look like array indices first.
         const expected = order.find(name => names.includes(name));
@@ -100,7 +100,7 @@ describe('JsonObject', () => {
         fc.subarray(names),
         fc.boolean(),
         ({ json, bytes }, some, seek) => {
-          const object = JsonObject.of(bytes);
+          const object = LazyObject.of(bytes);
           const post: Record<string, unknown> = JSON.parse(json);
           for (const name of some) {
             if (seek) object?.seekFromEnd(name);
@@ -122,7 +122,7 @@ describe('JsonObject', () => {
       '{"x":",","k":2 , "b" : [ "]}" ] } ',
     ];
     for (const document of documents) {
-      const object = JsonObject.of(Buffer.from(document));
+      const object = LazyObject.of(Buffer.from(document));
       object?.seekFromEnd('k');
       expect(object?.integer('k')).toBe(JSON.parse(document).k?.toString());
     }
@@ -130,7 +130,7 @@ describe('JsonObject', () => {
 
   it('is undefined for documents that are not objects', () => {
     for (const document of ['', ' ', '[]', '"{}"', '12', 'null', 'x'])
-      expect(JsonObject.of(Buffer.from(document))).toBeUndefined();
+      expect(LazyObject.of(Buffer.from(document))).toBeUndefined();
   });
 
   it('either throws a DataError or returns a value, for any bytes', () => {
@@ -142,7 +142,7 @@ describe('JsonObject', () => {
         ),
         document => {
           try {
-            const object = JsonObject.of(Buffer.from(document));
+            const object = LazyObject.of(Buffer.from(document));
             object?.seekFromEnd('id');
             object?.string('id');
             object?.integer('id');
@@ -160,7 +160,7 @@ describe('JsonObject', () => {
     const document = Buffer.from('{"a":{"b":"}"},"id_str":"12345","n":[1,{"c":2}],"id":12}');
     for (let end = 1; end < document.length; end++) {
       for (const name of ['a', 'id_str', 'n', 'id']) {
-        const object = JsonObject.of(document.subarray(0, end));
+        const object = LazyObject.of(document.subarray(0, end));
         try {
           const [start, stop] = object?.span(name) ?? [0, 0];
           const value = document.toString('utf8', start, stop);
@@ -173,7 +173,7 @@ describe('JsonObject', () => {
   });
 
   it('says where the document is not JSON, and shows its start', () => {
-    const object = JsonObject.of(Buffer.from('{"a":1;"id":2}'));
+    const object = LazyObject.of(Buffer.from('{"a":1;"id":2}'));
     expect(() => object?.integer('id')).toThrow(
       'Not JSON: expected a comma or a closing brace; it starts with "{\\"a\\":1;\\"id\\":2}" (byte 6)',
     );

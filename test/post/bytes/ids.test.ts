@@ -1,11 +1,59 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonObject } from '../../../src/json/json-object.js';
+import { LazyObject } from '../../../src/json/lazy-object.js';
 import { Activity } from '../../../src/post/activity.js';
-import { leadingId, trailingId } from '../../../src/post/bytes/leading-id.js';
+import { IdNumber, leadingId, trailingId } from '../../../src/post/bytes/ids.js';
 import { draws } from '../../suite.js';
 import { arbitraryPost, writePost } from '../arbitrary-post.js';
 import { postModel } from '../post-model.js';
+
+const number = new IdNumber();
+
+/** The id that was read last. */
+function value(): bigint {
+  return (BigInt(number.high) << 32n) + BigInt(number.low);
+}
+
+const id = fc.oneof(
+  fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }),
+  fc.bigInt({ min: 2n ** 32n - 2n, max: 2n ** 32n + 2n }),
+  fc.bigInt({ min: 2n ** 53n - 2n, max: 2n ** 53n + 2n }),
+  fc.bigInt({ min: 2n ** 64n - 3n, max: 2n ** 64n - 1n }),
+);
+
+describe('an id of 64 bits', () => {
+  it('is read exactly from text', () => {
+    fc.assert(
+      fc.property(id, one => {
+        expect(number.parse(String(one))).toBe(true);
+        expect(value()).toBe(one);
+      }),
+    );
+  });
+
+  it('is read exactly from bytes, up to the first that is no digit', () => {
+    fc.assert(
+      fc.property(id, fc.constantFrom('', '"', ',1', ' ', '/', ':'), (one, rest) => {
+        expect(number.parseDigits(Buffer.from(`[${one}${rest}`), 1)).toBe(true);
+        expect(value()).toBe(one);
+      }),
+    );
+  });
+});
+
+it.each(['', '0', '01', '-1', '+1', '1.0', ' 1', '1 ', '1e3', '18446744073709551616', '１'])(
+  'the text %j is no id of 64 bits',
+  text => {
+    expect(number.parse(text)).toBe(false);
+  },
+);
+
+it.each(['', '0', '01', '-1', 'x1', '18446744073709551616', '99999999999999999999999999'])(
+  'the bytes of %j are no id of 64 bits',
+  text => {
+    expect(number.parseDigits(Buffer.from(text), 0)).toBe(false);
+  },
+);
 
 /** Mostly the service's own spelling, sometimes another. */
 function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
@@ -69,14 +117,14 @@ describe('leadingId', () => {
     );
   });
 
-  it('is the id that JsonObject finds or nothing, even in a document that is hardly a post', () => {
+  it('is the id that LazyObject finds or nothing, even in a document that is hardly a post', () => {
     let found = 0;
     fc.assert(
       fc.property(beginning, bytes => {
         const id = leadingId(bytes);
         if (id === undefined) return;
         found++;
-        const object = JsonObject.of(Buffer.concat([bytes, Buffer.from('}')]));
+        const object = LazyObject.of(Buffer.concat([bytes, Buffer.from('}')]));
         expect(object?.lastDigits('id')).toBeUndefined();
         expect(object?.lastDigits('id_str')).toBe(id);
       }),

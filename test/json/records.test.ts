@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CarryOver } from '../../src/json/framer.js';
+import { CarryOver } from '../../src/json/records.js';
 
 describe('the first bytes of a record', () => {
   it('are joined with the last ones, whatever happens to their blocks', () => {
