@@ -2,8 +2,7 @@ import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../.
 import { FIRST_POST, floorTo, MINUTE } from '../../base/time.js';
 import { Activity, type Format } from '../../post/activity.js';
 import { seedOf } from './random.js';
-import { renderActivityStreams } from './render-activity-streams.js';
-import { renderOriginal } from './render-original.js';
+import { renderDraft } from './render-draft.js';
 import { type SampleDraft, SampleDrafts } from './sample-draft.js';
 
 /** The seed, format and density of generated posts. */
@@ -71,8 +70,7 @@ export function samplePosts(minute: Date | number, options: SampleOptions = {}):
 }
 
 export function renderActivity(draft: SampleDraft, drafts: SampleDrafts, format: Format): Activity {
-  const render = format === 'original' ? renderOriginal : renderActivityStreams;
-  return new Activity(Buffer.from(render(draft, drafts)));
+  return new Activity(Buffer.from(renderDraft(draft, drafts, format)));
 }
 
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
