@@ -14,6 +14,7 @@ import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { readSqlite } from './databases/stored-rows.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
+import { ScriptRunner } from './script-runner.js';
 import { bySuite, isEveryday, isNightly } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -32,6 +33,10 @@ interface Csv {
   readonly text: string;
 }
 
+const scripts = new ScriptRunner();
+/** Examples that start processes, or change theirs for good. */
+const ALONE = ['16-shards.ts', '20-several-machines.ts', '25-observed.ts'];
+
 /** Runs an example in an empty folder, optionally piped into a shell command. */
 function run(
   example: string,
@@ -39,7 +44,10 @@ function run(
   behind = '',
   env: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
-  return runCommand([compiled(path.join(root, 'examples', example)), ...args], behind, env);
+  const script = compiled(path.join(root, 'examples', example));
+  if (behind === '' && !ALONE.includes(example))
+    return scripts.run({ script, args, cwd: folder, env: { ...process.env, ...env } });
+  return runCommand([script, ...args], behind, env);
 }
 
 /** As a user does it. */

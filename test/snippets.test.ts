@@ -11,6 +11,7 @@ import { compiled } from './compiled.js';
 import { hasNatsServer, INSTALL, startNode } from './jetstream/nats-server.js';
 import { blocksOf, namesIn, pageNamed, pages, root, tableOf } from './pages.js';
 import { programOf } from './public-api.js';
+import { ScriptRunner } from './script-runner.js';
 import { isEveryday } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
@@ -107,6 +108,7 @@ describe('the code of the pages', () => {
   });
 
   const runs = isEveryday ? scripts.filter(({ page }) => page === 'README.md') : scripts;
+  const runner = new ScriptRunner();
   it.for(runs)('runs: $name', async ({ page, text }, { skip }) => {
     const needsNats = text.includes("'millrace/jetstream'");
     if (needsNats && !hasNatsServer) skip(INSTALL);
@@ -125,7 +127,7 @@ describe('the code of the pages', () => {
     const script = compiled(path.join(root, 'examples', `${path.basename(folder)}.ts`));
     const { code } = await transform(text, { loader: 'ts', target: 'node20.18' });
     await writeFile(script, code);
-    const ended = await run([process.execPath, script], folder, env);
+    const ended = await runner.run({ script, cwd: folder, env: { ...process.env, ...env } });
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
     expect(ended.stderr).not.toContain(env.MILLRACE_PASSWORD);
   });

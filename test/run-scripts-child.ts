@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
+import { account, collect, pipeline, search } from 'millrace';
+import { createService } from 'millrace/service';
+
+// Runs scripts one after another, each as `node SCRIPT` would: see `script-runner.ts`.
+
+interface Script {
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Printed to both streams at the end. */
+  readonly mark: string;
+}
+
+/** How long a script may keep the process open once it has ended. */
+const OPEN_MS = 60_000;
+
+// As long as a service has them, the posts of the default seed are indexed once for the services of all scripts.
+const service = createService();
+const query = { product: '30day', query: 'coffee', limit: 10 } as const;
+await pipeline(search(account(await service.start()), query), collect());
+
+let runs = 0;
+process.on('uncaughtException', fail);
+process.on('message', run);
+process.send?.('ready');
+
+async function run({ script, args, cwd, env, mark }: Script): Promise<void> {
+  process.chdir(cwd);
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, env);
+  process.argv.splice(1, process.argv.length, script, ...args);
+  process.exitCode = undefined;
+  const before = process.getActiveResourcesInfo();
+  try {
+    await import(`${pathToFileURL(script).href}?run=${runs++}`);
+    for (const end = performance.now() + OPEN_MS; ; await sleep(5)) {
+      const open = added(before, process.getActiveResourcesInfo());
+      if (open.length === 0) break;
+      if (performance.now() > end) throw new Error(`The script has left open: ${open.join(', ')}`);
+    }
+  } catch (error) {
+    fail(error);
+  }
+  const code = Number(process.exitCode ?? 0);
+  await Promise.all(
+    [process.stdout, process.stderr].map(
+      stream => new Promise(resolve => stream.write(mark, resolve)),
+    ),
+  );
+  process.send?.({ code });
+}
+
+function fail(error: unknown): void {
+  process.stderr.write(`${inspect(error)}\n`);
+  process.exitCode = 1;
+}
+
+/** The resources that were not there before. */
+function added(before: readonly string[], now: readonly string[]): string[] {
+  const rest = [...before];
+  return now.filter(name => {
+    const at = rest.indexOf(name);
+    if (at !== -1) rest.splice(at, 1);
+    return at === -1;
+  });
+}
