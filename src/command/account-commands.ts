@@ -11,7 +11,7 @@ const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate'], {
 });
 
 /** What the account has used, as rows. */
-export const usage: Command = {
+export const usageCommand: Command = {
   flags: [...USAGE, ...SINK_FLAGS],
   examples: ['', '--bucket day --from 2026-11-01 --out usage.csv'],
   build: given =>
@@ -22,7 +22,7 @@ export const usage: Command = {
 };
 
 /** Likes, retweets and replies of posts of the user of the access token. */
-export const engagement: Command = {
+export const engagementCommand: Command = {
   usage: 'IDS.txt',
   examples: ['ids.txt', 'ids.txt --json'],
   build({ positionals: [file = ''] }) {

@@ -10,7 +10,7 @@ import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 
 /** What a command was called with. */
-export interface Given {
+export interface CommandLine {
   readonly positionals: readonly string[];
   /** The options of a flag table of the command. */
   readonly options: (flags: Flags) => Record<string, unknown>;
@@ -28,7 +28,7 @@ export interface Command {
   readonly examples: readonly [string, string];
   /** Whether it may cost money: it asks on a terminal, and needs `--yes` elsewhere. */
   readonly costs?: boolean | undefined;
-  build(given: Given): Script | Promise<Script>;
+  build(given: CommandLine): Script | Promise<Script>;
 }
 
 /** Flags of every command. */
@@ -91,7 +91,7 @@ interface SinkDetails {
 
 /** The stages that write items where `--out` says, as its end says, or to standard output. */
 export function sinkCalls(
-  given: Given,
+  given: CommandLine,
   { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
@@ -156,7 +156,7 @@ export function pipelineScript(
 }
 
 /** A script that writes a list: to a file, as JSON lines, or on a terminal as a table. */
-export function listScript(source: Call, given: Given, details: SinkDetails = {}): Script {
+export function listScript(source: Call, given: CommandLine, details: SinkDetails = {}): Script {
   const sinks = sinkCalls(given, details);
   const isShown = given.isTerminal && sinks.some(({ name }) => name === 'stdout');
   if (!isShown) return pipelineScript([source, ...sinks]);

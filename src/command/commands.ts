@@ -8,16 +8,16 @@ export interface Listed {
   readonly load: () => Promise<Command>;
 }
 
-/** The commands of a file, by the names of its exports. */
+/** The commands of a file, by the names of its exports without `Command`. */
 function commandsOf<Exports extends object>(load: () => Promise<Exports>) {
   return (name: CommandName<Exports>, summary: string): Listed => ({
     summary,
-    load: async () => (await load())[name] as Command,
+    load: async () => (await load())[`${name}Command` as keyof Exports] as Command,
   });
 }
 
 type CommandName<Exports> = {
-  [Name in keyof Exports]: Exports[Name] extends Command ? Name : never;
+  [Name in keyof Exports]: Name extends `${infer Short}Command` ? Short : never;
 }[keyof Exports];
 
 const searches = commandsOf(() => import('./search-commands.js'));

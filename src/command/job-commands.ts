@@ -9,7 +9,7 @@ import {
   ACCOUNT,
   accountCall,
   type Command,
-  type Given,
+  type CommandLine,
   jsonIn,
   SHARD,
   SIGNAL,
@@ -37,11 +37,11 @@ const callOf = (name: string): Command => ({
   build: ({ positionals: [job] }) => accountCall(`jobs.${name}`, job),
 });
 
-export const get = callOf('get');
-export const reject = callOf('reject');
+export const getCommand = callOf('get');
+export const rejectCommand = callOf('reject');
 
 /** Accepts the quote of a job. */
-export const accept: Command = {
+export const acceptCommand: Command = {
   usage: 'JOB',
   examples: ['qmq1szrz41', 'qmq1szrz41 --yes'],
   costs: true,
@@ -56,7 +56,7 @@ export const accept: Command = {
 };
 
 /** Lists the jobs of the account. */
-export const list: Command = {
+export const listCommand: Command = {
   examples: ['', '--json'],
   build: () => ({
     ...accountCall('jobs.list'),
@@ -67,7 +67,7 @@ export const list: Command = {
 const LISTED = ['uuid', 'status', 'percentComplete', 'title', 'fromDate', 'toDate'];
 
 /** Creates a job, which is not charged before its quote is accepted. */
-export const create: Command = {
+export const createCommand: Command = {
   flags: [...REQUEST, ...RULES],
   examples: [
     `--title snow ${WINDOW_EXAMPLE} --rules rules.json`,
@@ -77,7 +77,7 @@ export const create: Command = {
 };
 
 /** Runs a job to its files, and joins one of the same title and rules. */
-export const run: Command = {
+export const runCommand: Command = {
   flags: [...REQUEST, ...RULES, ...OUT, ...SHARD],
   examples: [
     `--title snow ${WINDOW_EXAMPLE} --rules rules.json --out out/snow`,
@@ -103,14 +103,14 @@ const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job)
 });
 
 /** Downloads the files of a delivered job. */
-export const download: Command = {
+export const downloadCommand: Command = {
   usage: 'JOB',
   flags: [...OUT, ...SHARD],
   examples: ['qmq1szrz41 --out out/snow', 'qmq1szrz41 --out out/snow --quiet'],
   build: ({ positionals: [job], options }) => downloading(job, options),
 };
 
-function downloading(job: unknown, options: Given['options']): Script {
+function downloading(job: unknown, options: CommandLine['options']): Script {
   const { out: folder } = options(OUT);
   if (folder === undefined)
     throw new OptionError('out', 'The files of a job need a folder: --out <folder>');

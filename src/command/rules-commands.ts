@@ -31,10 +31,10 @@ interface CallDetails extends Pick<Script, 'table'> {
   readonly more?: string;
 }
 
-export const add = callOf('add');
-export const remove = callOf('delete');
-export const validate = callOf('validate');
-export const sync = callOf('sync', {
+export const addCommand = callOf('add');
+export const removeCommand = callOf('delete');
+export const validateCommand = callOf('validate');
+export const syncCommand = callOf('sync', {
   flags: SYNC,
   more: '--dry-run',
   table: (changes, library) =>
@@ -42,7 +42,7 @@ export const sync = callOf('sync', {
 });
 
 /** Lists the rules of the replay stream. */
-export const list: Command = {
+export const listCommand: Command = {
   examples: ['', '--json > rules.jsonl'],
   build: given =>
     given.isTerminal
@@ -55,7 +55,7 @@ export const list: Command = {
 };
 
 /** Checks a rule without a request. */
-export const check: Command = {
+export const checkCommand: Command = {
   usage: 'RULE',
   flags: CHECK,
   examples: ["'snow (ice OR sleet) lang:en'", "'snow lang:en' --product search"],

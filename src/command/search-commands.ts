@@ -45,7 +45,7 @@ const BUDGET = flagsOf({
 const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') });
 
 /** Posts that match a query, or many rules, into files or to standard output. */
-export const search: Command = {
+export const searchCommand: Command = {
   usage: '[QUERY]',
   flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
   examples: [
@@ -85,7 +85,7 @@ function plural(count: number, unit: string): string {
 const COUNTS = flagsOfRows(COUNTS_OPTIONS);
 
 /** How many posts match a query, by time: a chart on a terminal. */
-export const counts: Command = {
+export const countsCommand: Command = {
   usage: 'QUERY',
   flags: [...COUNTS, ...SINK_FLAGS],
   examples: ["'snow OR rain' --bucket day", 'snow --from 2026-11-01 --out counts.csv'],

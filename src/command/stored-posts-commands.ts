@@ -24,7 +24,7 @@ const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers'], {
 const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);
 
 /** Writes the posts of standard input into files. */
-export const write: Command = {
+export const writeCommand: Command = {
   usage: 'FILES',
   flags: SINK_FLAGS.filter(({ name }) => name !== 'out'),
   examples: [
@@ -39,7 +39,7 @@ export const write: Command = {
 };
 
 /** Passes on the posts of standard input that a rule matches. */
-export const match: Command = {
+export const matchCommand: Command = {
   usage: 'RULES.json',
   flags: [...MATCHER, ...SINK_FLAGS],
   examples: ['rules.json < posts.jsonl', "rules.json --out '{tag}.jsonl' < posts.jsonl"],
@@ -55,7 +55,7 @@ export const match: Command = {
 };
 
 /** Writes stored files as other files. */
-export const convert: Command = {
+export const convertCommand: Command = {
   usage: 'FOLDER|FILE...',
   examples: [
     'out/posts --out posts.parquet',
@@ -89,7 +89,7 @@ export const openedTombstones = (...args: readonly [folder: unknown, options?: o
   new Call('openTombstones', args, 'tombstones');
 
 /** Applies recorded compliance events to stored files. */
-export const apply: Command = {
+export const applyCommand: Command = {
   usage: 'TOMBSTONES FOLDER',
   flags: APPLY,
   examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],

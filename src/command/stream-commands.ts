@@ -34,7 +34,7 @@ const INTO = flagsOf({ into: text('the folder of the tombstones') }, undefined, 
 });
 
 /** A past window of a stream, into files or to standard output. */
-export const replay: Command = {
+export const replayCommand: Command = {
   flags: [...REPLAY, ...SINK_FLAGS],
   examples: [
     '--from 2026-11-26T10:00Z --to 2026-11-26T11:00Z',
@@ -49,7 +49,7 @@ export const replay: Command = {
 };
 
 /** Compliance events, into tombstones or to standard output. */
-export const compliance: Command = {
+export const complianceCommand: Command = {
   flags: [...COMPLIANCE, ...INTO],
   examples: ["--into tombstones --until 'caught up'", '--partitions 1,2 > events.jsonl'],
   build({ options }) {

@@ -74,8 +74,8 @@ export interface AccountOptions extends SettingOptions {
 }
 
 /**
- * The rate limiters of all account objects of this process, since the service counts by account.
- * Accounts with another clock, in tests, have their own.
+ * The rate limiters of all account objects of this process, since the service counts by account. Accounts with another
+ * clock, in tests, have their own, which go with that clock.
  */
 const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
 

@@ -11,7 +11,7 @@ import {
   equals,
   hasResults,
   header,
-  isText,
+  isNonEmptyText,
   isWhole,
   member,
   memberOf,
@@ -53,7 +53,7 @@ const LOGIN = ['email', 'password'] as const;
 const SEARCH = { base: 'baseUrl', limits: 'search', needs: LOGIN } as const;
 const STREAM = 'accounts/{account}/publishers/{publisher}';
 
-export const ENDPOINTS = {
+export const CHECKED_ENDPOINTS = {
   posts: { ...SEARCH, family: 'search', path: 'search/30day/accounts/{account}/{label}.json' },
   counts: {
     ...SEARCH,
@@ -152,7 +152,7 @@ interface CheckRow {
 
 export interface Check extends CheckRow {
   readonly name: string;
-  readonly endpoint: keyof typeof ENDPOINTS;
+  readonly endpoint: keyof typeof CHECKED_ENDPOINTS;
   readonly status: number;
 }
 
@@ -393,7 +393,7 @@ export const CHECKS: readonly Check[] = [
       rest: '.json',
       expects: [
         member('rules', 'an array of {value, tag, id}', isListOfRules),
-        member('sent', 'a time', isText),
+        member('sent', 'a time', isNonEmptyText),
         header(
           'content-encoding',
           /^gzip$/i,
@@ -450,7 +450,7 @@ export const CHECKS: readonly Check[] = [
       rule: 'Without dates, usage is by month, for this month and the two before it.',
       expects: [
         equals('bucket', 'month'),
-        member('account.name', 'a text', isText),
+        member('account.name', 'a text', isNonEmptyText),
         member('publishers', 'an array', Array.isArray),
         member('fromDate', 'the first minute two months before this one', (value, { now }) => {
           const date = new Date(now);
@@ -471,7 +471,7 @@ export const CHECKS: readonly Check[] = [
         member(
           'errors',
           'an array of texts',
-          value => Array.isArray(value) && value.length > 0 && value.every(isText),
+          value => Array.isArray(value) && value.length > 0 && value.every(isNonEmptyText),
         ),
       ],
     },
@@ -505,7 +505,9 @@ function isListOfJobs(value: unknown): boolean {
   return (
     Array.isArray(value) &&
     value.every(
-      job => isText(memberOf(job, 'title')) && STATUSES.includes(String(memberOf(job, 'status'))),
+      job =>
+        isNonEmptyText(memberOf(job, 'title')) &&
+        STATUSES.includes(String(memberOf(job, 'status'))),
     )
   );
 }
@@ -516,7 +518,7 @@ function isListOfRules(value: unknown): boolean {
     value.every(rule => {
       const tag = memberOf(rule, 'tag');
       const id = /^\d+$/.test(String(memberOf(rule, 'id')));
-      return isText(memberOf(rule, 'value')) && (tag === null || isText(tag)) && id;
+      return isNonEmptyText(memberOf(rule, 'value')) && (tag === null || isNonEmptyText(tag)) && id;
     })
   );
 }

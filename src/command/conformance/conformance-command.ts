@@ -6,7 +6,7 @@ import { flagsOf, helpOf, readFlags } from '../../base/flags.js';
 import { isLoopback } from '../../base/is-loopback.js';
 import { type Account, account } from '../../http/account.js';
 import { loadVariables, SETTINGS, type UrlSettingName } from '../../http/settings.js';
-import { CHECK_FAMILIES, type CheckFamily, ENDPOINTS } from './check-table.js';
+import { CHECK_FAMILIES, CHECKED_ENDPOINTS, type CheckFamily } from './check-table.js';
 import { type CheckPlan, type CheckResult, planChecks, runChecks } from './run-checks.js';
 
 const FLAGS = flagsOf(
@@ -85,7 +85,9 @@ function familiesOf(only: string | undefined): readonly CheckFamily[] {
 
 /** The origins to which the checks of a plan send requests. */
 function originsOf(account: Account, { checks }: CheckPlan): readonly URL[] {
-  const names = new Set<UrlSettingName>(checks.map(({ endpoint }) => ENDPOINTS[endpoint].base));
+  const names = new Set<UrlSettingName>(
+    checks.map(({ endpoint }) => CHECKED_ENDPOINTS[endpoint].base),
+  );
   return [...names].flatMap(name => account.settings[name] ?? []);
 }
 

@@ -38,7 +38,7 @@ export function memberOf(json: unknown, path: string): unknown {
 }
 
 /** A value for a report, cut short. */
-export function shown(value: unknown): string {
+export function inJson(value: unknown): string {
   const text = redact(value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value)));
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
@@ -53,7 +53,7 @@ export function header(
   return ({ headers }) =>
     pattern.test(headers[name] ?? '')
       ? undefined
-      : { what: `header ${name}`, expected, got: shown(headers[name]), rule };
+      : { what: `header ${name}`, expected, got: inJson(headers[name]), rule };
 }
 
 export const JSON_TYPE = header(
@@ -80,21 +80,22 @@ export function member(
   return observed => {
     const value = memberOf(observed.json, path);
     if (accepts(value, observed)) return undefined;
-    return { what: `body ${path}`, expected, got: shown(value), rule };
+    return { what: `body ${path}`, expected, got: inJson(value), rule };
   };
 }
 
 /** A member of the body with exactly this value. */
 export function equals(path: string, wanted: string | number, rule?: string): Expectation {
-  return member(path, shown(wanted), value => value === wanted, rule);
+  return member(path, inJson(wanted), value => value === wanted, rule);
 }
 
-export const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+export const isNonEmptyText = (value: unknown): boolean =>
+  typeof value === 'string' && value !== '';
 export const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
 /** `{"error":{"message","sent"}}` */
 export const ERROR_BODY: readonly Expectation[] = [
-  member('error.message', 'a text', isText, 'An error is {"error":{"message","sent"}}.'),
+  member('error.message', 'a text', isNonEmptyText, 'An error is {"error":{"message","sent"}}.'),
   member(
     'error.sent',
     'an ISO 8601 time',
@@ -130,7 +131,7 @@ export const ECHOES_LAST_30_DAYS: readonly Expectation[] = [
     return {
       what: 'body requestParameters.fromDate',
       expected: formatTimestamp(to - 30 * DAY),
-      got: shown(from),
+      got: inJson(from),
       rule: DEFAULT_WINDOW,
     };
   },
@@ -162,7 +163,7 @@ export function hasResults(max: number): Expectation {
     const results = memberOf(json, 'results');
     const count = Array.isArray(results) ? results.length : undefined;
     if (count !== undefined && count <= max) return undefined;
-    const got = count === undefined ? shown(results) : `${count} results`;
+    const got = count === undefined ? inJson(results) : `${count} results`;
     const rule = 'A response has at most maxResults posts in `results`.';
     return { what: 'body results', expected: `an array of at most ${max}`, got, rule };
   };
@@ -192,8 +193,8 @@ export function tagged(tag: string): Expectation {
     if (wrong === -1) return undefined;
     return {
       what: `body results[${wrong}] matching_rules`,
-      expected: `the tag ${shown(tag)}`,
-      got: shown(posts[wrong]?.matchingRules),
+      expected: `the tag ${inJson(tag)}`,
+      got: inJson(posts[wrong]?.matchingRules),
       rule: 'The tag of the request is in `matching_rules` of each post.',
     };
   };
@@ -242,7 +243,7 @@ export function buckets(length: keyof typeof BUCKET_MS): Expectation {
       return {
         what: 'body results',
         expected: 'buckets',
-        got: shown(memberOf(observed.json, 'results')),
+        got: inJson(memberOf(observed.json, 'results')),
         rule,
       };
     const wrong = all.findIndex(
@@ -256,7 +257,7 @@ export function buckets(length: keyof typeof BUCKET_MS): Expectation {
     const before = all[wrong - 1]?.at;
     const expected = `a whole count of ${before === undefined ? `a whole ${length}` : formatTimestamp(before + step)}`;
     const { results } = observed.json as { readonly results: readonly unknown[] };
-    return { what: `body results[${wrong}]`, expected, got: shown(results[wrong]), rule };
+    return { what: `body results[${wrong}]`, expected, got: inJson(results[wrong]), rule };
   };
 }
 
@@ -265,7 +266,7 @@ export const TOTALS: Expectation = observed => {
   const total = memberOf(observed.json, 'totalCount');
   if (total === sum) return undefined;
   const rule = '`totalCount` is the sum of the counts of the page.';
-  return { what: 'body totalCount', expected: shown(sum), got: shown(total), rule };
+  return { what: 'body totalCount', expected: inJson(sum), got: inJson(total), rule };
 };
 
 /** A page of counts of at most 31 days, with `next` for the rest. */
@@ -276,5 +277,5 @@ export const SPANS_31_DAYS: readonly Expectation[] = [
     if (days <= 31) return undefined;
     return { what: 'body results', expected: 'at most 31 days', got: `${days} days` };
   },
-  member('next', 'a text', isText),
+  member('next', 'a text', isNonEmptyText),
 ];

@@ -8,11 +8,11 @@ import { serviceUrl } from '../../http/service-url.js';
 import type { SettingName } from '../../http/settings.js';
 import { parseExact } from '../../json/exact-ids.js';
 import {
+  CHECKED_ENDPOINTS,
   CHECKS,
   type Check,
   type CheckedEndpoint,
   type CheckFamily,
-  ENDPOINTS,
 } from './check-table.js';
 import { JSON_TYPE, type Mismatch, type Observed } from './expectations.js';
 
@@ -55,7 +55,7 @@ export function planChecks(
   { withRates = false }: { readonly withRates?: boolean } = {},
 ): CheckPlan {
   const missing = new Map<CheckFamily, ReadonlySet<SettingName>>();
-  for (const { family, base, path, needs } of Object.values<CheckedEndpoint>(ENDPOINTS)) {
+  for (const { family, base, path, needs } of Object.values<CheckedEndpoint>(CHECKED_ENDPOINTS)) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as SettingName);
     const absent = [base, ...names, ...needs].filter(name => account.settings[name] === undefined);
     missing.set(family, new Set([...(missing.get(family) ?? []), ...absent]));
@@ -63,7 +63,7 @@ export function planChecks(
   const lacks = (family: CheckFamily) => [...(missing.get(family) ?? [])];
   const checks = CHECKS.filter(({ endpoint, burst }) => {
     if (burst !== undefined && !withRates) return false;
-    const { family } = ENDPOINTS[endpoint];
+    const { family } = CHECKED_ENDPOINTS[endpoint];
     return families.includes(family) && lacks(family).length === 0;
   });
   return {
@@ -73,7 +73,7 @@ export function planChecks(
       .map(family => ({ family, settings: lacks(family) })),
     requests: checks.reduce((sum, { burst = 1 }) => sum + burst, 0),
     searches: checks.filter(
-      ({ endpoint, status }) => ENDPOINTS[endpoint].limits === 'search' && status === 200,
+      ({ endpoint, status }) => CHECKED_ENDPOINTS[endpoint].limits === 'search' && status === 200,
     ).length,
     posts: checks.reduce((sum, { maxPosts = 0 }) => sum + maxPosts, 0),
   };
@@ -92,7 +92,7 @@ export async function* runChecks(
   const seen = new Map<string, Observed>();
   let isLoginKnown = false;
   for (const check of checks) {
-    const { family } = ENDPOINTS[check.endpoint];
+    const { family } = CHECKED_ENDPOINTS[check.endpoint];
     const result = { name: check.name, family };
     const input = { now: account.clock.now(), query, seen };
     const parameters = check.parameters?.(input);
@@ -128,7 +128,7 @@ function isUnreachable(error: MillraceError): boolean {
 }
 
 function wrongLogin(account: Account, check: Check, { text }: Observed): OptionError {
-  const { origin } = account.need(ENDPOINTS[check.endpoint].base, 'checks');
+  const { origin } = account.need(CHECKED_ENDPOINTS[check.endpoint].base, 'checks');
   return new OptionError(
     'password',
     `${origin} refuses the email and password of the account (401 for ${check.name}: ${excerptOf(text)}). Check MILLRACE_EMAIL and MILLRACE_PASSWORD; nothing else was checked`,
@@ -185,7 +185,7 @@ async function observe(
   parameters: CheckParameters,
   signal: AbortSignal | undefined,
 ): Promise<Observed> {
-  const endpoint: CheckedEndpoint = ENDPOINTS[check.endpoint];
+  const endpoint: CheckedEndpoint = CHECKED_ENDPOINTS[check.endpoint];
   const { method = 'GET', login = 'right', rest = '' } = check;
   const url = serviceUrl(account, endpoint.base, endpoint.path, {
     purpose: 'checks',
