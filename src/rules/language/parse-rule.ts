@@ -1,8 +1,9 @@
 import { checkValue, required, special } from '../../base/check.js';
+import { COLON, MINUS } from '../../json/byte-codes.js';
 import type { RuleNode } from '../tree.js';
 import type { Problem } from './problem.js';
 import { readClause } from './read-clause.js';
-import { CLOSE, COLON, type Draft, MAX_PROBLEMS, MINUS, OPEN, RuleReader } from './reader.js';
+import { CLOSE, type Draft, MAX_PROBLEMS, OPEN, RuleReader } from './reader.js';
 import { isRuleSpace, wordEnd } from './rule-characters.js';
 import {
   badInput,

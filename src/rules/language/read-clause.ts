@@ -1,16 +1,9 @@
+import { COLON, QUOTE } from '../../json/byte-codes.js';
 import { deprecatedOperators } from '../operators/deprecated-operators.js';
 import { operatorNames, operators } from '../operators/operators.js';
 import type { OperatorName, TextClause } from '../tree.js';
 import { readValue } from './read-value.js';
-import {
-  CLOSE_BRACKET,
-  COLON,
-  type Leaf,
-  OPEN_BRACKET,
-  QUOTE,
-  type RuleReader,
-  UNDERSCORE,
-} from './reader.js';
+import { CLOSE_BRACKET, type Leaf, OPEN_BRACKET, type RuleReader, UNDERSCORE } from './reader.js';
 import { isWordStart, startsWord, wordEnd } from './rule-characters.js';
 import {
   badInput,

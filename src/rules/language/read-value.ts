@@ -1,4 +1,5 @@
 import { closest } from '../../base/closest.js';
+import { QUOTE } from '../../json/byte-codes.js';
 import { deprecatedHasValues } from '../operators/deprecated-operators.js';
 import { hasAliases, hasValues, isValues } from '../operators/flag-operators.js';
 import type { ValueKind } from '../operators/operator.js';
@@ -6,7 +7,7 @@ import type { CountRange, OperatorName, OperatorValues, Span } from '../tree.js'
 import { countryCodes, countrySynonyms, languageMeant } from './iso-codes.js';
 import type { Problem, Suggestion } from './problem.js';
 import { readBox, readRadius } from './read-geo.js';
-import { CLOSE, OPEN, QUOTE, type RuleReader, UNDERSCORE } from './reader.js';
+import { CLOSE, OPEN, type RuleReader, UNDERSCORE } from './reader.js';
 import { isRuleSpace, isWord, startsWord, wordEnd } from './rule-characters.js';
 import {
   badInput,

@@ -1,3 +1,4 @@
+import { QUOTE } from '../../json/byte-codes.js';
 import type { Clause, Span, Tree } from '../tree.js';
 import type { Problem } from './problem.js';
 import { isRuleSpace } from './rule-characters.js';
@@ -98,11 +99,8 @@ export class RuleReader {
   }
 }
 
-export const QUOTE = 0x22;
 export const OPEN = 0x28;
 export const CLOSE = 0x29;
-export const MINUS = 0x2d;
-export const COLON = 0x3a;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const UNDERSCORE = 0x5f;
