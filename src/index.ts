@@ -76,14 +76,13 @@ export {
   type Sink,
   type SinkRun,
 } from './flow/flow.js';
-export type { MinipassStream } from './flow/minipass-streams.js';
+export type { MinipassStream, StreamSink } from './flow/minipass-streams.js';
 export { pipeline } from './flow/pipeline.js';
 export type { PipelineOptions } from './flow/pipeline-arguments.js';
 export type { ProgressCounts, RunMessage, RunSummary } from './flow/progress.js';
 export type { Source, Stage, WritableSink } from './flow/stage.js';
 export type { StageStream } from './flow/stream-stage.js';
 export type { WebReadable, WebTransform, WebWritable, WebWriter } from './flow/web-streams.js';
-export type { StreamSink } from './flow/write-to-stream.js';
 export { type Account, type AccountOptions, account } from './http/account.js';
 export type { Timeouts } from './http/connections.js';
 export type { Family, Limits, Rate } from './http/rate-limits.js';

@@ -28,7 +28,7 @@ const root = path.resolve(import.meta.dirname, '..');
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
   'src/command/millrace.ts',
-  ...['src/http/account.ts', 'src/http/request.ts', 'src/files/threads.ts'],
+  ...['src/http/account.ts', 'src/http/request.ts', 'src/files/thread-pool.ts'],
 ];
 
 /**

@@ -221,6 +221,12 @@ const OPERATORS: Stages = {
     reads: ANY,
   },
   routeByTag: { wrong: OPTIONS, right: () => [], reads: POSTS },
+  sample: {
+    needs: 'options',
+    wrong: [...OPTIONS, [[{}], 'ratio'], [[{ ratio: 2 }], 'ratio']],
+    right: () => [{ ratio: 1 }],
+    reads: POSTS,
+  },
   take: {
     needs: 'count',
     wrong: [

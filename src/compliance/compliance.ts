@@ -11,7 +11,7 @@ import {
 } from '../base/check.js';
 import { parseDate, type Timestamp } from '../base/time.js';
 import { type Cursor, type Flow, sourceFlow } from '../flow/flow.js';
-import { reportingDamaged } from '../flow/reporting-damaged.js';
+import { reportingDamaged } from '../flow/report-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';

@@ -16,7 +16,7 @@ import {
 } from '../base/time.js';
 import { WakeUp } from '../base/wait.js';
 import type { Batches, Cursor, Run } from '../flow/flow.js';
-import { changedOption, shown } from '../flow/flow-difference.js';
+import { changedOption, shown } from '../flow/flow-identity.js';
 import type { Account } from '../http/account.js';
 import type { DamagedRecord, OnDamaged } from '../json/records.js';
 import { isText, type Json, listOf, shaped } from '../json/type-guards.js';

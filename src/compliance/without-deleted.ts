@@ -6,7 +6,7 @@ import {
   optionError,
   special,
 } from '../base/check.js';
-import { stepOperator } from '../files/planned.js';
+import { stepOperator } from '../files/plan.js';
 import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Operator } from '../flow/flow.js';

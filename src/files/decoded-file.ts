@@ -1,7 +1,7 @@
 import type { RecordColumn } from './record-columns.js';
 import { type FileRecords, moveRecords } from './records.js';
 import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
-import { answerOfThread, type EngineThread } from './thread.js';
+import { answerOfThread, type EngineThread } from './worker-thread.js';
 
 /** What is known of a decoded file on the main thread. */
 interface DecodedContents {

@@ -1,9 +1,18 @@
-import { type Batch, type Batches, batchesOf, type Pull, type Run } from '../flow/flow.js';
+import {
+  type Batch,
+  type Batches,
+  batchesOf,
+  type Flow,
+  type FlowIdentity,
+  OwnFlow,
+  type Pull,
+  type Run,
+} from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
-import type { PlanReader } from './choose-threads.js';
-import { FileDecoder } from './file-decoder.js';
+import type { FileBytes } from '../json/records.js';
+import { FileDecoder, type PlanReader } from './choose-threads.js';
 import type { FileSource, SourceFile } from './file-source.js';
-import { Plan, type PlanSource, type PostEngine } from './plan.js';
+import { Plan, type PlanSource, type PostEngine, plannedFlow, type Unplanned } from './plan.js';
 import type { RecordColumn, RunInThread } from './record-columns.js';
 import { asItems, type EngineBatch, StoredRows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
@@ -154,4 +163,34 @@ export async function* bytesOfFile({
     last = block;
   }
   yield { items: last === undefined ? [] : [last], cursor, origin };
+}
+
+/** A source of whole files. */
+export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileBytes> {
+  return new OwnFlow(
+    async function* (run) {
+      for await (const file of open(run, undefined)) yield* bytesOfFile(file) as Batches<FileBytes>;
+    },
+    { plan: Plan.of(filesOfPlan(open)), identity },
+  );
+}
+
+/**
+ * Several sources as one flow.
+ *
+ * @param open Reads the sources where the engine cannot run a plan of them all.
+ * @param join Says in which order the files of sources of whole files come.
+ */
+export function joinedFlow<T>(
+  sources: readonly AsyncIterable<unknown>[],
+  {
+    join,
+    ...unplanned
+  }: Unplanned<T> & { readonly join: (open: readonly FileSource[]) => FileSource },
+): Flow<T> {
+  return plannedFlow(
+    sources,
+    Plan.joined(sources, parts => filesOfPlan(join(parts.map(part => (part as FilesOfPlan).open)))),
+    unplanned,
+  );
 }

@@ -1,10 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Batches, type FlowPlan, planOf, type Run } from '../flow/flow.js';
+import {
+  type Batches,
+  batchesOf,
+  type Flow,
+  type FlowIdentity,
+  type FlowPlan,
+  identityOf,
+  type Operator,
+  OwnFlow,
+  planOf,
+  type Run,
+} from '../flow/flow.js';
+import { hold } from '../flow/held-streams.js';
 import type { InflateLimits } from '../gzip/compression.js';
 import type { CheckedLimits } from '../json/records.js';
 import type { RecordKind } from './records.js';
 import type { EngineBatch } from './rows.js';
-import type { Step, Steps } from './step.js';
+import { type Step, type Steps, throughSteps } from './step.js';
 
 /** What a stage does with batches of items. */
 export type Stage = (input: Batches<never>, run: Run) => Batches<unknown>;
@@ -200,4 +212,52 @@ export class Plan implements FlowPlan {
 /** How files become posts, as far as the plan goes. */
 function decodingOf({ gunzip, limits, records }: PlanParts) {
   return { gunzip, limits, records };
+}
+
+/**
+ * The output of a stage that turns files into posts, `gunzip`, `jsonLines` or `activities`.
+ *
+ * @param extend Adds the stage to the plan of its input, where it has one.
+ */
+export function stageFlow<In, Out>(
+  input: AsyncIterable<In>,
+  stage: (input: Batches<In>, run: Run) => Batches<Out>,
+  extend: (plan: Plan, stage: Stage) => Plan | undefined,
+): Flow<Out> {
+  const before = Plan.in(input);
+  const plan = before && extend(before, stage as Stage);
+  const open = (run: Run) => stage(batchesOf(input, run), run);
+  return plannedFlow([input], plan, { open, identity: identityOf(input) });
+}
+
+/** A flow whose items several read from one run of its plan, as one of them reads it. */
+export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
+  const own = plan.sharing(shared);
+  return new OwnFlow(run => own.items(run), { plan: own });
+}
+
+/** An operator that takes part in plans, see `Step`. */
+export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
+  return input => {
+    const open = (run: Run) =>
+      throughSteps([step], run, at => batchesOf(input, at)) as Batches<Out>;
+    const plan = Plan.in(input)?.with(step);
+    return plannedFlow([input], plan, { open, identity: identityOf(input, step.identity) });
+  };
+}
+
+/** A flow as it is if no plan of it can be run. */
+export interface Unplanned<T> {
+  readonly open: (run: Run) => Batches<T>;
+  readonly identity: FlowIdentity;
+}
+
+/** A flow that is run by its plan, if it has one. */
+export function plannedFlow<T>(
+  inputs: readonly AsyncIterable<unknown>[],
+  plan: Plan | undefined,
+  { open, identity }: Unplanned<T>,
+): Flow<T> {
+  const byPlan = plan?.isComplete ? (run: Run) => plan.items(run) : open;
+  return hold(new OwnFlow<T>(byPlan, { plan, identity }), inputs);
 }

@@ -1,11 +1,11 @@
+import { errorWithOrigin } from '../base/errors.js';
 import type { Batch, Cursor, FlowStep, Run } from '../flow/flow.js';
-import { errorWithOrigin } from '../flow/with-origin.js';
 import type { RecordColumn } from './record-columns.js';
 import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 
 /**
  * A built-in stage after `activities`, which decides on the main thread, in order, what passes: of the rows of a decoded
- * file, whose content stays with its thread, or of items that come from elsewhere. `stepOperator` (planned.ts) makes an
+ * file, whose content stays with its thread, or of items that come from elsewhere. `stepOperator` (plan.ts) makes an
  * operator of it.
  */
 export interface Step {

@@ -1,6 +1,6 @@
 import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
 import { isWatched, publish } from '../base/diagnostics.js';
-import { drain } from './drain.js';
+import { deliverToSink } from './deliver-to-sink.js';
 import { type Batches, batchesOf, boundFlow, identityOf, OwnFlow, planOf } from './flow.js';
 import { closeHeld, guardAll } from './held-streams.js';
 import { applyStage, type PipelineArguments, readArguments } from './pipeline-arguments.js';
@@ -245,7 +245,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   try {
     // A sink need not look at signals: what it reads ends with the pipeline's.
     const run = { signal: controller.signal, progress };
-    const result = await drain(boundFlow(last, run), sink, run);
+    const result = await deliverToSink(boundFlow(last, run), sink, run);
     // A progress function that does not end must not hold up an abort.
     await abortable(Promise.resolve(display.finish()), controller.signal);
     await summarize({ result });

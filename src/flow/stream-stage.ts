@@ -3,9 +3,8 @@ import { Duplex, Readable } from 'node:stream';
 import streams from 'node:stream/promises';
 import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';
 import { hold, useOnce } from './held-streams.js';
-import { isMinipass, type MinipassStream } from './minipass-streams.js';
+import { isMinipass, type MinipassStream, writeError, writeToStream } from './minipass-streams.js';
 import { isWebTransform, type WebTransform, type WriteFailure, writeToWeb } from './web-streams.js';
-import { writeError, writeToStream } from './write-to-stream.js';
 
 /** What a flow can be piped through. */
 export type StageStream<In, Out> = Duplex | MinipassStream<In, Out> | WebTransform<In, Out>;

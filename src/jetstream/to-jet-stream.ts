@@ -11,7 +11,7 @@ import {
 } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
-import { isIncremental } from '../flow/flow-difference.js';
+import { isIncremental } from '../flow/flow-identity.js';
 import { withInternals } from '../flow/internals.js';
 import type { OnDamaged } from '../json/records.js';
 import { detached } from '../post/detached.js';

@@ -3,7 +3,7 @@ import { abortable, answerOf } from '../base/abortable.js';
 import { type Checked, cursor, func, type OptionTable, oneOf, whole } from '../base/check.js';
 import { SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
 import { parseTimestamp, SEGMENT } from '../base/time.js';
-import { fileFlow } from '../files/file-flow.js';
+import { fileFlow } from '../files/engine.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import { type Account, checkAccountOptions } from '../http/account.js';

@@ -1,12 +1,11 @@
 import { checkOptions, func, type OptionTable } from '../base/check.js';
-import { DataError } from '../base/errors.js';
-import { stageFlow } from '../files/planned.js';
+import { DataError, errorWithOrigin } from '../base/errors.js';
+import { stageFlow } from '../files/plan.js';
 import type { RecordKind } from '../files/records.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import { internalsOf } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
-import { reportingDamaged } from '../flow/reporting-damaged.js';
-import { errorWithOrigin } from '../flow/with-origin.js';
+import { reportingDamaged } from '../flow/report-damaged.js';
 import { bytesOf, wrongItem } from '../flow/wrong-item.js';
 import { extentOfObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';

@@ -1,5 +1,5 @@
 import { OptionError } from '../base/errors.js';
-import { countDelivered, drain } from '../flow/drain.js';
+import { countDelivered, deliverToSink } from '../flow/deliver-to-sink.js';
 import type { SinkRun } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import { type Argument, withInternals } from '../flow/internals.js';
@@ -160,5 +160,5 @@ function end(
   if (typeof value === 'function')
     return callLast(countDelivered(flowOf(input), last, run), last, run);
   const { signal = new AbortController().signal, progress } = run ?? {};
-  return drain(flowOf(input), last, { signal, progress });
+  return deliverToSink(flowOf(input), last, { signal, progress });
 }

@@ -1,6 +1,6 @@
 import { checkOptions, cursorError, func, type OptionTable, text, whole } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { stepOperator } from '../files/planned.js';
+import { stepOperator } from '../files/plan.js';
 import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Batch, Cursor, Operator, Run } from '../flow/flow.js';

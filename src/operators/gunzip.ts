@@ -1,5 +1,5 @@
 import { checkOptions, type OptionTable, oneOf, whole } from '../base/check.js';
-import { stageFlow } from '../files/planned.js';
+import { stageFlow } from '../files/plan.js';
 import type { Batch, Batches, Operator } from '../flow/flow.js';
 import { workAhead } from '../flow/read-ahead.js';
 import { bytesOf } from '../flow/wrong-item.js';

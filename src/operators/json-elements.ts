@@ -1,8 +1,8 @@
 import { checkValue } from '../base/check.js';
+import { withOrigin } from '../base/errors.js';
 import { type Batches, type Operator, ownOperator } from '../flow/flow.js';
 import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
-import { withOrigin } from '../flow/with-origin.js';
 import { OPEN_OBJECT } from '../json/byte-codes.js';
 import { checkObject } from '../json/check-object.js';
 import { jsonText } from '../json/decode-json.js';

@@ -1,9 +1,9 @@
 import { checkOptions, func, type OptionTable, oneOf } from '../base/check.js';
-import { stageFlow } from '../files/planned.js';
+import { stageFlow } from '../files/plan.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
-import { reportingDamaged } from '../flow/reporting-damaged.js';
+import { reportingDamaged } from '../flow/report-damaged.js';
 import { LineFramer, type Separator } from '../json/line-framer.js';
 import type { Bytes, JsonRecord, OnDamaged } from '../json/records.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/records.js';

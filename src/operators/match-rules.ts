@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { checkOptions, flag, type OptionTable } from '../base/check.js';
-import { stepOperator } from '../files/planned.js';
+import { stepOperator } from '../files/plan.js';
 import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js';
 import type { Records } from '../files/records.js';
 import type { Rows } from '../files/rows.js';

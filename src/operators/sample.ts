@@ -1,12 +1,12 @@
 import { checkOptions, type OptionTable, required, special, whole } from '../base/check.js';
-import { stepOperator } from '../files/planned.js';
+import { stepOperator } from '../files/plan.js';
 import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js';
 import type { Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/ids.js';
 
-/** Which posts `sample` keeps. */
+/** How many posts `sample` keeps, and the seed of the hash that chooses them. */
 export interface SampleOptions {
   /** The part of all posts that pass, such as 0.1 for a tenth. */
   readonly ratio: number;

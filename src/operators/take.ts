@@ -1,5 +1,5 @@
 import { checkValue, cursorError, required, whole } from '../base/check.js';
-import { stepOperator } from '../files/planned.js';
+import { stepOperator } from '../files/plan.js';
 import type { Operator } from '../flow/flow.js';
 import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
 

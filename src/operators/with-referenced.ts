@@ -1,6 +1,6 @@
 import { checkOptions, flag, type OptionTable } from '../base/check.js';
+import { withOrigin } from '../base/errors.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
-import { withOrigin } from '../flow/with-origin.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 

@@ -12,7 +12,7 @@ import {
   windowOf,
 } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
-import { changedOption, shown } from '../flow/flow-difference.js';
+import { changedOption, shown } from '../flow/flow-identity.js';
 import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/type-guards.js';
 import { IdWindow } from '../post/id-window.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';

@@ -15,7 +15,7 @@ import {
 import { partOf, SHARD_OPTION, type Shard, shardMember } from '../base/shard.js';
 import { formatTimestamp, parseDate, type Timestamp } from '../base/time.js';
 import { type Batches, type Cursor, type Flow, type Run, sourceFlow } from '../flow/flow.js';
-import { reportingDamaged } from '../flow/reporting-damaged.js';
+import { reportingDamaged } from '../flow/report-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkSilence } from '../http/live-connection.js';
 import { serviceUrl } from '../http/service-url.js';

@@ -3,7 +3,7 @@ import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { type Dates, parseTimestamp } from '../base/time.js';
 import type { Cursor } from '../flow/flow.js';
-import { changedOption, shown } from '../flow/flow-difference.js';
+import { changedOption, shown } from '../flow/flow-identity.js';
 import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/type-guards.js';
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';

@@ -4,7 +4,7 @@ import { cursorError } from '../base/check.js';
 import { IncompleteError, MillraceError, OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import type { Batch, Batches, Cursor, Run } from '../flow/flow.js';
-import { ProgressParts } from '../flow/progress-parts.js';
+import { ProgressParts } from '../flow/progress.js';
 import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import { IdWindow } from '../post/id-window.js';

@@ -8,13 +8,12 @@ import {
   special,
   whole,
 } from '../base/check.js';
-import { DataError } from '../base/errors.js';
+import { DataError, withOrigin } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { partOf, SHARD_OPTION, type Shard } from '../base/shard.js';
 import { datesOf, formatTimestamp, MINUTE, windowOf } from '../base/time.js';
 import { type Batches, type Flow, sourceFlow } from '../flow/flow.js';
-import { reportingDamaged } from '../flow/reporting-damaged.js';
-import { withOrigin } from '../flow/with-origin.js';
+import { reportingDamaged } from '../flow/report-damaged.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import { checkObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';

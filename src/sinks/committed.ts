@@ -9,7 +9,7 @@ import {
   whole,
 } from '../base/check.js';
 import { type FlowIdentity, identityOf, type Sink } from '../flow/flow.js';
-import { isIncremental } from '../flow/flow-difference.js';
+import { isIncremental } from '../flow/flow-identity.js';
 import { withInternals } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';

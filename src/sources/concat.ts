@@ -1,8 +1,8 @@
 import { cursorError } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { type Cursor, type Flow, identityOf, type Run } from '../flow/flow.js';
-import { isIncremental } from '../flow/flow-difference.js';
-import { ProgressParts } from '../flow/progress-parts.js';
+import { isIncremental } from '../flow/flow-identity.js';
+import { ProgressParts } from '../flow/progress.js';
 import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources, type OpenSource, type SourcePart } from './join-sources.js';
 

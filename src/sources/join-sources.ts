@@ -1,5 +1,5 @@
 import { OptionError } from '../base/errors.js';
-import { joinedFlow } from '../files/file-flow.js';
+import { joinedFlow } from '../files/engine.js';
 import type { Decoder, FileSource, SourceFile } from '../files/file-source.js';
 import {
   type Batch,

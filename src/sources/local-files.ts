@@ -22,7 +22,7 @@ import {
   shardName,
 } from '../base/shard.js';
 import type { DecodedFile } from '../files/decoded-file.js';
-import { fileFlow } from '../files/file-flow.js';
+import { fileFlow } from '../files/engine.js';
 import type { Decoder, SourceFile } from '../files/file-source.js';
 import type { Cursor, Flow, Run } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';

@@ -1,7 +1,7 @@
 import { cursorError } from '../base/check.js';
 import { WakeUp } from '../base/wait.js';
 import type { Cursor, Run } from '../flow/flow.js';
-import { ProgressParts } from '../flow/progress-parts.js';
+import { ProgressParts } from '../flow/progress.js';
 import type { OpenSource, SourcePart } from './join-sources.js';
 
 /** Batches that a source may deliver before the others, to reach its next cursor. */

@@ -1,5 +1,5 @@
 import { type Flow, identityOf } from '../flow/flow.js';
-import { isIncremental } from '../flow/flow-difference.js';
+import { isIncremental } from '../flow/flow-identity.js';
 import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 import { mergeBatches } from './merge-batches.js';

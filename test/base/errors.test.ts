@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DataError, StorageError } from '../../src/base/errors.js';
+import { DataError, errorWithOrigin, StorageError, withOrigin } from '../../src/base/errors.js';
 
 describe('the message of an error', () => {
   const hostile = 'a\u001b[2J\u009b31m\rb\u2028c\u202ed\u0000';
@@ -16,5 +16,38 @@ describe('the message of an error', () => {
 
   it('keeps its lines where it has several problems', () => {
     expect(new DataError('two:\n- a\n\t- b').message).toBe('two:\n- a\n\t- b');
+  });
+});
+
+function thrownBy(error: unknown, origin: string | undefined): unknown {
+  try {
+    return withOrigin(origin, () => {
+      throw error;
+    });
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+describe('the origin of an item', () => {
+  it('is added to a DataError that has none, with the error as cause', () => {
+    const error = new DataError('Not a post');
+    const thrown = thrownBy(error, 'posts.jsonl');
+    expect(thrown).toBeInstanceOf(DataError);
+    expect(thrown).toMatchObject({ cause: error, position: { origin: 'posts.jsonl' } });
+    expect((thrown as Error).message).toContain('Not a post');
+  });
+
+  it.each([
+    ['has an origin', new DataError('Not a post', { position: { origin: 'other' } }), 'posts'],
+    ['is not about data', new TypeError('mine'), 'posts'],
+    ['has none to add', new DataError('Not a post'), undefined],
+  ])('leaves an error as it is that %s', (_, error, origin) => {
+    expect(thrownBy(error, origin)).toBe(error);
+    expect(errorWithOrigin(origin, error)).toBe(error);
+  });
+
+  it('is not needed by what succeeds', () => {
+    expect(withOrigin('posts', () => 7)).toBe(7);
   });
 });

@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
-import { EngineThread } from '../../src/files/thread.js';
 import type { ThreadCalls } from '../../src/files/thread-calls.js';
+import { EngineThread } from '../../src/files/worker-thread.js';
 
 /** Watches what threads are asked until the end of the test. Returns how often they were asked for something. */
 export function askedOfThreads(): (name: keyof ThreadCalls) => number {

@@ -10,7 +10,7 @@ import { Engine } from '../../src/files/engine.js';
 import { Plan } from '../../src/files/plan.js';
 import { FileRecords } from '../../src/files/records.js';
 import type { DecodedRows } from '../../src/files/rows.js';
-import type { EngineThread } from '../../src/files/thread.js';
+import type { EngineThread } from '../../src/files/worker-thread.js';
 import { type Batches, batchesOf, Flow, operator } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { activities } from '../../src/operators/activities.js';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MillraceError } from '../../src/base/errors.js';
 import { DecodedFile } from '../../src/files/decoded-file.js';
-import { Threads } from '../../src/files/threads.js';
+import { Threads } from '../../src/files/thread-pool.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { jobFiles } from '../../src/jobs/job-files.js';
 import type { JobVerdict } from '../../src/jobs/job-verdict.js';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { DecodedFile } from '../../src/files/decoded-file.js';
-import { Threads } from '../../src/files/threads.js';
+import { Threads } from '../../src/files/thread-pool.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';

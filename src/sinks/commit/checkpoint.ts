@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { StorageError } from '../../base/errors.js';
 import { isRecord } from '../../base/record.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
-import { flowDifference, stepDifference } from '../../flow/flow-difference.js';
+import { flowDifference, stepDifference } from '../../flow/flow-identity.js';
 import { isCount, type Json } from '../../json/type-guards.js';
 import { DAMAGED, type FileCounts } from '../write/output-file.js';
 

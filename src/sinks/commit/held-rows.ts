@@ -4,7 +4,7 @@ import { LinkedAbort } from '../../base/abortable.js';
 import { isBudgetSpent, StorageError } from '../../base/errors.js';
 import { DeadlineReader } from '../../flow/deadline-reader.js';
 import { batchesOf, type Cursor, type Pull, type SinkRun } from '../../flow/flow.js';
-import { isIncremental } from '../../flow/flow-difference.js';
+import { isIncremental } from '../../flow/flow-identity.js';
 import type { Progress } from '../../flow/progress.js';
 import { detached } from '../../post/detached.js';
 import type { FileSystem } from '../../storage/file-system.js';

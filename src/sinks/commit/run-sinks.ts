@@ -2,7 +2,7 @@ import { LinkedAbort } from '../../base/abortable.js';
 import { optionError } from '../../base/check.js';
 import { Engine } from '../../files/engine.js';
 import type { Cursor } from '../../flow/flow.js';
-import { isIncremental } from '../../flow/flow-difference.js';
+import { isIncremental } from '../../flow/flow-identity.js';
 import type { Progress } from '../../flow/progress.js';
 import { shownTime } from '../../flow/progress-text.js';
 import type { FileSystem } from '../../storage/file-system.js';

@@ -1,9 +1,8 @@
 import { LinkedAbort } from '../../base/abortable.js';
 import type { Engine } from '../../files/engine.js';
-import { Plan } from '../../files/plan.js';
-import { sharedFlow } from '../../files/planned.js';
+import { Plan, sharedFlow } from '../../files/plan.js';
 import type { EngineBatch } from '../../files/rows.js';
-import { drain } from '../../flow/drain.js';
+import { deliverToSink } from '../../flow/deliver-to-sink.js';
 import {
   type Batches,
   batchesOf,
@@ -200,7 +199,7 @@ export class TeeRun {
           .finally(() => feed.leave(number)),
       );
     try {
-      for (const branch of this.#others) guard(branch, this.#drain(branch, stop.signal));
+      for (const branch of this.#others) guard(branch, this.#deliverToSink(branch, stop.signal));
       for (const branch of this.#committing) {
         const { number } = branch;
         if (ended[number] === true) continue;
@@ -234,7 +233,7 @@ export class TeeRun {
   /** Runs the other branches without items, where a checkpoint says that all is written. */
   async #readNothing(): Promise<void> {
     const { signal = new AbortController().signal } = this.#run;
-    for (const branch of this.#others) await this.#drain(branch, signal);
+    for (const branch of this.#others) await this.#deliverToSink(branch, signal);
   }
 
   #write(
@@ -250,9 +249,9 @@ export class TeeRun {
   }
 
   /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
-  #drain({ output, progress, plan }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
+  #deliverToSink({ output, progress, plan }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
-    return drain(boundFlow(output, run), plan.sink, run).then(result => {
+    return deliverToSink(boundFlow(output, run), plan.sink, run).then(result => {
       this.results[plan.position - 1] = result;
     });
   }

@@ -7,7 +7,7 @@ import { compressors } from 'hyparquet-compressors';
 import { describe, expect, it, vi } from 'vitest';
 import { MillraceError, StorageError } from '../../../src/base/errors.js';
 import { DecodedFile } from '../../../src/files/decoded-file.js';
-import { Threads } from '../../../src/files/threads.js';
+import { Threads } from '../../../src/files/thread-pool.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { activities } from '../../../src/operators/activities.js';
 import { dedupe } from '../../../src/operators/dedupe.js';

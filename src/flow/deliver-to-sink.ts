@@ -6,16 +6,20 @@ import { settledSoon } from '../base/abortable.js';
 import { batchesOf, type Flow, identityOf, OwnFlow, type Pull, type SinkRun } from './flow.js';
 import { hold } from './held-streams.js';
 import { type Argument, internalsOf } from './internals.js';
+import { type StreamSink, writeError, writeToStream } from './minipass-streams.js';
 import { callSink, composedOf } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
-import { type StreamSink, writeError, writeToStream } from './write-to-stream.js';
 
 /**
  * Runs a sink, or writes to a stream to its end.
  *
  * @throws OptionError Immediately, when it is neither.
  */
-export function drain(input: Flow<unknown>, sink: Argument, run: Draining): PromiseLike<unknown> {
+export function deliverToSink(
+  input: Flow<unknown>,
+  sink: Argument,
+  run: Draining,
+): PromiseLike<unknown> {
   const { value } = sink;
   const read = countDelivered(input, sink, run);
   const result =

@@ -2,11 +2,13 @@ import { existsSync } from 'node:fs';
 import { DataError } from '../base/errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { DecodedFile } from './decoded-file.js';
-import { columnsOf, type FileSetup, startOf } from './file-setup.js';
+import type { RowEncoding } from './encode-rows.js';
 import type { StoredFile } from './file-source.js';
-import type { ThreadTask } from './record-columns.js';
+import type { Decoding } from './plan.js';
+import type { RecordColumn, ThreadTask } from './record-columns.js';
 import { FileRecords } from './records.js';
-import { answerOfThread, EngineThread } from './thread.js';
+import type { ThreadStart } from './thread-calls.js';
+import { answerOfThread, EngineThread } from './worker-thread.js';
 
 /** How many files a thread decodes or holds, so that the next one is ready when one is written. */
 const FILES_A_THREAD = 2;
@@ -170,7 +172,7 @@ export class Threads {
     try {
       // As in the threads: before code that reads columns is optimised.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
-      const thread = new EngineThread(this.#script, startOf(this.#setup));
+      const thread = new EngineThread(this.#script, threadStartOf(this.#setup));
       this.#threads.push(thread);
       return thread;
     } catch {
@@ -193,4 +195,35 @@ export function scriptOfThreads(): URL | undefined {
       // A bundle may have no URL.
     }
   return undefined;
+}
+
+/** What a run does with each file: how it is decoded, which columns are read, how its rows are encoded. */
+export interface FileSetup {
+  readonly decoding: Decoding;
+  readonly columns: readonly RecordColumn[];
+  /** How each reader of the plan encodes rows, if it does. */
+  readonly encodings: readonly (RowEncoding | undefined)[];
+}
+
+/** The same with names of kinds: threads have the kinds themselves. */
+export function threadStartOf({ decoding, columns, encodings }: FileSetup): ThreadStart {
+  return {
+    decoding: { ...decoding, records: decoding.records.name },
+    columns: columns.map(({ kind, options }) => ({ name: kind.name, options })),
+    encodings: encodings.map(
+      one =>
+        one && {
+          kind: one.kind && { name: one.kind.name, options: one.options },
+          compression: one.compression,
+        },
+    ),
+  };
+}
+
+/** What was read of each column. */
+export function columnsOf(
+  { columns }: FileSetup,
+  read: readonly unknown[],
+): ReadonlyMap<RecordColumn, unknown> {
+  return new Map(columns.map((column, index) => [column, read[index]]));
 }

@@ -6,7 +6,7 @@ import { compliance } from '../../src/compliance/compliance.js';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { withoutDeleted } from '../../src/compliance/without-deleted.js';
 import { Flow, identityOf, type Operator, operator } from '../../src/flow/flow.js';
-import { flowDifference } from '../../src/flow/flow-difference.js';
+import { flowDifference } from '../../src/flow/flow-identity.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type Account, account } from '../../src/http/account.js';
 import { jobFiles } from '../../src/jobs/job-files.js';

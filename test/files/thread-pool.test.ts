@@ -11,7 +11,7 @@ import { DataError, StorageError } from '../../src/base/errors.js';
 import type { EncoderKind, RowEncoding } from '../../src/files/encode-rows.js';
 import type { StoredFile } from '../../src/files/file-source.js';
 import type { Decoding } from '../../src/files/plan.js';
-import { scriptOfThreads, Threads } from '../../src/files/threads.js';
+import { scriptOfThreads, Threads } from '../../src/files/thread-pool.js';
 import { POSTS } from '../../src/operators/activities.js';
 import { IDS } from '../../src/operators/dedupe.js';
 import { ENCODE_CHUNKS } from '../../src/tables/parquet/column-chunk.js';
@@ -247,7 +247,7 @@ describe('the threads of the engine', () => {
         writeFileSync(${JSON.stringify(replied)}, '');
         execFileSync(process.execPath, ['-e', 'setTimeout(() => {}, 300)']);
       });`;
-    const library = pathToFileURL(compiled(path.join(root, 'src/files/threads.ts'))).href;
+    const library = pathToFileURL(compiled(path.join(root, 'src/files/thread-pool.ts'))).href;
     const main = `
       import { existsSync } from 'node:fs';
       import { Threads } from ${JSON.stringify(library)};

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { EngineThread } from '../../src/files/thread.js';
+import { EngineThread } from '../../src/files/worker-thread.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 // Compiled by the set-up of all tests.
