@@ -1,6 +1,10 @@
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { stopReason } from './flow-run.js';
 
+// Not by `fromWeb` and `toWeb` of node:stream. In Node 20 they refuse streams of other realms and polyfills, end a
+// stream at an item that is `null`, keep streams locked after the run, do not abort a write that never ends, and fail
+// where a stream ends before its input. A test of this file has each of these.
+
 // Structural, so that streams of the global scope, of node:stream/web, of other realms and of polyfills
 // fit, with or without the types of browsers. TypeScript infers the item type from `pipeTo`.
 

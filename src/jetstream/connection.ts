@@ -12,12 +12,12 @@ import { optionError } from '../base/check.js';
 import { withoutUndefined } from '../base/record.js';
 import { realTime } from '../http/timing.js';
 import { type Access, isConnection } from './connection-options.js';
-import { failureOf, isMissing, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
+import { clientFailure, isMissing, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import {
   type ConnectionRun,
-  type RepeatedRequest,
-  RequestTries,
+  type RepeatOptions,
   repeat,
+  type Servers,
   SHOWN_AFTER_MS,
   showWait,
   typedError,
@@ -40,13 +40,13 @@ interface Packages {
 }
 
 /** A connection that repeats requests while servers restart or elect a leader. */
-export class JetStreamConnection {
+export class JetStreamConnection implements Servers {
   readonly packages: Packages;
   readonly client: JetStreamClient;
   readonly manager: JetStreamManager;
   readonly #nats: NatsConnection;
   readonly #access: Access;
-  readonly #run: ConnectionRun;
+  readonly run: ConnectionRun;
   /** What the connection says about itself, until the run ends: other code may use the connection after that. */
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
   /** By the name of a stream: the request that finds out whether it still exists. */
@@ -92,7 +92,7 @@ export class JetStreamConnection {
     this.client = client;
     this.manager = manager;
     this.#access = access;
-    this.#run = run;
+    this.run = run;
     this.#statuses = nats.status();
     void this.#watch();
   }
@@ -103,7 +103,7 @@ export class JetStreamConnection {
         this.#denials.set((status.error as PermissionViolationError).subject, status.error);
       if (status.type === 'close') {
         const error = await this.#nats.closed();
-        this.#closedBy = connectionError(this.#access, this.#run, ['was closed', REOPEN], error);
+        this.#closedBy = connectionError(this.#access, this.run, ['was closed', REOPEN], error);
       }
     }
   }
@@ -114,11 +114,26 @@ export class JetStreamConnection {
   }
 
   get signal(): AbortSignal {
-    return this.#run.signal;
+    return this.run.signal;
   }
 
   get maxOutageMs(): number {
     return this.#access.maxOutageMs;
+  }
+
+  get addresses(): string {
+    return this.#nats
+      .getServers()
+      .map(({ listen }) => listen)
+      .join(', ');
+  }
+
+  get isCluster(): boolean {
+    return this.#nats.info?.cluster !== undefined;
+  }
+
+  causeOf(error: unknown): unknown {
+    return this.#closedBy ?? error;
   }
 
   /** The maximum size of a message, headers included, that the servers accept. */
@@ -141,7 +156,7 @@ export class JetStreamConnection {
     const found = await this.repeat(what, () => kv.status());
     if (found.replicas >= replicas) return kv;
     throw new JetStreamError(
-      `${this.#run.call}: the bucket ${name} has ${found.replicas} replica, and the stream ${replicas}: a cursor could be lost where no post is. Pass another \`bucket\`, or give it more with \`nats stream edit KV_${name}\``,
+      `${this.run.call}: the bucket ${name} has ${found.replicas} replica, and the stream ${replicas}: a cursor could be lost where no post is. Pass another \`bucket\`, or give it more with \`nats stream edit KV_${name}\``,
       { failure: 'stream' },
     );
   }
@@ -150,15 +165,9 @@ export class JetStreamConnection {
    * Makes a request until it succeeds, for up to `maxOutageMs`.
    *
    * @param what What it does, for messages: `publish to posts`.
-   * @param isAnswer Whether an error is an answer that the caller handles.
    */
-  repeat<T>(
-    what: string,
-    request: () => Promise<T>,
-    isAnswer?: (error: unknown) => boolean,
-  ): Promise<T> {
-    const send = () => abortable(request(), this.#run.signal);
-    return repeat(this.#requestFor(what), send, isAnswer);
+  repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
+    return repeat(this, what, () => abortable(request(), this.run.signal), options);
   }
 
   /**
@@ -180,7 +189,7 @@ export class JetStreamConnection {
         throw new StaleAnswer(`the stream ${stream} has no leader`);
       return info;
     };
-    return this.repeat(`read the stream ${stream}`, request, isAnswer);
+    return this.repeat(`read the stream ${stream}`, request, { isAnswer });
   }
 
   /** What is known about a stream, once it exists: without a limit of time. */
@@ -194,19 +203,10 @@ export class JetStreamConnection {
           failure: 'stream',
           cause,
         });
-        const end = showWait(this.#run, error, UNMADE_WAIT_MS, retry);
+        const end = showWait(this.run, error, UNMADE_WAIT_MS, retry);
         await realTime.sleep(UNMADE_WAIT_MS, this.signal).finally(end);
       }
     }
-  }
-
-  /**
-   * The tries of a request that its caller makes again itself.
-   *
-   * @param since When the first try began.
-   */
-  tries(what: string, since: number): RequestTries {
-    return new RequestTries(this.#requestFor(what), since);
   }
 
   /**
@@ -228,10 +228,10 @@ export class JetStreamConnection {
       await check;
     } catch (missing) {
       if (!(missing instanceof JetStreamError) || missing.failure !== 'stream') throw missing;
-      throw new JetStreamError(`${this.#run.call}: ${deleted}`, {
+      throw new JetStreamError(`${this.run.call}: ${deleted}`, {
         failure: 'stream',
         cause: missing.cause,
-        cursor: this.#run.cursor(),
+        cursor: this.run.cursor(),
       });
     }
     throw error;
@@ -239,30 +239,10 @@ export class JetStreamConnection {
 
   /** The typed form of an error of the client. */
   error(what: string, error: unknown): unknown {
-    return typedError(this.#requestFor(what), error);
+    return typedError(this, what, error);
   }
 
-  #requestFor(what: string): RepeatedRequest {
-    const nats = this.#nats;
-    return {
-      run: this.#run,
-      what,
-      maxOutageMs: this.maxOutageMs,
-      get servers() {
-        return nats
-          .getServers()
-          .map(({ listen }) => listen)
-          .join(', ');
-      },
-      get isCluster() {
-        return nats.info?.cluster !== undefined;
-      },
-      causeOf: error => this.#closedBy ?? error,
-      changeServer: (since, afterMs) => this.#changeServer(since, afterMs),
-    };
-  }
-
-  #changeServer(since: number, afterMs: number): void {
+  changeServer(since: number, afterMs: number): void {
     // A connection of the caller has other users, which a change would interrupt.
     if (!this.#isOurs) return;
     const now = performance.now();
@@ -304,7 +284,7 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
     // The client may still connect.
     opening.then(late => late.close()).catch(() => {});
     run.signal.throwIfAborted();
-    const isOfClient = failureOf(error).failure !== undefined;
+    const isOfClient = clientFailure(error).failure !== undefined;
     throw isOfClient
       ? connectionError(
           access,
@@ -330,7 +310,7 @@ function connectionError(
   [problem, advice]: readonly [problem: string, advice: string],
   cause?: unknown,
 ): JetStreamError {
-  const { failure: found, text } = failureOf(cause);
+  const { failure: found, text } = clientFailure(cause);
   const failure = found === 'refused' ? 'refused' : 'outage';
   const reason = cause instanceof Error ? ` (${text})` : '';
   return new JetStreamError(

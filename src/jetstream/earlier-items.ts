@@ -1,9 +1,8 @@
 import type { JetStreamConnection } from './connection.js';
-import { Epochs } from './epochs.js';
-import { HEADERS, type SubjectPosition, subjectPositionOf } from './headers.js';
 import { errorOfOwnMessage, JetStreamError } from './jet-stream-errors.js';
+import { HEADERS, type SubjectPosition, subjectPositionOf } from './message.js';
+import { Epochs, PositionSet } from './positions.js';
 import type { PublisherState } from './publisher-entry.js';
-import { PositionSet } from './ranges.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 

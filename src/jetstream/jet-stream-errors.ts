@@ -147,7 +147,7 @@ const OUTAGES = new Set([
   'JetStreamStatusError',
   'ConsumerNotFoundError',
   'ProtocolError',
-  // It is an outage where the login came too late. All other cases are refusals, which `failureOf` tests first.
+  // It is an outage where the login came too late. All other cases are refusals, which `clientFailure` tests first.
   'AuthorizationError',
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
@@ -156,7 +156,7 @@ const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpired
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
 /** Classifies an error by its name and code, because the classes of the client are not loaded before the first connection. */
-export function failureOf(error: unknown): Failure {
+export function clientFailure(error: unknown): Failure {
   if (!(error instanceof Error) || error instanceof MillraceError)
     return { failure: undefined, text: String(error), mayPass: false };
   const failure = kindOf(error);

@@ -13,7 +13,7 @@ import { type Compression, compressBlock } from '../gzip/compression.js';
 import { nodeZstd } from '../gzip/zstd.js';
 import { Activity } from '../post/activity.js';
 import { lineOf } from '../sinks/line.js';
-import { HEADERS, type Headers } from './headers.js';
+import { HEADERS, type Headers } from './message.js';
 
 /** How the messages of a batch are compressed. */
 export type BatchCompression = 'gzip' | 'zstd';
@@ -57,7 +57,7 @@ export interface Packed {
 }
 
 /** How many items one message has, how long they wait for others, and how they are compressed. */
-export interface PackOptions {
+export interface BatchSettings {
   readonly posts: number;
   readonly maxBytes: number;
   readonly waitMs: number;
@@ -69,7 +69,7 @@ export interface PackOptions {
  *
  * @throws OptionError
  */
-export function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): PackOptions {
+export function checkBatch(call: string, batch: JetStreamBatchOptions | undefined): BatchSettings {
   if (batch === undefined)
     return { posts: 1, maxBytes: Number.POSITIVE_INFINITY, waitMs: 0, compression: undefined };
   const pack = checkOptions(call, BATCH_OPTIONS, batch, 'batch');
@@ -83,19 +83,19 @@ export function checkBatch(call: string, batch: JetStreamBatchOptions | undefine
 }
 
 /** What an item adds to the size of a message before it is compressed, at most. */
-export function sizeOf({ payload, id, tags }: Outgoing): number {
+export function addedBytes({ payload, id, tags }: Outgoing): number {
   const tagBytes = tags.length === 0 ? 0 : 2 * Buffer.byteLength(JSON.stringify(tags));
   return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
 }
 
 /**
- * Whether items can be one message: by their number, and the sum of their sizes, see `sizeOf`. A single item may be
+ * Whether items can be one message: by their number, and the sum of their sizes, see `addedBytes`. A single item may be
  * larger than `maxBytes` of the options.
  *
  * @param maxPayload The largest message that the servers accept, in bytes.
  */
 export function fits(
-  { posts, maxBytes }: PackOptions,
+  { posts, maxBytes }: BatchSettings,
   count: number,
   size: number,
   maxPayload: number,
@@ -150,7 +150,7 @@ interface SubjectBatch {
 /** Collects items by subject until they fill a message or have waited long enough, and passes them on to be sent. */
 export class SubjectBatches {
   readonly #batches = new Map<number, SubjectBatch>();
-  readonly #options: PackOptions;
+  readonly #options: BatchSettings;
   readonly #maxBytes: () => number;
   readonly #send: (subject: number, items: readonly Outgoing[]) => void;
   #timer: NodeJS.Timeout | undefined;
@@ -160,7 +160,7 @@ export class SubjectBatches {
    * @param send Called with the items of one message.
    */
   constructor(
-    options: PackOptions,
+    options: BatchSettings,
     maxBytes: () => number,
     send: (subject: number, items: readonly Outgoing[]) => void,
   ) {
@@ -172,7 +172,7 @@ export class SubjectBatches {
   /** @throws DamagedItem where the item does not fit into a message. */
   mustFit(item: Outgoing): void {
     const maxBytes = this.#maxBytes();
-    if (fits(this.#options, 1, sizeOf(item), maxBytes)) return;
+    if (fits(this.#options, 1, addedBytes(item), maxBytes)) return;
     const { id, payload } = item;
     throw new DamagedItem(
       `The item ${id} has ${payload.length} bytes, and the servers accept ${maxBytes} with its headers (max_payload)`,
@@ -184,7 +184,7 @@ export class SubjectBatches {
   /** Adds an item that fits, see `mustFit`. */
   add(subject: number, item: Outgoing): void {
     const options = this.#options;
-    const size = sizeOf(item);
+    const size = addedBytes(item);
     let batch = this.#batches.get(subject) ?? { items: [], size: 0 };
     if (!fits(options, batch.items.length + 1, batch.size + size, this.#maxBytes())) {
       this.#sendBatch(subject);

@@ -3,18 +3,18 @@ import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import type { JetStreamConnection } from './connection.js';
 import { EarlierItems, readPublished } from './earlier-items.js';
-import { EntryWriter } from './entry-writer.js';
-import { HEADERS, type SubjectPosition } from './headers.js';
-import { digest, type Outgoing, type PackOptions, pack, SubjectBatches } from './packer.js';
-import type {
-  EntryBucket,
-  PublishedToJetStream,
-  PublisherEntry,
-  PublisherState,
+import { HEADERS, type SubjectPosition } from './message.js';
+import { type BatchSettings, digest, type Outgoing, pack, SubjectBatches } from './packer.js';
+import {
+  type EntryBucket,
+  EntryWriter,
+  type PublishedToJetStream,
+  type PublisherEntry,
+  type PublisherState,
 } from './publisher-entry.js';
 import { type TakeOverOptions, takeOver } from './publisher-fence.js';
 import { Sender } from './sender.js';
-import { subjectNumber } from './topics.js';
+import { subjectNumber } from './stream-settings.js';
 
 const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
@@ -24,7 +24,7 @@ export interface PublisherOptions extends TakeOverOptions {
   readonly topics: number;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
-  readonly pack: PackOptions;
+  readonly pack: BatchSettings;
   readonly progress: Progress | undefined;
   /** Called with the error that ends the run. */
   readonly onFailure: (error: unknown) => void;
@@ -51,7 +51,7 @@ const NOTHING = Promise.resolve();
 
 /**
  * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
- * after another run begins an epoch on all subjects (`epochs.ts`), reads what that run has published after the
+ * after another run begins an epoch on all subjects (`positions.ts`), reads what that run has published after the
  * committed sequence, and publishes the rest. Readers leave out what that run still sends later.
  */
 export class Publisher {

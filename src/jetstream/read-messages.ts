@@ -11,7 +11,7 @@ import { abortable } from '../base/abortable.js';
 import { realTime } from '../http/timing.js';
 import type { JetStreamConnection } from './connection.js';
 import { JetStreamError, StaleAnswer } from './jet-stream-errors.js';
-import { lostWithin, type Range, rangesOf } from './ranges.js';
+import { lostWithin, type Range, rangesOf } from './positions.js';
 import { NANOSECONDS, type OpenedStream } from './stream-settings.js';
 
 /** How long a request for messages waits where the stream has no more. */

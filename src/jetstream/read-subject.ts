@@ -6,21 +6,21 @@ import type { Batches, Cursor, Run } from '../flow/flow.js';
 import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
 import type { JetStreamConnection } from './connection.js';
-import { Epochs, isEpochs } from './epochs.js';
-import { HEADERS, subjectPositionOf } from './headers.js';
 import {
   errorOfMessage,
   incomplete,
   JetStreamError,
   type JetStreamGap,
 } from './jet-stream-errors.js';
+import { HEADERS, NodeLacksZstd, postOf, postsOf, subjectPositionOf } from './message.js';
 import {
+  Epochs,
   inBoth,
+  isEpochs,
   isLostAndRepeated,
   LostAndRepeated,
   type LostPositions,
-} from './lost-and-repeated.js';
-import { NodeLacksZstd, postOf, postsOf } from './posts-of.js';
+} from './positions.js';
 import { type MessageGroup, type ReadOptions, readMessages, remade } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 

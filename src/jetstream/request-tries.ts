@@ -3,7 +3,7 @@ import { backoffMs } from '../base/wait.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 import { realTime } from '../http/timing.js';
-import { failureOf, isMissing, JetStreamError } from './jet-stream-errors.js';
+import { clientFailure, isMissing, JetStreamError } from './jet-stream-errors.js';
 
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
@@ -29,14 +29,12 @@ export interface ConnectionRun {
   cursor(): Cursor | undefined;
 }
 
-/** A request to the servers that is repeated while they are out of reach. */
-export interface RepeatedRequest {
+/** The servers of a connection, as requests that are repeated see them. */
+export interface Servers {
   readonly run: ConnectionRun;
-  /** What it does, for messages: `publish to posts`. */
-  readonly what: string;
   readonly maxOutageMs: number;
-  /** The addresses of the servers, for messages. */
-  readonly servers: string;
+  /** Their addresses, for messages. */
+  readonly addresses: string;
   /** Whether other servers may know more than the one that answers. */
   readonly isCluster: boolean;
   /** Returns why a try failed. Once the connection is closed, the client only says that it is. */
@@ -45,18 +43,26 @@ export interface RepeatedRequest {
   changeServer(since: number, afterMs: number): void;
 }
 
+export interface RepeatOptions {
+  /** Whether an error is an answer that the caller handles. */
+  readonly isAnswer?: ((error: unknown) => boolean) | undefined;
+  /** When the first try began. @default now */
+  readonly since?: number | undefined;
+}
+
 /**
  * Makes a request until it succeeds, for up to `maxOutageMs`.
  *
- * @param isAnswer Whether an error is an answer that the caller handles.
+ * @param what What it does, for messages: `publish to posts`.
  */
 export async function repeat<T>(
-  request: RepeatedRequest,
+  servers: Servers,
+  what: string,
   send: () => Promise<T>,
-  isAnswer: (error: unknown) => boolean = () => false,
+  { isAnswer, since = performance.now() }: RepeatOptions = {},
 ): Promise<T> {
-  const { signal } = request.run;
-  const tries = new RequestTries(request, performance.now());
+  const { signal } = servers.run;
+  let failures: Failures | undefined;
   try {
     while (true) {
       signal.throwIfAborted();
@@ -64,30 +70,32 @@ export async function repeat<T>(
         return await send();
       } catch (error) {
         signal.throwIfAborted();
-        if (isAnswer(error)) throw error;
-        await tries.failed(error);
+        if (isAnswer?.(error) === true) throw error;
+        failures ??= new Failures(servers, what, since);
+        await failures.add(error);
       }
     }
   } finally {
-    tries.end();
+    failures?.end();
   }
 }
 
 /**
- * The tries of one request. Once they have failed for a second, progress shows them as one wait for the servers, until
- * the request succeeds or is given up.
+ * The failed tries of one request. Once they have failed for a second, progress shows them as one wait for the servers,
+ * until the request succeeds or is given up.
  */
-export class RequestTries {
-  readonly #request: RepeatedRequest;
+class Failures {
+  readonly #servers: Servers;
+  readonly #what: string;
   readonly #since: number;
-  #failed = 0;
+  #count = 0;
   /** Since when servers say that the stream does not exist. */
   #missingSince: number | undefined;
   #endWait: () => void = () => {};
 
-  /** @param since When the first try began. */
-  constructor(request: RepeatedRequest, since: number) {
-    this.#request = request;
+  constructor(servers: Servers, what: string, since: number) {
+    this.#servers = servers;
+    this.#what = what;
     this.#since = since;
   }
 
@@ -96,41 +104,38 @@ export class RequestTries {
    *
    * @throws The typed error, if the request cannot succeed later or `maxOutageMs` is over.
    */
-  async failed(error: unknown): Promise<void> {
-    const { run, maxOutageMs } = this.#request;
-    run.signal.throwIfAborted();
+  async add(error: unknown): Promise<void> {
+    const { run, maxOutageMs } = this.#servers;
     if (this.#mayAppear(error)) return await realTime.sleep(MISSING_WAIT_MS, run.signal);
-    const typed = typedError(this.#request, error);
+    const typed = typedError(this.#servers, this.#what, error);
     if (!(typed instanceof JetStreamError) || !typed.retryable) throw typed;
     const passedMs = performance.now() - this.#since;
     if (passedMs > maxOutageMs) throw typed;
-    if (typed.failure === 'outage') this.#request.changeServer(this.#since, OTHER_SERVER_MS);
-    this.#failed++;
-    if (passedMs >= SHOWN_AFTER_MS) this.#show(typed, maxOutageMs - passedMs);
+    if (typed.failure === 'outage') this.#servers.changeServer(this.#since, OTHER_SERVER_MS);
+    this.#count++;
+    if (passedMs >= SHOWN_AFTER_MS) {
+      this.#endWait();
+      this.#endWait = showWait(run, typed, maxOutageMs - passedMs, this.#count);
+    }
     const limits = { firstMs: FIRST_WAIT_MS, maxMs: MAX_WAIT_MS, random: Math.random() };
-    await realTime.sleep(backoffMs(this.#failed, limits), run.signal);
+    await realTime.sleep(backoffMs(this.#count, limits), run.signal);
   }
 
   /** Whether the stream may exist although a server of a cluster says that it does not. */
   #mayAppear(error: unknown): boolean {
-    if (!this.#request.isCluster || !isMissing(this.#request.causeOf(error))) {
+    if (!this.#servers.isCluster || !isMissing(this.#servers.causeOf(error))) {
       this.#missingSince = undefined;
       return false;
     }
     const now = performance.now();
     this.#missingSince ??= now;
-    this.#request.changeServer(this.#missingSince, MISSING_AT_ONE_MS);
+    this.#servers.changeServer(this.#missingSince, MISSING_AT_ONE_MS);
     return now - this.#missingSince <= MISSING_MS;
   }
 
   /** The request has succeeded, or is given up. */
   end(): void {
     this.#endWait();
-  }
-
-  #show(error: JetStreamError, waitMs: number): void {
-    this.#endWait();
-    this.#endWait = showWait(this.#request.run, error, waitMs, this.#failed);
   }
 }
 
@@ -149,16 +154,14 @@ export function showWait(
  * The typed form of an error of the client; any other error unchanged. It is retryable if the same request may succeed
  * later: `outage` and `full`.
  */
-export function typedError(
-  { run, what, maxOutageMs, servers, causeOf }: Omit<RepeatedRequest, 'isCluster' | 'changeServer'>,
-  thrown: unknown,
-): unknown {
-  const error = causeOf(thrown);
-  const { failure, text, mayPass } = failureOf(error);
+export function typedError(servers: Servers, what: string, thrown: unknown): unknown {
+  const { run, maxOutageMs, addresses } = servers;
+  const error = servers.causeOf(thrown);
+  const { failure, text, mayPass } = clientFailure(error);
   if (failure === undefined) return error;
-  const cause = new ConnectionError(`${servers}: ${text}`, {
+  const cause = new ConnectionError(`${addresses}: ${text}`, {
     failure: 'refused',
-    url: servers,
+    url: addresses,
     retryable: mayPass,
   });
   const repeated = `It is tried again for ${maxOutageMs / 1000} s (maxOutageMs).`;
@@ -169,7 +172,7 @@ export function typedError(
       'Check the TLS options and the login of `connection`, and that the login permits the stream, its subjects and the bucket of publishers',
     stream: 'Pass `create` to `toJetStream` to make the stream',
   }[failure];
-  return new JetStreamError(`${run.call}: cannot ${what} at ${servers}: ${text}. ${advice}`, {
+  return new JetStreamError(`${run.call}: cannot ${what} at ${addresses}: ${text}. ${advice}`, {
     failure,
     cause,
     retryable: mayPass,

@@ -1,16 +1,16 @@
 import type { PubAck } from '@nats-io/jetstream';
 import type { JetStreamConnection } from './connection.js';
+import { errorOfOwnMessage, JetStreamError } from './jet-stream-errors.js';
 import {
   epochOf,
   HEADERS,
   type SubjectPosition,
   shownPosition,
   subjectPositionOf,
-} from './headers.js';
-import { errorOfOwnMessage, JetStreamError } from './jet-stream-errors.js';
+} from './message.js';
 import { digest, type Packed } from './packer.js';
+import { PositionSet } from './positions.js';
 import type { PublisherEntry } from './publisher-entry.js';
-import { PositionSet } from './ranges.js';
 import type { OpenedStream } from './stream-settings.js';
 
 /** How long the server may take to acknowledge a message. */
@@ -38,7 +38,7 @@ interface Attempt extends Packed {
 
 /**
  * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same in all
- * tries, so readers leave out messages that the stream has twice and notice lost ones (`lost-and-repeated.ts`).
+ * tries, so readers leave out messages that the stream has twice and notice lost ones (`positions.ts`).
  */
 export class Sender {
   readonly #connection: JetStreamConnection;
@@ -130,33 +130,22 @@ export class Sender {
   /** Sends a message with posts until the stream has it. */
   async send({ subject, id, at, headers, payload, since }: PostsMessage): Promise<void> {
     const ownID = `${this.#prefix}.${id}`;
-    let tries: ReturnType<JetStreamConnection['tries']> | undefined;
     let msgID = ownID;
-    try {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          const ack = await this.#publish({ subject, msgID, at, headers, payload });
-          if (ack.duplicate) {
-            const found = await this.#find(ack.seq);
-            // The stream has the message from an earlier run, which sent it after this run had begun: readers leave it out.
-            if (found === undefined) {
-              msgID = `${ownID}.${this.#entry.state.epoch}.${attempt}`;
-              continue;
-            }
-            // The source has repeated the post, which the stream has at another position: this one gets no posts.
-            if (found !== at.position) await this.#sendEmpty(subject, at);
-          }
-          this.#acked[subject]?.add(at.position);
-          return;
-        } catch (error) {
-          const what = `publish to ${this.#stream.subjects[subject]}`;
-          tries ??= this.#connection.tries(what, since);
-          await tries.failed(error);
-        }
+    let otherRuns = 0;
+    const what = `publish to ${this.#stream.subjects[subject]}`;
+    const sendOnce = async () => {
+      while (true) {
+        const ack = await this.#publish({ subject, msgID, at, headers, payload });
+        const found = ack.duplicate ? await this.#find(ack.seq) : at.position;
+        if (found !== undefined) return found;
+        // The stream has the message from an earlier run, which sent it after this run had begun: readers leave it out.
+        msgID = `${ownID}.${this.#entry.state.epoch}.${++otherRuns}`;
       }
-    } finally {
-      tries?.end();
-    }
+    };
+    const position = await this.#connection.repeat(what, sendOnce, { since });
+    // The source has repeated the post, which the stream has at another position: this one gets no posts.
+    if (position !== at.position) await this.#sendEmpty(subject, at);
+    this.#acked[subject]?.add(at.position);
   }
 
   /** Sends a message without posts until the stream has it, so that its position is taken. */

@@ -35,12 +35,13 @@ import { shardOfFlow } from './publisher-fence.js';
 import {
   type CreateStreamOptions,
   checkCreate,
+  checkTopics,
   nameProblem,
   openStream,
   type PublishedStream,
   prefixProblem,
+  topicsProblem,
 } from './stream-settings.js';
-import { checkTopics, topicsProblem } from './topics.js';
 
 /** The stream to publish to, the name of the publisher, and how items become messages. */
 export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {

@@ -17,8 +17,7 @@ interface Modules {
   readonly 'base/secret': typeof import('../../src/base/secret.js');
   readonly index: typeof import('../../src/index.js');
   readonly 'jetstream/index': typeof import('../../src/jetstream/index.js');
-  readonly 'jetstream/headers': typeof import('../../src/jetstream/headers.js');
-  readonly 'jetstream/posts-of': typeof import('../../src/jetstream/posts-of.js');
+  readonly 'jetstream/message': typeof import('../../src/jetstream/message.js');
   readonly 'jobs/check-job-file': typeof import('../../src/jobs/check-job-file.js');
   readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');
   readonly 'jobs/download-folder': typeof import('../../src/jobs/download-folder.js');

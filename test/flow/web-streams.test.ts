@@ -66,6 +66,16 @@ describe('a ReadableStream as a source', () => {
     expect(await pipeline(three(), tenfold, collect())).toEqual([10, 20, 30]);
   });
 
+  it('delivers null as an item, which is not its end', async () => {
+    const stream = new ReadableStream<number | null>({
+      start(controller) {
+        for (const item of [1, null, 2]) controller.enqueue(item);
+        controller.close();
+      },
+    });
+    expect(await pipeline(stream, collect())).toEqual([1, null, 2]);
+  });
+
   it('counts its items in the progress', async () => {
     let progress: unknown;
     const onProgress = ({ received }: { readonly received: number }) => {

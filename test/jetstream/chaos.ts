@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { JetStreamGap } from '../../src/jetstream/jet-stream-errors.js';
-import { subjectNumber, subjectsOf } from '../../src/jetstream/topics.js';
+import { subjectNumber, subjectsOf } from '../../src/jetstream/stream-settings.js';
 import { samplePosts } from '../../src/service/index.js';
 import type { Random } from '../faults/random.js';
 import { comparePosts, type PostCounts, readPosts } from './bare-reader.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
+import { clientFailure } from '../../src/jetstream/jet-stream-errors.js';
 
 /** An error as the NATS client makes it of an answer of a server. */
 function apiError(description: string, status: number, code?: number): Error {
@@ -10,7 +10,7 @@ function apiError(description: string, status: number, code?: number): Error {
 
 describe('an answer of a server', () => {
   it('may pass where a node that no longer leads refuses a message, without a code (faults jetstream partition, seed 7)', () => {
-    expect(failureOf(apiError('raft: not leader', 503))).toEqual({
+    expect(clientFailure(apiError('raft: not leader', 503))).toEqual({
       failure: 'outage',
       mayPass: true,
       text: 'raft: not leader',
@@ -23,7 +23,7 @@ describe('an answer of a server', () => {
     [10059, 404, 'stream', false],
     [10013, 400, 'refused', false],
   ] as const)('is classified by its code: %i', (code, status, failure, mayPass) => {
-    expect(failureOf(apiError('x', status, code))).toMatchObject({ failure, mayPass });
+    expect(clientFailure(apiError('x', status, code))).toMatchObject({ failure, mayPass });
   });
 });
 
@@ -32,14 +32,14 @@ describe('a login', () => {
     Object.assign(new Error(message), { name: 'AuthorizationError' });
 
   it('that is refused does not pass', () => {
-    expect(failureOf(login('Authorization Violation'))).toMatchObject({
+    expect(clientFailure(login('Authorization Violation'))).toMatchObject({
       failure: 'refused',
       mayPass: false,
     });
   });
 
   it('that came too late may pass: the client was busy, or the link slow', () => {
-    expect(failureOf(login('Authentication Timeout'))).toMatchObject({
+    expect(clientFailure(login('Authentication Timeout'))).toMatchObject({
       failure: 'outage',
       mayPass: true,
     });

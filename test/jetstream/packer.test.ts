@@ -2,9 +2,14 @@ import fc from 'fast-check';
 import { DataError } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { nodeZstd } from '../../src/gzip/zstd.js';
-import { HEADERS, type HeaderReader, type Headers } from '../../src/jetstream/headers.js';
-import { fits, type Outgoing, pack, SubjectBatches, sizeOf } from '../../src/jetstream/packer.js';
-import { postsOf } from '../../src/jetstream/posts-of.js';
+import { HEADERS, type HeaderReader, type Headers, postsOf } from '../../src/jetstream/message.js';
+import {
+  addedBytes,
+  fits,
+  type Outgoing,
+  pack,
+  SubjectBatches,
+} from '../../src/jetstream/packer.js';
 
 const reader = (headers: Headers): HeaderReader => ({
   get: name => headers.find(([key]) => key === name)?.[1] ?? '',
@@ -66,7 +71,7 @@ describe('a message', () => {
           (sum, [name, value]) => sum + name.length + 4 + Buffer.byteLength(value),
           payload.length,
         );
-        const estimate = batch.reduce((sum, item) => sum + sizeOf(item), 0);
+        const estimate = batch.reduce((sum, item) => sum + addedBytes(item), 0);
         expect(fits(OPTIONS, 1, estimate, size - 1)).toBe(false);
         expect(fits(OPTIONS, 1, estimate, estimate + 1024)).toBe(true);
       }),
@@ -128,10 +133,10 @@ describe('the items that wait on a subject', () => {
 
   it('are sent with the one that fills their message, without a wait', () => {
     expect(sentAtOnce({ posts: 2 }, ['1', '2'])).toEqual([['1', '2']]);
-    expect(sentAtOnce({ maxBytes: 2 * sizeOf(item('1')) }, ['1', '2'])).toEqual([['1', '2']]);
+    expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) }, ['1', '2'])).toEqual([['1', '2']]);
   });
 
   it('are sent before one that does not fit any more', () => {
-    expect(sentAtOnce({ maxBytes: 2 * sizeOf(item('1')) - 1 }, ['1', '2'])).toEqual([['1']]);
+    expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) - 1 }, ['1', '2'])).toEqual([['1']]);
   });
 });

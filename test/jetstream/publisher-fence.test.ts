@@ -3,7 +3,7 @@ import type { KV } from '@nats-io/kv';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
-import { failureOf } from '../../src/jetstream/jet-stream-errors.js';
+import { clientFailure } from '../../src/jetstream/jet-stream-errors.js';
 import { takeOver } from '../../src/jetstream/publisher-fence.js';
 import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
 import { unchecked } from '../unchecked.js';
@@ -70,7 +70,7 @@ const connection = unchecked<JetStreamConnection>({
       try {
         return await request();
       } catch (error) {
-        if (!failureOf(error).mayPass) throw error;
+        if (!clientFailure(error).mayPass) throw error;
       }
     }
   },

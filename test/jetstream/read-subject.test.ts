@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type Cursor, DataError, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
-import { HEADERS, shownPosition } from '../../src/jetstream/headers.js';
+import { HEADERS, shownPosition } from '../../src/jetstream/message.js';
 import { readAgain } from '../../src/jetstream/read-subject.js';
 import { unchecked } from '../unchecked.js';
 import { connecting } from './connecting.js';

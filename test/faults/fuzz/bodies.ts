@@ -9,8 +9,7 @@ export const streamMessages: ParserKind = {
   holds:
     'posts whose lengths are those of the header, from a payload of that size, or a `DataError`',
   async open(library) {
-    const { postsOf } = await loadModule(library, 'jetstream/posts-of');
-    const { HEADERS } = await loadModule(library, 'jetstream/headers');
+    const { HEADERS, postsOf } = await loadModule(library, 'jetstream/message');
     const errors = await outcomes(library);
     return {
       tokens: [

@@ -1,6 +1,142 @@
 import { isCount, isFlag, listOf, recordOf, shaped } from '../json/type-guards.js';
-import { HEADERS, type HeaderReader, subjectPositionOf } from './headers.js';
-import { PositionSet, type PositionSetJson, type Range } from './ranges.js';
+import { epochOf, HEADERS, type HeaderReader, subjectPositionOf } from './message.js';
+
+/** Sequences of a stream, or positions of messages: `from`, `to` and all between them. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The sequences from `from` to `to` that are not among those that were read. */
+export function lostWithin(from: number, to: number, read: Iterable<number>): Range[] {
+  const lost: Range[] = [];
+  let next = from;
+  for (const sequence of read) {
+    if (sequence > to) break;
+    if (sequence > next) lost.push({ from: next, to: sequence - 1 });
+    next = sequence + 1;
+  }
+  if (next <= to) lost.push({ from: next, to });
+  return lost;
+}
+
+/** The ranges that ascending sequences form. */
+export function rangesOf(sequences: readonly number[]): Range[] {
+  const ranges: Range[] = [];
+  let [from, to] = [0, -1];
+  for (const sequence of sequences) {
+    if (sequence === to + 1) ranges.pop();
+    else from = sequence;
+    to = sequence;
+    ranges.push({ from, to });
+  }
+  return ranges;
+}
+
+/** A set of positions as JSON: the position after the highest one, then the ranges below it that are not in the set. */
+export type PositionSetJson = readonly [next: number, ...missing: (readonly [number, number])[]];
+
+/** A set of whole numbers from 0 that come nearly in order. It stores only the highest number and which ones below it are missing. */
+export class PositionSet {
+  #next: number;
+  #missing: Range[];
+
+  constructor([next, ...missing]: PositionSetJson = [0]) {
+    this.#next = next;
+    this.#missing = missing.map(([from, to]) => ({ from, to }));
+  }
+
+  /** The position after the highest. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** All positions below this one are in the set. */
+  get wholeUntil(): number {
+    return this.#missing[0]?.from ?? this.#next;
+  }
+
+  /** Adds a position, and says whether it is new. */
+  add(position: number): boolean {
+    if (position >= this.#next) {
+      if (position > this.#next) this.#missing.push({ from: this.#next, to: position - 1 });
+      this.#next = position + 1;
+      return true;
+    }
+    const index = this.#missing.findIndex(({ from, to }) => from <= position && position <= to);
+    const range = this.#missing[index];
+    if (range === undefined) return false;
+    this.#missing.splice(index, 1, ...without(range, { from: position, to: position }));
+    return true;
+  }
+
+  /** Adds what is missing of a range below the highest position. */
+  fill(range: Range): void {
+    this.#missing = this.#missing.flatMap(one => without(one, range));
+  }
+
+  /** The positions from `from` on and below `end`, at most the highest, that are not in the set. */
+  missing(from = 0, end = this.#next): Range[] {
+    return this.#missing
+      .map(range => ({ from: Math.max(range.from, from), to: Math.min(range.to, end - 1) }))
+      .filter(range => range.from <= range.to);
+  }
+
+  toJSON(): PositionSetJson {
+    return [this.#next, ...this.#missing.map(({ from, to }) => [from, to] as const)];
+  }
+}
+
+/** The parts of a range that are before another range and after it. */
+function without({ from, to }: Range, other: Range): Range[] {
+  return [
+    { from, to: Math.min(to, other.from - 1) },
+    { from: Math.max(from, other.to + 1), to },
+  ].filter(range => range.from <= range.to);
+}
+
+/** What a cursor keeps: the highest epoch of each publisher and subject. */
+export type EpochsJson = Readonly<Record<string, number>>;
+
+/** Whether a value of a cursor is an `EpochsJson`. */
+export const isEpochs = recordOf(isCount);
+
+/**
+ * Leaves out messages that a replaced process sent too late. Each start of a publisher begins an epoch: before it
+ * publishes posts, it writes a message without posts to each subject, which ends the epoch before on that subject. Any
+ * message of an earlier epoch that comes after this one was sent by a process that was replaced; the stream has its
+ * posts a second time, or will have them. All readers decide the same, because the stream has one order for all.
+ */
+export class Epochs {
+  readonly #highest: Map<string, number>;
+  #json: EpochsJson | undefined;
+
+  constructor(highest: EpochsJson = {}) {
+    this.#highest = new Map(Object.entries(highest));
+  }
+
+  /** Whether a message counts. To be called for each message in the order of the stream. */
+  admits(subject: string, headers: HeaderReader | undefined): boolean {
+    const publisher = headers?.get(HEADERS.publisher) ?? '';
+    // It is a message of another program, which has no epochs.
+    if (publisher === '') return true;
+    const epoch = epochOf(headers);
+    const key = `${publisher} ${subject}`;
+    const highest = this.#highest.get(key) ?? 0;
+    if (epoch < highest) return false;
+    if (epoch > highest) {
+      this.#highest.set(key, epoch);
+      this.#json = undefined;
+    }
+    return true;
+  }
+
+  /** Returns the same object until an epoch changes, because the cursor of each batch has it. */
+  toJSON(): EpochsJson {
+    this.#json ??= Object.fromEntries(this.#highest);
+    return this.#json;
+  }
+}
 
 /** Positions whose messages the servers acknowledged and do not have. */
 export interface LostPositions extends Range {

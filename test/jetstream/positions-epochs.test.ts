@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Epochs } from '../../src/jetstream/epochs.js';
-import { HEADERS } from '../../src/jetstream/headers.js';
+import { HEADERS } from '../../src/jetstream/message.js';
+import { Epochs } from '../../src/jetstream/positions.js';
 
 interface Sent {
   readonly publisher: string;

@@ -6,12 +6,8 @@ import {
   type SubjectPosition,
   shownPosition,
   subjectPositionOf,
-} from '../../src/jetstream/headers.js';
-import {
-  inBoth,
-  LostAndRepeated,
-  type LostPositions,
-} from '../../src/jetstream/lost-and-repeated.js';
+} from '../../src/jetstream/message.js';
+import { inBoth, LostAndRepeated, type LostPositions } from '../../src/jetstream/positions.js';
 
 interface Message extends SubjectPosition {
   readonly publisher: string;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lostWithin, PositionSet, type Range, rangesOf } from '../../src/jetstream/ranges.js';
+import { lostWithin, PositionSet, type Range, rangesOf } from '../../src/jetstream/positions.js';
 
 const numbersOf = (ranges: readonly Range[]) =>
   ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i));

@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
-import { HEADERS } from '../../src/jetstream/headers.js';
-import { postOf, postsOf } from '../../src/jetstream/posts-of.js';
+import { HEADERS, postOf, postsOf } from '../../src/jetstream/message.js';
 
 function posts(payload: Uint8Array, lengths: string, encoding = ''): Promise<readonly Buffer[]> {
   const headers = new Map<string, string>([

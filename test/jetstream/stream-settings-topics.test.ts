@@ -7,7 +7,7 @@ import {
   toJetStream,
 } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
-import { countSubjects, subjectNumber, subjectsOf } from '../../src/jetstream/topics.js';
+import { countSubjects, subjectNumber, subjectsOf } from '../../src/jetstream/stream-settings.js';
 import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedId } from './numbered-posts.js';
