@@ -1,6 +1,13 @@
 import type { Format } from '../../post/activity.js';
-import { printPost } from '../sample/print-post.js';
-import { quote } from '../sample/render-author.js';
+import {
+  createdAt,
+  orNull,
+  postedTime,
+  quote,
+  renderActor,
+  renderActorInfluence,
+  renderUser,
+} from '../sample/render-author.js';
 import { editMembers } from '../sample/render-parts.js';
 import { codePoints } from '../sample/sample-fragments.js';
 import { type Entity, entitiesIn, escapeText } from './entities.js';
@@ -8,45 +15,73 @@ import { type CompletedPost, profileOf } from './new-post.js';
 
 /** Prints a completed post as one line of JSON. */
 export function renderPost(post: CompletedPost, format: Format): string {
-  const { id, at, author, reply, retweeted, quoted, lang } = post;
+  return format === 'original' ? renderOriginal(post) : renderActivityStreams(post);
+}
+
+function renderOriginal(post: CompletedPost): string {
+  const { id, at, author, reply, retweeted, quoted } = post;
   const cut = cutText(post);
   const whole = wholeText(post);
   const shown = cut ?? whole;
-  const entities = (of: ShownText) => printed(of.entities, post, format === 'original');
-  const links = whole.entities.filter(({ kind }) => kind === 'url');
-  const pages = links.map(
-    ({ text: url }) =>
-      `{"url":${quote(escapeText(url))},"expanded_url":${quote(targetOf(url))},"expanded_status":200}`,
-  );
-  return printPost(
-    {
-      id,
-      at,
-      seenAt: at,
-      author,
-      source: SOURCE,
-      text: shown.text,
-      entities: entities(shown),
-      long: cut && {
-        text: whole.text,
-        range: [0, codePoints(whole.text)],
-        entities: entities(whole),
-      },
-      reply,
-      retweeted: retweeted?.render(format),
-      isQuote: quoted !== undefined,
-      quoted: quoted && { id: quoted.id, json: quoted.render(format) },
-      counts: { quotes: 0, replies: 0, retweets: post.retweets, likes: post.likes },
-      isLinked: links.length > 0,
-      lang,
-      pages: links.length > 0 ? `[${pages}]` : undefined,
-      edit: editMembers(post, reply === undefined && retweeted === undefined),
-    },
-    format,
-  );
+  return objectOf([
+    `"created_at":"${createdAt(at)}","id":${id},"id_str":"${id}","text":${quote(shown.text)}`,
+    `"source":"<a href=\\"http://twitter.com\\" rel=\\"nofollow\\">Twitter Web Client</a>","truncated":${cut !== undefined}`,
+    `"in_reply_to_status_id":${reply?.id ?? null},"in_reply_to_status_id_str":${orNull(reply?.id)}`,
+    `"in_reply_to_user_id":${reply?.userId ?? null},"in_reply_to_user_id_str":${orNull(reply?.userId)},"in_reply_to_screen_name":${orNull(reply?.handle)}`,
+    `"user":${renderUser(author, at)},"geo":null,"coordinates":null,"place":null,"contributors":null`,
+    retweeted && `"retweeted_status":${retweeted.render('original')}`,
+    `"is_quote_status":${quoted !== undefined}`,
+    quoted &&
+      `"quoted_status_id":${quoted.id},"quoted_status_id_str":"${quoted.id}","quoted_status":${quoted.render('original')}`,
+    cut &&
+      `"extended_tweet":{"full_text":${quote(whole.text)},"display_text_range":[0,${codePoints(whole.text)}],"entities":${printed(whole.entities, post, true)}}`,
+    `"quote_count":0,"reply_count":0,"retweet_count":${post.retweets},"favorite_count":${post.likes}`,
+    `"entities":${printed(shown.entities, post, true)},"favorited":false,"retweeted":false`,
+    whole.entities.some(({ kind }) => kind === 'url') ? '"possibly_sensitive":false' : undefined,
+    `"filter_level":"low","lang":${quote(post.lang)}${editMembers(post, isEditable(post))}`,
+  ]);
 }
 
-const SOURCE = { name: 'Twitter Web Client', link: 'http://twitter.com' };
+function renderActivityStreams(post: CompletedPost): string {
+  const { id, at, author, reply, retweeted, quoted } = post;
+  const cut = cutText(post);
+  const whole = wholeText(post);
+  const shown = cut ?? whole;
+  const link = pageOf(author.handle, id);
+  const time = postedTime(at);
+  const note = `{"objectType":"note","id":"object:search.twitter.com,2005:${id}","summary":${quote(shown.text)},"link":"${link}","postedTime":"${time}"}`;
+  const pages = whole.entities
+    .filter(({ kind }) => kind === 'url')
+    .map(
+      ({ text: url }) =>
+        `{"url":${quote(escapeText(url))},"expanded_url":${quote(targetOf(url))},"expanded_status":200}`,
+    );
+  return objectOf([
+    `"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"${retweeted === undefined ? 'post' : 'share'}","postedTime":"${time}"`,
+    '"generator":{"displayName":"Twitter Web Client","link":"http://twitter.com"},"provider":{"objectType":"service","displayName":"Twitter","link":"http://www.twitter.com"}',
+    `"link":"${link}","actor":${renderActor(author, at)},"body":${quote(shown.text)},"object":${retweeted?.render('activity_streams') ?? note}`,
+    reply && `"inReplyTo":{"link":"${pageOf(reply.handle ?? 'i', reply.id)}"}`,
+    `"favoritesCount":${post.likes},"twitter_entities":${printed(shown.entities, post, false)}`,
+    cut &&
+      `"long_object":{"body":${quote(whole.text)},"display_text_range":[0,${codePoints(whole.text)}],"twitter_entities":${printed(whole.entities, post, false)}}`,
+    quoted && `"twitter_quoted_status":${quoted.render('activity_streams')}`,
+    `"retweetCount":${post.retweets},"twitter_lang":${quote(post.lang)},"twitter_filter_level":"low"`,
+    `"gnip":{${renderActorInfluence(author, at)}${pages.length === 0 ? '' : `,"urls":[${pages}]`}}${editMembers(post, isEditable(post))}`,
+  ]);
+}
+
+/** The members of an object, of those that it has. */
+function objectOf(members: readonly (string | undefined)[]): string {
+  return `{${members.filter(member => member !== undefined)}}`;
+}
+
+function isEditable({ reply, retweeted }: CompletedPost): boolean {
+  return reply === undefined && retweeted === undefined;
+}
+
+function pageOf(handle: string, id: string): string {
+  return `http://twitter.com/${handle}/statuses/${id}`;
+}
 
 /** A text as the service prints it, with its entities. */
 interface ShownText {

@@ -11,8 +11,8 @@ import {
   type SampleHead,
 } from './sample-draft.js';
 import { SNOWFLAKES, snowflake } from './sample-ids.js';
-import type { SampleText, TrailingLink } from './sample-text.js';
-import { linkCode, type SamplePlace } from './sample-vocabulary.js';
+import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
+import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
 
 /** The part of a text whose entities are printed, and its offset in the text that contains it. */
 export interface EntityRange {
@@ -212,6 +212,24 @@ function joined(list: string, next: string): string {
   return list === '' ? next : `${list},${next}`;
 }
 
+// Parts of a post that are the same in both formats.
+
+export function langOf(draft: SampleDraft): string {
+  return draft.isWordless ? 'und' : languageAt(draft.language).code;
+}
+
+/** The edit members of a draft. */
+export function editing(draft: SampleDraft): string {
+  const { kind, target, at } = draft;
+  const isEditable = kind === 'post' || kind === 'quote' || kind === 'edit';
+  const first = kind === 'edit' && target !== undefined ? target : undefined;
+  return editMembers(
+    { id: idOf(draft), at },
+    isEditable,
+    first && { id: idOf(first), at: first.at },
+  );
+}
+
 /**
  * The edit members of a post, starting with a comma: thirty minutes and five edits, for posts since 29 September 2022.
  *
@@ -221,6 +239,43 @@ export function editMembers(post: SortKey, isEditable: boolean, first = post): s
   if (post.at < EDITS) return '';
   const ids = (first === post ? [post] : [first, post]).map(({ id }) => `"${id}"`);
   return `,"edit_history":{"initial_tweet_id":"${first.id}","edit_tweet_ids":[${ids}]},"edit_controls":{"editable_until_ms":${first.at + 30 * MINUTE},"edits_remaining":${6 - ids.length}},"editable":${isEditable}`;
+}
+
+export function placeUrl({ id }: SamplePlace): string {
+  return `https://api.twitter.com/1.1/geo/id/${id}.json`;
+}
+
+/** The text of a retweet, and the JSON of its entities. */
+export function retweetParts(
+  shared: SampleDraft,
+  drafts: SampleDrafts,
+  unwound: boolean,
+): {
+  readonly original: SampleText;
+  readonly text: string;
+  readonly entities: string;
+  /** Only where the short link of the media is within the text. */
+  readonly media: string | undefined;
+} {
+  const original = draftText(shared, drafts);
+  const { text, lead, kept } = retweetText(drafts.authors.handleOf(shared.author), original);
+  const range = { kept, shift: lead, retweets: shared.author, unwound };
+  const isWhole = original.mediaLink !== undefined && original.mediaLink.end <= kept;
+  return {
+    original,
+    text,
+    entities: renderEntities(shared, original, drafts, range),
+    media: isWhole ? renderExtendedEntities(shared, original, drafts, lead) : undefined,
+  };
+}
+
+/** Four corners, longitude first, not closed. */
+export function boxOf({ center: [longitude, latitude] }: SamplePlace): string {
+  const west = (longitude - 0.08).toFixed(3);
+  const east = (longitude + 0.08).toFixed(3);
+  const south = (latitude - 0.06).toFixed(3);
+  const north = (latitude + 0.06).toFixed(3);
+  return `{"type":"Polygon","coordinates":[[[${west},${south}],[${west},${north}],[${east},${north}],[${east},${south}]]]}`;
 }
 
 /** The exact position within the place, longitude first, if the post has one. */

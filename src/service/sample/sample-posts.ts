@@ -2,7 +2,8 @@ import { checkOptions, checkValue, type OptionTable, oneOf, special } from '../.
 import { FIRST_POST, floorTo, MINUTE } from '../../base/time.js';
 import { Activity, type Format } from '../../post/activity.js';
 import { seedOf } from './random.js';
-import { renderDraft } from './render-draft.js';
+import { renderActivityStreams } from './render-activity-streams.js';
+import { renderOriginal } from './render-original.js';
 import { type SampleDraft, SampleDrafts } from './sample-draft.js';
 
 /** The seed, format and density of generated posts. */
@@ -70,7 +71,8 @@ export function samplePosts(minute: Date | number, options: SampleOptions = {}):
 }
 
 export function renderActivity(draft: SampleDraft, drafts: SampleDrafts, format: Format): Activity {
-  return new Activity(Buffer.from(renderDraft(draft, drafts, format)));
+  const render = format === 'original' ? renderOriginal : renderActivityStreams;
+  return new Activity(Buffer.from(render(draft, drafts)));
 }
 
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
