@@ -1,19 +1,55 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import * as library from '../src/index.js';
 import { calls } from './faults/calls.js';
 import { disks } from './faults/disks.js';
 import { fuzz } from './faults/fuzz.js';
 import { jetstream } from './faults/jetstream.js';
 import { long } from './faults/long.js';
 import { matrix } from './faults/matrix.js';
+import { namesIn, type Page, pageNamed, tableOf } from './pages.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
+const architecture: Page = {
+  name: 'src/README.md',
+  text: readFileSync(path.join(SOURCE, 'README.md'), 'utf8'),
+};
+
+/** Paths in the page are relative to `src`, or to the repository. */
+const exists = (name: string) =>
+  [name, path.join('..', name)].some(file => existsSync(path.join(SOURCE, file)));
+
+/** The row of the table of what to touch. */
+function rowOf(what: string): string {
+  const row = tableOf(architecture, 'Adding to it', 'To add').find(([first]) => first === what);
+  if (row === undefined) throw new Error(`src/README.md does not say how to add ${what}`);
+  return row[1] as string;
+}
+
+/** `route-by-tag.ts` is the file of `routeByTag`. */
+const functionOf = (file: string) =>
+  file.replace(/\.ts$/, '').replace(/-./g, dash => (dash[1] as string).toUpperCase());
+
+/** Files of a folder that define a public function of their name. */
+const publicFiles = (folder: string) =>
+  readdirSync(path.join(SOURCE, folder))
+    .filter(file => file.endsWith('.ts') && functionOf(file) in library)
+    .map(file => file.replace(/\.ts$/, ''));
+
+/** The stages that the tables of the README list, by their names. */
+const listed = new Set(
+  pageNamed('README.md')
+    .text.split('\n')
+    .filter(line => line.startsWith('|'))
+    .flatMap(namesIn)
+    .map(name => name.replace(/\(.*/s, '')),
+);
+
 describe('the architecture page', () => {
   it('names only files and folders that exist', () => {
-    const page = readFileSync(path.join(SOURCE, 'README.md'), 'utf8');
-    const names = [...page.matchAll(/`([a-z][\w/-]*(?:\/|\.ts))`/g)].map(
+    const names = [...architecture.text.matchAll(/`([a-z][\w/-]*(?:\/|\.ts))`/g)].map(
       match => match[1] as string,
     );
     expect(names.length).toBeGreaterThan(30);
@@ -35,6 +71,21 @@ describe('the architecture page', () => {
           ].includes(name),
       );
     expect(missing).toEqual([]);
+  });
+
+  it.each([
+    ['an operator', 'operators'],
+    ['a sink', 'sinks'],
+  ])('names the files of %s', (what, folder) => {
+    const files = namesIn(rowOf(what)).filter(name => name.includes('NAME'));
+    expect(files).toEqual([`${folder}/NAME.ts`, `test/${folder}/NAME.test.ts`]);
+    const names = publicFiles(folder);
+    expect(names.length).toBeGreaterThan(7);
+    const missing = names.flatMap(name =>
+      files.map(file => file.replace('NAME', name)).filter(file => !exists(file)),
+    );
+    expect(missing).toEqual([]);
+    expect(names.map(functionOf).filter(name => !listed.has(name))).toEqual([]);
   });
 });
 
