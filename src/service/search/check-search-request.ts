@@ -4,8 +4,9 @@ import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { SortKey } from '../archive/archive.js';
 import type { ServiceContext } from '../context.js';
-import { isSameSecret } from '../http/check-access.js';
+import { checkAccountAccess, isSameSecret } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
+import { checkRate, rateExceeded } from '../http/quotas.js';
 import { parseJsonObject, readBody, readDate } from '../http/read-request.js';
 import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
@@ -57,13 +58,37 @@ const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
+ * Makes the checks with which a request for posts or counts begins; both share their rates. The order of all checks:
+ * 1. the credentials: 401;
+ * 2. product, account and label: 404;
+ * 3. the rates: 429;
+ * 4. the body is a JSON object: 413, 415, 400;
+ * 5. the parameters, all at once: 422;
+ * 6. `next` belongs to this request: 422.
+ *
+ * `resolveRequest` makes the last two.
+ */
+export function searchChecks(
+  context: ServiceContext,
+): (incoming: RequestContext) => Promise<SearchParts> {
+  const { settings, quotas } = context;
+  const { account, label } = settings;
+  const windows = [quotas.window('searchRate'), quotas.window('searchPerMinuteRate')];
+  const cutPages = new Map<string, Window>();
+  return async incoming => {
+    checkAccountAccess(incoming, settings, { product: SEARCH_PRODUCTS, account, label });
+    checkRate(windows, rateExceeded('over data and counts requests'));
+    const given = await readParameters(incoming);
+    return { context, product: incoming.path.product as SearchProduct, given, cutPages };
+  };
+}
+
+/**
  * The parameters of a GET or a POST as they were sent.
  *
  * @throws HttpProblem 413, 415 or 400 for a body that is not a JSON object; 422 for a parameter in the wrong place.
  */
-export function readParameters(
-  incoming: RequestContext,
-): GivenParameters | Promise<GivenParameters> {
+function readParameters(incoming: RequestContext): GivenParameters | Promise<GivenParameters> {
   return incoming.method === 'GET' ? fromQuery(incoming.url) : fromBody(incoming);
 }
 
