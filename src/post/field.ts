@@ -26,6 +26,7 @@ interface Values {
 }
 
 export type FieldKind = keyof Values;
+export type FieldValue<Kind extends FieldKind> = Values[Kind];
 
 const CONVERT: {
   readonly [Kind in FieldKind]: (value: unknown, format: Format) => Values[Kind];

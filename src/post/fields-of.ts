@@ -95,7 +95,7 @@ function sourceOf(post: object, format: Format, outerUrls: readonly EnrichedUrl[
 }
 
 /** The post that a post retweets. */
-export function sharedPost(post: object, format: Format): object | undefined {
+function sharedPost(post: object, format: Format): object | undefined {
   const shared = OWN.shared.read(post, format);
   if (!isObject(shared)) return undefined;
   if (format === 'original') return shared;
@@ -106,13 +106,34 @@ export function sharedPost(post: object, format: Format): object | undefined {
 }
 
 /** The post that a post quotes, or that the retweeted one does. */
-export function quotedPost({
-  post,
-  content,
-  format,
-}: Omit<Source, 'outerUrls'>): object | undefined {
+function quotedPost({ post, content, format }: Omit<Source, 'outerUrls'>): object | undefined {
   const quoted = SHOWN.quoted.read(content, format) ?? SHOWN.quoted.read(post, format);
   return isObject(quoted) ? quoted : undefined;
+}
+
+/**
+ * Of which post a field is read: of the post itself, `unshared` unless it is a retweet, and `retweet` only if it is one; of the post that is
+ * `shown`, which is the retweeted one or else the post itself; of the retweeted or the quoted post.
+ */
+export type Part = 'own' | 'unshared' | 'retweet' | 'shown' | 'shared' | 'quoted';
+
+/** A part of a post; `undefined` if the post does not have it. */
+export function partOf(post: object, format: Format, part: Part): object | undefined {
+  if (part === 'own') return post;
+  const shared = sharedPost(post, format);
+  const content = shared ?? post;
+  switch (part) {
+    case 'unshared':
+      return shared === undefined ? post : undefined;
+    case 'retweet':
+      return shared && post;
+    case 'shown':
+      return content;
+    case 'shared':
+      return shared;
+    case 'quoted':
+      return quotedPost({ post, content, format });
+  }
 }
 
 /** A field of the table, as far as it is read here. */

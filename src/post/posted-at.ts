@@ -6,6 +6,8 @@ const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 /** The days of each month in a leap year. */
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const ZONE = Buffer.from(' +0000 ');
+const ISO_MARKS = Buffer.from('--T::.Z');
+const ISO_PLACES = [4, 7, 10, 13, 16, 19, 23];
 
 /** Epoch milliseconds of `Wed Oct 10 20:19:24 +0000 2018`; `NaN` if it is not of that form. */
 export function parseCreatedAt(text: string): number {
@@ -35,6 +37,28 @@ export function createdAtIn(bytes: Uint8Array, start: number): number {
   const isValid =
     month >= 0 && day >= 1 && day <= DAYS[month]! && hour < 24 && minute < 60 && second < 60;
   return isValid && year >= 1000 ? Date.UTC(year, month, day, hour, minute, second) : Number.NaN;
+}
+
+/**
+ * Epoch milliseconds of the 24 bytes of `2018-10-10T20:19:24.000Z` from `start` on, without making a string of them; `NaN` also for other forms
+ * that `parseIsoTime` reads, for a day after the 28th in a month that may be shorter, and for a year before 1000.
+ */
+export function isoTimeIn(bytes: Uint8Array, start: number): number {
+  for (let mark = 0; mark < ISO_MARKS.length; mark++)
+    if (bytes[start + ISO_PLACES[mark]!] !== ISO_MARKS[mark]) return Number.NaN;
+  const year = digitsIn(bytes, start, 4);
+  const month = digitsIn(bytes, start + 5, 2);
+  const day = digitsIn(bytes, start + 8, 2);
+  const hour = digitsIn(bytes, start + 11, 2);
+  const minute = digitsIn(bytes, start + 14, 2);
+  const second = digitsIn(bytes, start + 17, 2);
+  const ms = digitsIn(bytes, start + 20, 3);
+  const isDay =
+    month >= 1 && month <= 12 && day >= 1 && day <= (month === 2 ? 28 : DAYS[month - 1]!);
+  const isValid = isDay && hour < 24 && minute < 60 && second < 60 && ms >= 0;
+  return isValid && year >= 1000
+    ? Date.UTC(year, month - 1, day, hour, minute, second, ms)
+    : Number.NaN;
 }
 
 /** Epoch milliseconds of `2018-10-10T20:19:24.000Z`; `NaN` if it is not of that form. */

@@ -1,13 +1,8 @@
-import { Activity, type Edits } from '../post/activity.js';
-import { fieldsOf } from '../post/fields-of.js';
-import type {
-  AuthorFields,
-  Home,
-  Person,
-  PlaceFields,
-  Position,
-  PostFields,
-} from '../post/post-fields.js';
+import { Activity, type Edits, type Format } from '../post/activity.js';
+import type { Field, FieldKind, FieldValue } from '../post/field.js';
+import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../post/field-table.js';
+import { fieldsOf, formatOf, type Part, partOf } from '../post/fields-of.js';
+import type { Person, Position, PostFields } from '../post/post-fields.js';
 import { builtIn, type Definition, definer, type ItemKind } from './built-in.js';
 import type { ColumnType } from './column.js';
 
@@ -17,17 +12,14 @@ export type PostItem = Activity | { readonly activity: Activity };
 /** A post as `Activity` shows it, or as it is read from its bytes. */
 type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 'tags' | 'edits'>;
 
-/** What a row of a post is read from. Both formats are read through the same fields, each when a column needs it. */
+/** What a row of a post is read from, each part when a column needs it. */
 export class PostView {
   readonly activity: PostSource;
   /** The tag that the post is routed by. */
   readonly tag: string | undefined;
+  #format: Format | undefined;
   #fields: PostFields | undefined;
-  #author: AuthorFields | undefined;
-  #home: readonly Home[] | undefined;
-  #place: { readonly value: PlaceFields | undefined } | undefined;
   #mentions: readonly Person[] | undefined;
-  #shared: { readonly value: PostFields['retweeted'] } | undefined;
   #edits: { readonly value: Edits | undefined } | undefined;
 
   constructor(activity: PostSource, tag?: string) {
@@ -35,34 +27,22 @@ export class PostView {
     this.tag = tag;
   }
 
+  /** A field of a part of the post; `undefined` if it does not have that part. */
+  read<Kind extends FieldKind>(field: Field<Kind>, of: Part): FieldValue<Kind> | undefined {
+    const { post } = this.activity;
+    this.#format ??= formatOf(post);
+    const part = partOf(post, this.#format, of);
+    return part && field.read(part, this.#format);
+  }
+
   get fields(): PostFields {
     this.#fields ??= fieldsOf(this.activity);
     return this.#fields;
   }
 
-  get author(): AuthorFields {
-    this.#author ??= this.fields.author;
-    return this.#author;
-  }
-
-  get home(): Home | undefined {
-    this.#home ??= this.author.homes;
-    return this.#home[0];
-  }
-
-  get place(): PlaceFields | undefined {
-    this.#place ??= { value: this.fields.place };
-    return this.#place.value;
-  }
-
   get mentions(): readonly Person[] {
     this.#mentions ??= distinct(this.fields.mentions);
     return this.#mentions;
-  }
-
-  get shared(): PostFields['retweeted'] {
-    this.#shared ??= { value: this.fields.retweeted };
-    return this.#shared.value;
   }
 
   /** Throws for damaged edit metadata, which only its columns need. */
@@ -102,8 +82,49 @@ export function tagOf(item: PostItem): string | undefined {
 
 const of = definer<PostView>();
 
-/** A text; none where it is empty. */
-function text(meaning: string, value: (view: PostView) => string | undefined) {
+/** A column of a post: its value in a view of the post, and the field that it is, if it is one. */
+interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<PostView, Type> {
+  readonly field?: Field;
+  readonly part?: Part;
+}
+
+type Strings = 'string' | 'text' | 'lower' | 'upper' | 'id';
+
+/** A string that is a field; none if it is empty. */
+function text(field: Field<Strings>, meaning: string, part: Part = 'own'): PostColumn<'string'> {
+  return { ...of('string', meaning, view => view.read(field, part) || null), field, part };
+}
+
+function count(field: Field<'count'>, meaning: string, part: Part = 'own'): PostColumn<'int32'> {
+  return { ...of('int32', meaning, view => view.read(field, part)), field, part };
+}
+
+function flag(field: Field<'flag'>, meaning: string): PostColumn<'boolean'> {
+  return { ...of('boolean', meaning, view => view.read(field, 'own')), field };
+}
+
+function time(
+  field: Field<'second'>,
+  meaning: string,
+  part: Part = 'own',
+): PostColumn<'timestamp'> {
+  const value = (view: PostView) => {
+    const ms = view.read(field, part);
+    return ms === undefined ? null : new Date(ms);
+  };
+  return { ...of('timestamp', meaning, value), field, part };
+}
+
+function list(
+  field: Field<'strings' | 'tags'>,
+  meaning: string,
+  part: Part,
+): PostColumn<'list<string>'> {
+  return { ...of('list<string>', meaning, view => view.read(field, part)), field, part };
+}
+
+/** A column that is no field: none for an empty string. */
+function special(meaning: string, value: (view: PostView) => string | undefined) {
   return of('string', meaning, view => value(view) || null);
 }
 
@@ -118,11 +139,13 @@ const POSTS: ItemKind = {
   },
 };
 
+// A column is a field of the table of fields, of the post or of one that it retweets or quotes; or it is a function of the view, for which
+// `special-cells.ts` may have a faster one.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
-  verb: of('string', '`post`, or `share` of another post', ({ shared }) =>
-    shared === undefined ? 'post' : 'share',
+  verb: of('string', '`post`, or `share` of another post', ({ fields }) =>
+    fields.retweeted === undefined ? 'post' : 'share',
   ),
   text: of(
     'string',
@@ -130,82 +153,59 @@ const COLUMNS = {
     ({ fields }) => fields.text,
   ),
   lang: of('string', 'Language code; `und` if none was recognised', ({ fields }) => fields.lang),
-  link: text('Address of the post', ({ fields }) => fields.link),
+  link: special('Address of the post', ({ fields }) => fields.link),
 
-  author_id: text('Id of the author, digits', ({ author }) => author.id),
-  author_handle: text('Without `@`', ({ author }) => author.writtenHandle),
-  author_name: text('Display name', ({ author }) => author.name),
-  author_description: text('Of the profile', ({ author }) => author.bio),
-  author_location: text('As the author wrote it', ({ author }) => author.location),
-  author_url: text('Link of the profile', ({ author }) => author.url),
-  author_image: text('Address of the picture', ({ author }) => author.image),
-  author_verified: of(
-    'boolean',
-    'Whether the account was verified',
-    ({ author }) => author.verified,
-  ),
-  author_protected: of(
-    'boolean',
+  author_id: text(AUTHOR.id, 'Id of the author, digits'),
+  author_handle: text(AUTHOR.writtenHandle, 'Without `@`'),
+  author_name: text(AUTHOR.name, 'Display name'),
+  author_description: text(AUTHOR.bio, 'Of the profile'),
+  author_location: text(AUTHOR.location, 'As the author wrote it'),
+  author_url: text(AUTHOR.url, 'Link of the profile'),
+  author_image: text(AUTHOR.image, 'Address of the picture'),
+  author_verified: flag(AUTHOR.verified, 'Whether the account was verified'),
+  author_protected: flag(
+    AUTHOR.protected,
     `Whether only followers see the posts; ${ORIGINAL_ONLY}`,
-    ({ author }) => author.protected,
   ),
-  author_created_at: of('timestamp', 'When the account was made, to the second', ({ author }) =>
-    author.createdAt === undefined ? null : new Date(author.createdAt),
-  ),
-  author_posts: of(
-    'int32',
-    'Posts of the author, at the time of the post',
-    ({ author }) => author.statuses,
-  ),
-  author_followers: of(
-    'int32',
-    'Followers, at the time of the post',
-    ({ author }) => author.followers,
-  ),
-  author_following: of('int32', 'Accounts that the author follows', ({ author }) => author.friends),
-  author_listed: of('int32', 'Lists that the author is in', ({ author }) => author.listed),
-  author_favorites: of(
-    'int32',
-    'Posts that the author has liked',
-    ({ author }) => author.favorites,
-  ),
+  author_created_at: time(AUTHOR.createdAt, 'When the account was made, to the second'),
+  author_posts: count(AUTHOR.statuses, 'Posts of the author, at the time of the post'),
+  author_followers: count(AUTHOR.followers, 'Followers, at the time of the post'),
+  author_following: count(AUTHOR.friends, 'Accounts that the author follows'),
+  author_listed: count(AUTHOR.listed, 'Lists that the author is in'),
+  author_favorites: count(AUTHOR.favorites, 'Posts that the author has liked'),
   author_country_code: text(
+    AUTHOR.homeCountryCode,
     'From the location in the profile, if the service recognised it',
-    ({ home }) => home?.countryCode,
   ),
-  author_region: text('As `author_country_code`', ({ home }) => home?.region),
-  author_locality: text('As `author_country_code`', ({ home }) => home?.locality),
+  author_region: text(AUTHOR.homeRegion, 'As `author_country_code`'),
+  author_locality: text(AUTHOR.homeLocality, 'As `author_country_code`'),
 
-  favorite_count: of('int32', 'Likes, at the time of delivery', ({ fields }) => fields.favorites),
-  retweet_count: of('int32', 'Retweets, at the time of delivery', ({ fields }) => fields.retweets),
-  reply_count: of('int32', `Replies; ${ORIGINAL_ONLY}`, ({ fields }) => fields.replies),
-  quote_count: of('int32', `Quotes; ${ORIGINAL_ONLY}`, ({ fields }) => fields.quotes),
-  possibly_sensitive: of(
-    'boolean',
+  favorite_count: count(OWN.favorites, 'Likes, at the time of delivery'),
+  retweet_count: count(OWN.retweets, 'Retweets, at the time of delivery'),
+  reply_count: count(OWN.replies, `Replies; ${ORIGINAL_ONLY}`),
+  quote_count: count(OWN.quotes, `Quotes; ${ORIGINAL_ONLY}`),
+  possibly_sensitive: flag(
+    OWN.possiblySensitive,
     `Whether a link may lead to sensitive content; ${ORIGINAL_ONLY}`,
-    ({ fields }) => fields.possiblySensitive,
   ),
-  withheld_countries: of(
-    'list<string>',
+  withheld_countries: list(
+    OWN.withheldIn,
     'Where it is withheld: two letters each, `XX` for everywhere, `XY` by copyright',
-    ({ fields }) => fields.withheldIn,
+    'own',
   ),
-  source: text('Name of the application', ({ fields }) => fields.source.name),
-  source_link: text('Its address', ({ fields }) => fields.source.link),
+  source: text(OWN.sourceName, 'Name of the application'),
+  source_link: text(OWN.sourceLink, 'Its address'),
 
-  place_id: text('Id of the place that the post is tagged with', ({ place }) => place?.id),
-  place_name: text('Such as `Lisbon`', ({ place }) => place?.name),
-  place_full_name: text('Such as `Lisbon, Portugal`', ({ place }) => place?.fullName),
-  place_type: text(
-    '`city`, `admin`, `country`, `neighborhood` or `poi`',
-    ({ place }) => place?.type,
-  ),
-  place_country: text('Name of the country', ({ place }) => place?.country),
-  place_country_code: text('Two letters', ({ place }) => place?.countryCode),
+  place_id: text(PLACE.id, 'Id of the place that the post is tagged with', 'unshared'),
+  place_name: text(PLACE.name, 'Such as `Lisbon`', 'unshared'),
+  place_full_name: text(PLACE.fullName, 'Such as `Lisbon, Portugal`', 'unshared'),
+  place_type: text(PLACE.type, '`city`, `admin`, `country`, `neighborhood` or `poi`', 'unshared'),
+  place_country: text(PLACE.country, 'Name of the country', 'unshared'),
+  place_country_code: text(PLACE.countryCode, 'Two letters', 'unshared'),
   place_bbox: of(
     'list<double>',
     'The rectangle around the place: west, south, east, north, in degrees',
-    ({ place }) => boxOf(place?.corners ?? []),
+    ({ fields }) => boxOf(fields.place?.corners ?? []),
   ),
   longitude: of(
     'double',
@@ -214,8 +214,8 @@ const COLUMNS = {
   ),
   latitude: of('double', 'Degrees', ({ fields }) => fields.position?.[1]),
 
-  hashtags: of('list<string>', 'Without `#`', ({ fields }) => fields.hashtags),
-  cashtags: of('list<string>', 'Without `$`', ({ fields }) => fields.cashtags),
+  hashtags: list(SHOWN.hashtags, 'Without `#`', 'shown'),
+  cashtags: list(SHOWN.cashtags, 'Without `$`', 'shown'),
   mentioned_ids: of('list<string>', 'Ids of the mentioned users, each once', ({ mentions }) =>
     mentions.map(({ id }) => id),
   ),
@@ -234,35 +234,33 @@ const COLUMNS = {
     fields.media.map(({ url }) => url),
   ),
 
-  shared_id: text('Id of the shared post', ({ shared }) => shared?.id),
-  shared_author_id: text('Its author', ({ shared }) => shared?.author.id),
-  shared_author_handle: text('Its author', ({ shared }) => shared?.author.writtenHandle),
-  shared_posted_at: of('timestamp', 'When the shared post was posted', ({ shared }) =>
-    shared?.postedAt === undefined ? null : new Date(shared.postedAt),
-  ),
-  shared_favorite_count: of(
-    'int32',
+  shared_id: text(OWN.id, 'Id of the shared post', 'shared'),
+  shared_author_id: text(AUTHOR.id, 'Its author', 'shared'),
+  shared_author_handle: text(AUTHOR.writtenHandle, 'Its author', 'shared'),
+  shared_posted_at: time(OWN.postedSecond, 'When the shared post was posted', 'shared'),
+  shared_favorite_count: count(
+    OWN.favorites,
     'Likes of the shared post, at the time of delivery; `favorite_count` of a retweet is 0',
-    ({ shared }) => shared?.favorites,
+    'shared',
   ),
-  shared_retweet_count: of(
-    'int32',
+  shared_retweet_count: count(
+    OWN.sharedRetweets,
     'Retweets of the shared post, at the time of delivery',
-    ({ shared }) => shared?.retweets,
+    'retweet',
   ),
-  quoted_id: text(
+  quoted_id: special(
     'Id of the quoted post; the `activity_streams` format has it only if the quoted post was delivered with it',
     ({ fields }) => fields.quotedId,
   ),
-  quoted_author_id: text('Its author', ({ fields }) => fields.quoted?.author.id),
-  quoted_author_handle: text('Its author', ({ fields }) => fields.quoted?.author.writtenHandle),
-  quoted_text: text('Its text, in full', ({ fields }) => fields.quotedText),
-  replied_id: text('Id of the post that it replies to', ({ fields }) => fields.repliedId),
-  replied_author_id: text(
+  quoted_author_id: text(AUTHOR.id, 'Its author', 'quoted'),
+  quoted_author_handle: text(AUTHOR.writtenHandle, 'Its author', 'quoted'),
+  quoted_text: text(SHOWN.text, 'Its text, in full', 'quoted'),
+  replied_id: text(REPLY.id, 'Id of the post that it replies to'),
+  replied_author_id: special(
     'Its author; the `activity_streams` format has it only if the post mentions that user or is by them',
     ({ fields }) => fields.replyTo?.id,
   ),
-  replied_author_handle: text('Its author', ({ fields }) => fields.replyTo?.writtenHandle),
+  replied_author_handle: text(REPLY.handle, 'Its author'),
 
   edit_initial_id: of('string', 'Id of the first version', ({ edits }) => edits?.initialId),
   edit_ids: of('list<string>', 'Ids of all versions, ascending', ({ edits }) => edits?.ids),
@@ -312,8 +310,7 @@ export const users = builtIn(POSTS, viewOf, {
 });
 
 /** What each column reads of a post. */
-export const POST_COLUMNS: Readonly<Record<PostColumnName, Definition<PostView, ColumnType>>> =
-  COLUMNS;
+export const POST_COLUMNS: Readonly<Record<PostColumnName, PostColumn>> = COLUMNS;
 
 /** The name of a column of `tables.posts`. */
 export type PostColumnName = keyof typeof posts;

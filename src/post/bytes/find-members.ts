@@ -92,7 +92,7 @@ declare const WebAssembly: {
 
 // Places in the memory of the module. Those of the document and of decoded strings are also in `find-members.as`.
 const SPANS = 1024;
-const TABLES = 16 * 1024;
+const TABLES = 8 * 1024;
 const DOCUMENT = 64 * 1024;
 const DECODED_STRINGS = 6 * 64 * 1024;
 const END = 14 * 64 * 1024;

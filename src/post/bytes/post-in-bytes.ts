@@ -1,12 +1,14 @@
-import { CLOSE_ARRAY, CLOSE_OBJECT, isDigit } from '../../json/byte-codes.js';
+import { CLOSE_ARRAY, CLOSE_OBJECT, isDigit, isTextAt } from '../../json/byte-codes.js';
 import { isTexts } from '../../json/type-guards.js';
-import { Activity, type Edits } from '../activity.js';
+import { Activity, type Edits, type Format } from '../activity.js';
 import type { ActivityStreamsPost } from '../activity-streams-post.js';
 import {
   type Matches,
   type MatchingRule,
   matchesAtEnd,
+  NO_MATCHES,
   type PlaceOfRules,
+  parseMatches,
   placeOfList,
   RULES_KEY,
 } from '../matching-rules.js';
@@ -40,6 +42,8 @@ type Members = Readonly<Record<string, unknown>>;
 let ofThread: PostInBytes | undefined | null;
 
 const EMPTY: readonly unknown[] = [];
+/** How ids of the `activity_streams` format start. */
+const TAG_OF_ID = Buffer.from('"tag:');
 const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
 
 /**
@@ -64,6 +68,7 @@ export class PostInBytes {
   readonly #objects: Members[] = [];
   /** What reads the elements of a list, by its number. */
   readonly #lists: (ListInBytes | undefined)[] = [];
+  readonly #elements = new Map<string, Elements>();
   /** Arrays and objects, by their numbers, that were parsed once already: rules read them several times. */
   readonly #parsed: unknown[] = [];
   /** The number of the post that each of these is of. */
@@ -137,20 +142,31 @@ export class PostInBytes {
     return member;
   }
 
-  /** A reader of the elements of lists of the post, as that of `MemberFinder`. */
+  /**
+   * A reader of the elements of lists of the post, as that of `MemberFinder`: one for all that want the same members, as each takes memory,
+   * which has an end. So an element is used before the next one is read.
+   */
   elements(wanted?: WantedMembers): Elements {
-    return this.#finder.elements(wanted);
+    const key = JSON.stringify(wanted ?? 'strings');
+    const elements = this.#elements.get(key) ?? this.#finder.elements(wanted);
+    this.#elements.set(key, elements);
+    return elements;
   }
 
   /** The rules that the post matched, and their tags: the same lists for the same rules. */
   get matches(): Matches {
-    const { startOf, isText } = this.values;
-    // An id that is a text may be of the other format, which has the rules elsewhere.
-    const near =
-      startOf(this.#id) !== 0 && !isText(this.#id)
-        ? matchesAtEnd(this.#content, this.#start, this.#end)
-        : undefined;
-    return near ?? { rules: this.matchingRules, tags: this.tags };
+    const { startOf, endOf, isText, hasEscapes } = this.values;
+    const id = startOf(this.#id);
+    if (id !== 0 && !isText(this.#id)) {
+      const near = matchesAtEnd(this.#content, this.#start, this.#end);
+      if (near !== undefined) return near;
+    } else if (isTextAt(this.bytes, TAG_OF_ID, id) && !hasEscapes(this.#id)) {
+      // As `Activity` looks for the rules of `activity_streams`.
+      const list = startOf(this.#rulesInGnip) === 0 ? this.#matchingRules : this.#rulesInGnip;
+      if (startOf(list) === 0) return NO_MATCHES;
+      return parseMatches(this.bytes, startOf(list), endOf(list));
+    }
+    return { rules: this.matchingRules, tags: this.tags };
   }
 
   /** As every getter, throws for what it leaves to the parser. */
@@ -183,6 +199,10 @@ export class PostInBytes {
 
   get tags(): readonly string[] {
     return this.#view.tags;
+  }
+
+  get format(): Format {
+    return this.#isOriginal ? 'original' : 'activity_streams';
   }
 
   /** Only posts of the original format have `created_at`, and only the others `postedTime`. */

@@ -1,4 +1,4 @@
-import { Activity } from '../../post/activity.js';
+import { Activity, type Format } from '../../post/activity.js';
 import type { StringDecoder } from '../../post/bytes/find-members.js';
 import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import type { RowValue } from '../column.js';
@@ -14,7 +14,8 @@ import {
 } from '../post-columns.js';
 import { type InvalidValues, rowReader } from '../row-reader.js';
 import type { Cells } from './cells.js';
-import { originalCells, type PostCells } from './cells-from-bytes.js';
+import { type PostCell, postBytes } from './post-cells.js';
+import { specialCells } from './special-cells.js';
 
 /** Makes something of the post between two positions of a file's content. `tag` is what it is routed by. */
 export type OfPost<T> = (
@@ -54,13 +55,31 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
   };
 }
 
-const madeCells = new WeakMap<PostInBytes, PostCells>();
+/** The cells of posts of a format that are written from their bytes. */
+interface FormatCells {
+  /** Looks at the post that is being read; `false` if no cell of it is written in this way. */
+  readonly begin: () => boolean;
+  readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
+}
 
-/** The cells of a post, made once: they take of its memory, which has an end. */
-function cellsOf(post: PostInBytes): PostCells {
-  const cells = madeCells.get(post) ?? originalCells(post);
-  madeCells.set(post, cells);
+/** Those that were made: they take of the memory of a post, which has an end. */
+const madeCells = new WeakMap<PostInBytes, Map<Format, FormatCells>>();
+
+export function cellsOf(post: PostInBytes, format: Format): FormatCells {
+  const ofFormats = madeCells.get(post) ?? new Map<Format, FormatCells>();
+  madeCells.set(post, ofFormats);
+  const cells = ofFormats.get(format) ?? newCells(post, format);
+  ofFormats.set(format, cells);
   return cells;
+}
+
+function newCells(post: PostInBytes, format: Format): FormatCells {
+  const bytes = postBytes(post, format);
+  const special = specialCells(bytes);
+  const cells: { [name: string]: PostCell | undefined } = { ...special };
+  for (const [name, { field, part = 'own' }] of Object.entries(POST_COLUMNS))
+    if (field !== undefined) cells[name] = bytes.fieldCell(field, part);
+  return { begin: bytes.begin, cells };
 }
 
 /**
@@ -78,19 +97,29 @@ export function postRowWriter(
   { post, out }: { readonly post: PostInBytes; readonly out: Cells },
 ): OfPost<void> {
   const parseRow = postRowReader(call, columns, invalid);
-  const original = cellsOf(post);
-  const cells = columns.map(name => ({ write: original.cells[name], read: readerOf(name) }));
+  const readers = columns.map(readerOf);
+  const cellsIn = (format: Format) => {
+    const { begin, cells } = cellsOf(post, format);
+    return { begin, cells: columns.map(name => cells[name]) };
+  };
+  const original = cellsIn('original');
+  let streams: typeof original | undefined;
+  const cellsOfPost = () => {
+    if (post.format === 'original') return original;
+    streams ??= cellsIn('activity_streams');
+    return streams;
+  };
   const write = (tag: string | undefined) => {
-    const isOriginal = original.read();
-    // A row needs an id, also where no column reads it.
-    if (!isOriginal) void post.id;
+    const { begin, cells } = cellsOfPost();
+    const isPlain = begin();
+    // A row needs an id, also if no column reads it.
+    if (!isPlain) void post.id;
     let view: PostView | undefined;
     for (let column = 0; column < cells.length; column++) {
-      const cell = cells[column]!;
       out.begin(column);
-      if (isOriginal && cell.write?.(out) === true) continue;
+      if (isPlain && cells[column]?.(out) === true) continue;
       view ??= new PostView(post, tag);
-      const value = cell.read(view);
+      const value = readers[column]!(view);
       out.begin(column);
       out.value(value);
     }

@@ -1,0 +1,379 @@
+import { CLOSE_ARRAY, COMMA, digitsIn } from '../../json/byte-codes.js';
+import type { Format } from '../../post/activity.js';
+import { BytesMap } from '../../post/bytes/bytes-map.js';
+import type { Elements, WantedMembers } from '../../post/bytes/find-members.js';
+import type { PostInBytes } from '../../post/bytes/post-in-bytes.js';
+import { FIRST, type Field, type FieldKind, type Path } from '../../post/field.js';
+import { AUTHOR } from '../../post/field-table.js';
+import type { Part } from '../../post/fields-of.js';
+import { createdAtIn, isoTimeIn } from '../../post/posted-at.js';
+import type { RowValue } from '../column.js';
+import type { Cells } from './cells.js';
+
+/** Writes the cell of a column of the post that is being read; `false` if the column has to be read in another way. */
+export type PostCell = (out: Cells) => boolean;
+
+export type PostBytes = ReturnType<typeof postBytes>;
+type PostValues = ReturnType<typeof valuesOf>;
+type Writers = ReturnType<typeof writersOf>;
+
+/** Gives the number of a value of the post that is being read; `NO_PART` if there is no such post. */
+type Find = () => number;
+
+const NO_PART = -1;
+
+const OTHER_POSTS = {
+  original: { shared: 'retweeted_status', quoted: 'quoted_status' },
+  activity_streams: { shared: 'object', quoted: 'twitter_quoted_status' },
+} as const;
+
+const [CAPITAL_A, SMALL_A] = [0x41, 0x61];
+const ALPHABET = 26;
+/** `"Wed Oct 10 20:19:24 +0000 2018"` and `"2018-10-10T20:19:24.000Z"`. */
+const TIME_BYTES = { original: 32, activity_streams: 26 } as const;
+const itself = (value: number) => value;
+
+/**
+ * Writes cells of posts of a format from the bytes of their members, without a value in between, for values as the service
+ * prints them. Whatever else there is, such as a string in the place of a number, is left to the column, which is slower.
+ *
+ * These are functions that are made once, not methods of objects: see `memberValues`.
+ */
+export function postBytes(post: PostInBytes, format: Format) {
+  const values = valuesOf(post, format);
+  const writers = writersOf(values, format);
+  return { ...values, ...writers, ...fieldCells(values, writers) };
+}
+
+function valuesOf(post: PostInBytes, format: Format) {
+  const { values } = post;
+  const { startOf, hasEscapes, isObject, isNone, isText, isDigits, is, digitsOfId } = values;
+  const { shared, quoted } = OTHER_POSTS[format];
+  /** What the values that are read are within. */
+  const objects: number[] = [];
+  /** The number of the post that is being read, and whether it is a retweet. */
+  let posts = 0;
+  let isShare = false;
+
+  /** The value at a path. */
+  function at(path: string): number {
+    if (path.includes('.')) {
+      const object = at(path.slice(0, path.lastIndexOf('.')));
+      if (!objects.includes(object)) objects.push(object);
+    }
+    return post.numberOf(path);
+  }
+
+  const [id, idString, verb] = [at('id'), at('id_str'), at('verb')];
+  const [createdAt, postedTime] = [at('created_at'), at('postedTime')];
+  const [time, otherTime] =
+    format === 'original' ? [createdAt, postedTime] : [postedTime, createdAt];
+  const sharedPost = at(shared);
+  /** In `activity_streams`, what tells a retweeted post from a note. */
+  const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
+  const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];
+
+  /** Called for each post; `false` if no cell of it is written in this way. */
+  function begin(): boolean {
+    posts++;
+    if (!isText(time) || startOf(otherTime) !== 0) return false;
+    if (format === 'original') {
+      isShare = isObject(sharedPost);
+      return isDigits(idString) && !isText(id) && hasObjects();
+    }
+    isShare = is(verb, '"share"') && isObject(sharedPost) && startOf(sharedAuthor) !== 0;
+    return digitsOfId(id, true) !== -1 && !hasEscapes(verb) && hasObjects();
+  }
+
+  /** Whether all that values are within is an object, or nothing. */
+  function hasObjects(): boolean {
+    for (let index = 0; index < objects.length; index++)
+      if (!isObject(objects[index]!) && !isNone(objects[index]!)) return false;
+    return true;
+  }
+
+  /** Reads something once for each post, as several columns need it. */
+  function oncePerPost<T>(read: () => T): () => T {
+    let last = 0;
+    let value: T;
+    return () => {
+      if (last !== posts) value = read();
+      last = posts;
+      return value;
+    };
+  }
+
+  /** Of which post the quoted one is. */
+  function quotedBy(): 'own' | 'shared' | undefined {
+    if (isShare && !isNone(sharedQuoted)) return 'shared';
+    return isNone(ownQuoted) ? undefined : 'own';
+  }
+
+  /** The value at a path, within other objects: of several places, the first that is not none. */
+  function findAt({ places, rest }: Path, ...within: readonly string[]): Find {
+    const all = places.map(keys => [...within, ...keys]);
+    const tested = all.map(keys => at(keys.join('.')));
+    const found = all.map(keys => at([...keys, ...rest].join('.')));
+    const last = found.length - 1;
+    return () => {
+      let place = 0;
+      while (place < last && isNone(tested[place]!)) place++;
+      return found[place]!;
+    };
+  }
+
+  /** The value of a field of the format. */
+  function find({ paths }: Pick<Field, 'paths'>, part: Part = 'own'): Find {
+    const path = paths[format];
+    if (path === undefined) return () => NO_PART;
+    if (part === 'quoted') {
+      const [ofOwn, ofShared] = [findAt(path, quoted), findAt(path, shared, quoted)];
+      return () => {
+        const by = quotedBy();
+        if (by === undefined) return NO_PART;
+        return by === 'own' ? ofOwn() : ofShared();
+      };
+    }
+    if (part === 'shared') {
+      const ofShared = findAt(path, shared);
+      return () => (isShare ? ofShared() : NO_PART);
+    }
+    const own = findAt(path);
+    if (part === 'own') return own;
+    if (part === 'unshared') return () => (isShare ? NO_PART : own());
+    if (part === 'retweet') return () => (isShare ? own() : NO_PART);
+    const ofShared = findAt(path, shared);
+    return () => (isShare ? ofShared() : own());
+  }
+
+  const isRetweet = () => isShare;
+  return {
+    ...{ ...values, bytes: post.bytes, post, format, at, find },
+    ...{ begin, oncePerPost, isRetweet, quotedBy },
+  };
+}
+
+function writersOf(values: PostValues, format: Format) {
+  const { bytes, startOf, endOf, hasEscapes, isText, isList, isNone, isBlank, is } = values;
+  const { digitsOfId } = values;
+  const timeBytes = TIME_BYTES[format];
+  const timeIn = format === 'original' ? createdAtIn : isoTimeIn;
+
+  /** A string; none for an empty one. */
+  function writeText(out: Cells, value: number, entities = false): boolean {
+    if (!isText(value)) return isNone(value) && writeNone(out);
+    const start = startOf(value);
+    const end = endOf(value);
+    return end === start + 2 ? writeNone(out) : out.text(start + 1, end - 1, entities);
+  }
+
+  /** A string whose case the column changes: one that has letters of the case that begins with `first` is left to it. */
+  function writeCase(out: Cells, value: number, first: number): boolean {
+    if (hasEscapes(value)) return false;
+    const end = isText(value) ? endOf(value) - 1 : 0;
+    for (let place = startOf(value) + 1; place < end; place++) {
+      const byte = bytes[place]!;
+      if (byte >= 0x80 || (byte >= first && byte < first + ALPHABET)) return false;
+    }
+    return writeText(out, value);
+  }
+
+  function writeId(out: Cells, value: number): boolean {
+    if (isBlank(value)) return writeNone(out);
+    const digits = digitsOfId(value, true);
+    return digits !== -1 && out.text(digits, endOf(value) - 1, false);
+  }
+
+  /** A whole number without a sign; NaN for anything else, and for one of more digits. */
+  function whole(value: number, maxDigits: number): number {
+    const start = startOf(value);
+    const length = endOf(value) - start;
+    const isPlain = length > 0 && length <= maxDigits && (bytes[start] !== 0x30 || length === 1);
+    return isPlain ? digitsIn(bytes, start, length) : Number.NaN;
+  }
+
+  function writeCount(out: Cells, value: number): boolean {
+    const count = whole(value, 9);
+    if (Number.isNaN(count)) return isNone(value) && writeNone(out);
+    out.int32(count);
+    return true;
+  }
+
+  function writeFlag(out: Cells, value: number): boolean {
+    const isTrue = is(value, 'true');
+    if (!isTrue && !is(value, 'false')) return isNone(value) && writeNone(out);
+    out.boolean(isTrue);
+    return true;
+  }
+
+  /** A time as the format has it, in units of so many milliseconds. */
+  function writeTime(out: Cells, value: number, unitMs: number): boolean {
+    const start = startOf(value);
+    if (!isText(value) || endOf(value) !== start + timeBytes) return false;
+    const ms = timeIn(bytes, start + 1);
+    if (Number.isNaN(ms)) return false;
+    out.time(unitMs === 1 ? ms : Math.floor(ms / unitMs) * unitMs);
+    return true;
+  }
+
+  /** Reads each element of a list; `false` if it is none, or an element is of another type, or is left by `each`. */
+  function readList(list: number, elements: Elements, each: () => boolean): boolean {
+    if (isNone(list)) return true;
+    if (!isList(list)) return false;
+    const start = startOf(list);
+    if (bytes[start + 1] === CLOSE_ARRAY) return true;
+    for (let next = start + 1; ; next++) {
+      next = elements.read(next);
+      if (next === 0 || !each()) return false;
+      if (bytes[next] === CLOSE_ARRAY) return true;
+      if (bytes[next] !== COMMA) return false;
+    }
+  }
+
+  /** A list of a string of each element, an empty one if it has none. `textOf` is -1 for what is not plain. */
+  function writeList(out: Cells, list: number, elements: Elements, textOf = itself): boolean {
+    const isRead = readList(list, elements, () => {
+      const text = textOf(elements.first);
+      if (text === -1) return false;
+      if (isText(text)) return out.element(startOf(text) + 1, endOf(text) - 1);
+      return isNone(text) && out.element(0, 0);
+    });
+    if (isRead) out.list();
+    return isRead;
+  }
+
+  return {
+    ...{ writeText, writeCase, writeId, writeCount, writeFlag, writeTime, whole },
+    ...{ readList, writeList },
+  };
+}
+
+/** Cells that are written as the kinds of their fields say. */
+function fieldCells(values: PostValues, writers: Writers) {
+  const { bytes, post, format, find, at, oncePerPost, startOf, endOf, isText } = values;
+  const { isNone, isList } = values;
+  const { writeText, writeCase, writeId, writeCount, writeFlag, writeTime, writeList } = writers;
+  const elements = (wanted?: WantedMembers) => post.elements(wanted);
+  const strings = elements();
+  const tags = elements({ text: true });
+
+  /** As `converterOf` has it for parsed posts. Each kind is a function, so that V8 can inline what it calls. */
+  const CELLS: Readonly<Partial<Record<FieldKind, (value: Find) => PostCell>>> = {
+    string: value => out => writeText(out, value()),
+    text: value => out => writeText(out, value(), true),
+    lower: value => out => writeCase(out, value(), CAPITAL_A),
+    upper: value => out => writeCase(out, value(), SMALL_A),
+    id: value => out => writeId(out, value()),
+    count: value => out => writeCount(out, value()),
+    flag: value => out => writeFlag(out, value()),
+    time: value => out => writeTime(out, value(), 1),
+    second: value => out => writeTime(out, value(), 1000),
+    strings: value => out => (isNone(value()) ? writeNone(out) : writeList(out, value(), strings)),
+    tags: value => out => writeList(out, value(), tags),
+  };
+
+  /** The cell of a field of a part; none if there is no such post. `undefined` if the column alone can read it. */
+  function fieldCell(field: Field, part: Part): PostCell | undefined {
+    if (field.paths[format] === undefined) return writeNone;
+    if (field.parts[format] !== undefined) return partCell(field, part);
+    const [keys] = field.paths[format].places;
+    if (keys?.includes(FIRST)) return firstCell(field, keys);
+    const value = find(field, part);
+    const cell = CELLS[field.kind]?.(value);
+    if (cell === undefined || part === 'own' || part === 'shown') return cell;
+    return out => (value() === NO_PART ? writeNone(out) : cell(out));
+  }
+
+  /** Of a field that is a part of a string: those that come again and again are kept. */
+  function partCell(field: Field, part: Part): PostCell {
+    const value = find(field, part);
+    const known = new BytesMap<string | null>();
+    return out => {
+      const member = value();
+      if (member === NO_PART || isNone(member)) return writeNone(out);
+      if (!isText(member)) return false;
+      const [start, end] = [startOf(member), endOf(member)];
+      let text = known.get(bytes, start, end);
+      if (text === undefined) {
+        const part = field.read(post.post, format);
+        text = typeof part === 'string' && part !== '' ? part : null;
+        known.set(bytes, start, end, text);
+      }
+      return writeValue(out, text);
+    };
+  }
+
+  /** Reads the first element of a list, once for each post. */
+  function firstElement(list: string) {
+    const paths = Object.values(AUTHOR).map(field => inFirst(field, list));
+    const { wanted, members } = membersOf(paths.filter(path => path !== undefined));
+    const reader = elements(wanted);
+    const value = at(list);
+    /** 1 if there is an element, 0 if there is none, -1 for what is not plain. */
+    const count = oncePerPost(() => {
+      if (isNone(value)) return 0;
+      if (!isList(value)) return -1;
+      const start = startOf(value) + 1;
+      if (bytes[start] === CLOSE_ARRAY) return 0;
+      return reader.read(start) === 0 ? -1 : 1;
+    });
+    return { count, numberOf: (path: string) => reader.first + 2 * members.indexOf(path) };
+  }
+
+  const firstElements = new Map<string, ReturnType<typeof firstElement>>();
+
+  /** The path of a field within the first element of a list, if it is there. */
+  function inFirst({ paths }: Field, list: string): string | undefined {
+    const path = paths[format]?.places[0]?.join('.');
+    const start = `${list}.${FIRST}.`;
+    return path?.startsWith(start) ? path.slice(start.length) : undefined;
+  }
+
+  /** Of a field within the first element of a list. */
+  function firstCell(field: Field, keys: readonly string[]): PostCell | undefined {
+    const list = keys.slice(0, keys.indexOf(FIRST)).join('.');
+    const first = firstElements.get(list) ?? firstElement(list);
+    firstElements.set(list, first);
+    const member = first.numberOf(inFirst(field, list) ?? '');
+    const cell = CELLS[field.kind]?.(() => member);
+    return (
+      cell && (out => (first.count() === 1 ? cell(out) : first.count() === 0 && writeNone(out)))
+    );
+  }
+
+  return { elements, fieldCell };
+}
+
+/** The members at some paths, and their paths in the order in which `Elements` numbers them. */
+function membersOf(
+  paths: readonly string[],
+  prefix = '',
+): { readonly wanted: WantedMembers; readonly members: readonly string[] } {
+  const wanted: Record<string, WantedMembers | true> = {};
+  const members: string[] = [];
+  for (const path of paths) {
+    const [key = ''] = path.split('.');
+    if (key in wanted) continue;
+    members.push(prefix + key);
+    const start = `${key}.`;
+    const within = paths.filter(other => other.startsWith(start));
+    const nested = membersOf(
+      within.map(other => other.slice(start.length)),
+      prefix + start,
+    );
+    wanted[key] = within.length === 0 ? true : nested.wanted;
+    members.push(...nested.members);
+  }
+  return { wanted, members };
+}
+
+/** Writes that a post has no value. As what writes a value, it says that the cell is written. */
+export function writeNone(out: Cells): true {
+  out.none();
+  return true;
+}
+
+export function writeValue(out: Cells, value: RowValue): true {
+  out.value(value);
+  return true;
+}
