@@ -5,8 +5,8 @@ import { OPEN_OBJECT, startsWithMark } from '../json/byte-codes.js';
 import { LineFramer } from '../json/line-framer.js';
 import { ObjectLines } from '../json/object-lines.js';
 import type { CheckedLimits } from '../json/records.js';
+import { FileRecords, type RecordKind } from './file-records.js';
 import type { Decoding } from './plan.js';
-import { FileRecords, type RecordKind } from './records.js';
 
 /** Maximum size of a file that is decoded as a whole, as it is stored. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;

@@ -1,5 +1,5 @@
+import { type FileRecords, moveRecords } from './file-records.js';
 import type { RecordColumn } from './record-columns.js';
-import { type FileRecords, moveRecords } from './records.js';
 import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
 import { answerOfThread, type EngineThread } from './worker-thread.js';
 

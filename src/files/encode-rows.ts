@@ -1,5 +1,5 @@
 import { type Compression, compressBlockSync } from '../gzip/compression.js';
-import type { FileRecords } from './records.js';
+import type { FileRecords } from './file-records.js';
 import type { EncodedBlock, RowList, RowParts } from './rows.js';
 
 /** Calls `use` with the position of each row from one index up to another, and its tag. */

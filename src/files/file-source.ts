@@ -7,7 +7,7 @@ import type { DecodedFile } from './decoded-file.js';
  * The bytes of a file. They move to the thread that decodes them, and back, without a copy, so they must have their
  * memory to themselves. If the thread ends, they are lost: then they are empty.
  */
-export interface FileBytes {
+export interface FileContent {
   bytes: Buffer;
 }
 
@@ -21,7 +21,7 @@ export interface FileOnDisk {
 
 /** A whole file. */
 export interface StoredFile {
-  readonly file: FileOnDisk | FileBytes;
+  readonly file: FileOnDisk | FileContent;
   /** The path or URL, for error messages. */
   readonly origin: string;
 }

@@ -14,12 +14,12 @@ import {
 import { hold } from '../flow/held-streams.js';
 import type { InflateLimits } from '../gzip/compression.js';
 import type { CheckedLimits } from '../json/records.js';
-import type { RecordKind } from './records.js';
+import type { RecordKind } from './file-records.js';
 import type { EngineBatch } from './rows.js';
 import { type Step, type Steps, throughSteps } from './step.js';
 
 /** What a stage does with batches of items. */
-export type Stage = (input: Batches<never>, run: Run) => Batches<unknown>;
+export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
 /** The files of a plan, and what runs the plan: an operator that extends it needs neither. */
 export interface PlanSource {
@@ -57,7 +57,7 @@ interface PlanParts {
   /** Whether its items are routed before they are shared. */
   readonly isRouted?: boolean;
   /** What inflates and cuts a file, and makes activities of its records: as far as the plan goes. */
-  readonly stages: readonly Stage[];
+  readonly stages: readonly PlanStage[];
   readonly gunzip?: InflateLimits | undefined;
   readonly limits?: CheckedLimits | undefined;
   /** What its records are: set from `activities` on. */
@@ -112,18 +112,18 @@ export class Plan implements FlowPlan {
     return plan instanceof Plan ? plan : undefined;
   }
 
-  inflated(gunzip: InflateLimits, stage: Stage): Plan | undefined {
+  inflated(gunzip: InflateLimits, stage: PlanStage): Plan | undefined {
     const { gunzip: before, limits } = this.#parts;
     return before === undefined && limits === undefined
       ? this.#withStage(stage, { gunzip })
       : undefined;
   }
 
-  cut(limits: CheckedLimits, stage: Stage): Plan | undefined {
+  cut(limits: CheckedLimits, stage: PlanStage): Plan | undefined {
     return this.#parts.limits === undefined ? this.#withStage(stage, { limits }) : undefined;
   }
 
-  read(records: RecordKind, stage: Stage): Plan | undefined {
+  read(records: RecordKind, stage: PlanStage): Plan | undefined {
     const { limits, records: before } = this.#parts;
     return limits !== undefined && before === undefined
       ? this.#withStage(stage, { records })
@@ -204,7 +204,7 @@ export class Plan implements FlowPlan {
     );
   }
 
-  #withStage(stage: Stage, more: Partial<PlanParts>): Plan {
+  #withStage(stage: PlanStage, more: Partial<PlanParts>): Plan {
     return new Plan({ ...this.#parts, ...more, stages: [...this.#parts.stages, stage] });
   }
 }
@@ -222,10 +222,10 @@ function decodingOf({ gunzip, limits, records }: PlanParts) {
 export function stageFlow<In, Out>(
   input: AsyncIterable<In>,
   stage: (input: Batches<In>, run: Run) => Batches<Out>,
-  extend: (plan: Plan, stage: Stage) => Plan | undefined,
+  extend: (plan: Plan, stage: PlanStage) => Plan | undefined,
 ): Flow<Out> {
   const before = Plan.in(input);
-  const plan = before && extend(before, stage as Stage);
+  const plan = before && extend(before, stage as PlanStage);
   const open = (run: Run) => stage(batchesOf(input, run), run);
   return plannedFlow([input], plan, { open, identity: identityOf(input) });
 }

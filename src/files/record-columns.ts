@@ -1,4 +1,4 @@
-import type { Records } from './records.js';
+import type { Records } from './file-records.js';
 
 /** An array whose memory may move from one thread to another. */
 export type Memory = Uint8Array | Uint32Array;

@@ -1,6 +1,6 @@
 import type { Batch, Cursor } from '../flow/flow.js';
+import type { FileRecords, Records, RewrittenRecords } from './file-records.js';
 import type { RecordColumn } from './record-columns.js';
-import type { FileRecords, Records, RewrittenRecords } from './records.js';
 
 /** Rows of a file, and the tags that they are routed by. */
 export interface RowList {

@@ -5,9 +5,9 @@ import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { decodeFile, readWhole } from './decode-file.js';
 import { type EncodeRows, type EncoderKind, type RowEncoding, rowsEncoder } from './encode-rows.js';
+import type { FileRecords, RecordKind } from './file-records.js';
 import type { Decoding } from './plan.js';
 import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
-import type { FileRecords, RecordKind } from './records.js';
 import type { OpenFileRange, RowList } from './rows.js';
 
 // What a thread does: it decodes files, and keeps their content until it is written or taken.

@@ -3,10 +3,10 @@ import { DataError } from '../base/errors.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { DecodedFile } from './decoded-file.js';
 import type { RowEncoding } from './encode-rows.js';
+import { FileRecords } from './file-records.js';
 import type { StoredFile } from './file-source.js';
 import type { Decoding } from './plan.js';
 import type { RecordColumn, ThreadTask } from './record-columns.js';
-import { FileRecords } from './records.js';
 import type { ThreadStart } from './thread-calls.js';
 import { answerOfThread, EngineThread } from './worker-thread.js';
 

@@ -8,7 +8,7 @@ export interface Internals {
   /** Set for a flow whose items are records as framers cut them: no stage checks them again. */
   readonly isOfRecords?: boolean;
   /** What `compose` has joined, so that `tee` finds the sink at the end of a branch. */
-  readonly composed?: Composed;
+  readonly composed?: ComposedStages;
   /** Set for a sink that holds locks: after an abort, the pipeline waits until it has released them. */
   readonly holdsLocks?: boolean;
   /** Set for a sink that counts what it writes. For all others, what they have taken counts as written. */
@@ -20,7 +20,7 @@ export interface Internals {
 }
 
 /** The stages of a composed operator or sink, and the last one. */
-export interface Composed {
+export interface ComposedStages {
   readonly stages: readonly Argument[];
   readonly last: Argument;
 }

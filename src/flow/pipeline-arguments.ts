@@ -4,7 +4,7 @@ import { checkOptions, func, type OptionTable, signal, special } from '../base/c
 import { OptionError } from '../base/errors.js';
 import { batchesOf, Flow, identityOf, OwnFlow, type SinkRun } from './flow.js';
 import { hold } from './held-streams.js';
-import { type Argument, type Composed, internalsOf } from './internals.js';
+import { type Argument, type ComposedStages, internalsOf } from './internals.js';
 import type { RunSummary } from './progress.js';
 import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
@@ -149,7 +149,7 @@ export function checkLast(last: Argument): void {
 }
 
 /** The stages of a branch and the sink at its end. */
-export function composedOf(branch: Argument): Composed {
+export function composedOf(branch: Argument): ComposedStages {
   const { composed } = internalsOf(branch.value);
   if (composed === undefined) return { stages: [], last: branch };
   const { stages, last } = composedOf(composed.last);

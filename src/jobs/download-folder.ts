@@ -20,7 +20,7 @@ import { withStorageError } from '../storage/storage-error.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { Job } from './job.js';
 import type { JobFile } from './job-file-list.js';
-import { countDelivered, type JobVerdict, jobVerdict, type VerdictBasis } from './job-verdict.js';
+import { type JobVerdict, jobVerdict, sumDelivered, type VerdictBasis } from './job-verdict.js';
 
 /** Both are hidden, so that readers of the folder as an archive skip them. */
 const JOB_NAME = '.millrace-job.json';
@@ -168,7 +168,7 @@ export async function foldersVerdict(folders: readonly string[]): Promise<JobVer
     if (!byShard.has(index)) absent.push(`shard ${shardName({ index, of: first.shard.of })}`);
   const missing = [...records.flatMap(record => record.missing), ...gone].toSorted().concat(absent);
   const listed = Math.min(...records.map(({ basis }) => basis.listed));
-  return jobVerdict({ ...first.basis, listed }, countDelivered(found, missing));
+  return jobVerdict({ ...first.basis, listed }, sumDelivered(found, missing));
 }
 
 function problemOf(

@@ -27,7 +27,7 @@ import type { JobName } from './job.js';
 import { jobUrl } from './job-calls.js';
 import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js';
 import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
-import { countDelivered, incompleteJob, type JobVerdict, jobVerdict } from './job-verdict.js';
+import { incompleteJob, type JobVerdict, jobVerdict, sumDelivered } from './job-verdict.js';
 
 /**
  * The folder of a download, how many files are fetched at a time, and what to do about wrong totals.
@@ -132,7 +132,7 @@ async function download(
   } finally {
     await lock.release();
   }
-  const verdict = jobVerdict(basis, countDelivered([...checked.values()], missing()), part);
+  const verdict = jobVerdict(basis, sumDelivered([...checked.values()], missing()), part);
   const lacksFiles = checked.size < files.length;
   const error = incompleteJob(verdict, { totals, lacksFiles, cause: lastError });
   if (error !== undefined) throw error;

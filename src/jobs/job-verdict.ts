@@ -44,10 +44,7 @@ export interface Delivered {
 }
 
 /** The totals of files that are there. */
-export function countDelivered(
-  found: readonly CheckedFile[],
-  missing: readonly string[],
-): Delivered {
+export function sumDelivered(found: readonly CheckedFile[], missing: readonly string[]): Delivered {
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   return {
     files: found.length,

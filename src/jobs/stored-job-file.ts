@@ -1,6 +1,6 @@
 import { DataError } from '../base/errors.js';
 import type { DecodedFile } from '../files/decoded-file.js';
-import type { FileBytes } from '../files/file-source.js';
+import type { FileContent } from '../files/file-source.js';
 import { inflatedSize } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import type { HttpResponse } from '../http/http-message.js';
@@ -53,7 +53,7 @@ export interface DecodeOnce {
   /** Whether threads hold the contents; they limit their own memory. */
   readonly inThreads: boolean;
   /** Resolves to `undefined` where the file cannot be decoded. */
-  decode(file: FileBytes, origin: string): Promise<DecodedFile | undefined>;
+  decode(file: FileContent, origin: string): Promise<DecodedFile | undefined>;
 }
 
 /** Checks a file that was received. @throws DataError that is retryable, for a damaged file. */
@@ -89,7 +89,7 @@ export async function receiveJobFile(
 
 /** @param leave Gives the memory of the file back. */
 async function checkInMemory(
-  file: FileBytes,
+  file: FileContent,
   origin: string,
   leave: () => void,
   inflated: MemoryBudget,

@@ -1,7 +1,7 @@
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import { DataError, errorWithOrigin } from '../base/errors.js';
+import type { RecordKind } from '../files/file-records.js';
 import { stageFlow } from '../files/plan.js';
-import type { RecordKind } from '../files/records.js';
 import type { Batches, Operator } from '../flow/flow.js';
 import { internalsOf } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';

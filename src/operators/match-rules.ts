@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { checkOptions, flag, type OptionTable } from '../base/check.js';
+import type { Records } from '../files/file-records.js';
 import { stepOperator } from '../files/plan.js';
 import type { RecordColumn, RecordColumnKind } from '../files/record-columns.js';
-import type { Records } from '../files/records.js';
 import type { Rows } from '../files/rows.js';
 import type { Batch, Operator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';

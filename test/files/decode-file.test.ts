@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeFile } from '../../src/files/decode-file.js';
-import type { FileRecords } from '../../src/files/records.js';
+import type { FileRecords } from '../../src/files/file-records.js';
 import { Flow } from '../../src/flow/flow.js';
 import { compressBlockSync } from '../../src/gzip/compression.js';
 import { inflateWhole, inflateWholeHere } from '../../src/gzip/inflate-whole.js';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DecodedFile } from '../../src/files/decoded-file.js';
+import { FileRecords } from '../../src/files/file-records.js';
 import type { RecordColumn } from '../../src/files/record-columns.js';
-import { FileRecords } from '../../src/files/records.js';
 import { ItemColumns, ItemRows, StoredRows } from '../../src/files/rows.js';
 import { POSTS } from '../../src/operators/activities.js';
 import { Activity } from '../../src/post/activity.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { IncompleteError } from '../../src/base/errors.js';
 import {
-  countDelivered,
   type Delivered,
   incompleteJob,
   jobVerdict,
+  sumDelivered,
   type VerdictBasis,
 } from '../../src/jobs/job-verdict.js';
 
@@ -20,7 +20,7 @@ const file = (suspectMinutes: readonly string[] = []) => ({
   posts: 10,
   suspectMinutes,
 });
-const ALL: Delivered = countDelivered([file(), file(), file()], []);
+const ALL: Delivered = sumDelivered([file(), file(), file()], []);
 
 describe('the verdict over a job', () => {
   it('is complete with the totals that the service states', () => {
@@ -34,12 +34,12 @@ describe('the verdict over a job', () => {
   });
 
   it('names missing files, and then no totals, which always differ', () => {
-    const delivered = countDelivered([file(), file()], ['202401010000']);
+    const delivered = sumDelivered([file(), file()], ['202401010000']);
     expect(jobVerdict(BASIS, delivered)).toMatchObject({ exitCode: 1, missing: ['202401010000'] });
   });
 
   it('names each total that differs', () => {
-    const delivered = countDelivered([file(), file(), { ...file(), posts: 9, bytes: 1 }], []);
+    const delivered = sumDelivered([file(), file(), { ...file(), posts: 9, bytes: 1 }], []);
     expect(jobVerdict({ ...BASIS, listed: 2 }, delivered).missing).toEqual([
       '2 of 3 files are listed (urlCount)',
       '201 of 300 bytes (totalFileSizeBytes)',
@@ -48,7 +48,7 @@ describe('the verdict over a job', () => {
   });
 
   it('has the suspect minutes of the list and the files once', () => {
-    const delivered = countDelivered([file(['202401010001']), file(), file(['202401010000'])], []);
+    const delivered = sumDelivered([file(['202401010001']), file(), file(['202401010000'])], []);
     const verdict = jobVerdict({ ...BASIS, suspectMinutes: ['202401010001'] }, delivered);
     expect(verdict).toMatchObject({
       exitCode: 2,
@@ -59,7 +59,7 @@ describe('the verdict over a job', () => {
 
   it('expects no totals of the whole job where it is about a shard', () => {
     const shard = { index: 2, of: 3 };
-    const verdict = jobVerdict(BASIS, countDelivered([file()], []), { shard, files: 1 });
+    const verdict = jobVerdict(BASIS, sumDelivered([file()], []), { shard, files: 1 });
     expect(verdict).toMatchObject({
       shard,
       exitCode: 0,
@@ -70,7 +70,7 @@ describe('the verdict over a job', () => {
   });
 
   it('is an error where files are missing, and where totals differ unless they are only reported', () => {
-    const totals = jobVerdict(BASIS, countDelivered([file(), file(), { ...file(), posts: 9 }], []));
+    const totals = jobVerdict(BASIS, sumDelivered([file(), file(), { ...file(), posts: 9 }], []));
     const cause = new Error('reset');
     const required = { totals: 'require', lacksFiles: false, cause } as const;
     expect(incompleteJob(totals, required)).toBeInstanceOf(IncompleteError);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { FileRecords } from '../../src/files/records.js';
+import { FileRecords } from '../../src/files/file-records.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';

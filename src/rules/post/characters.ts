@@ -1,5 +1,5 @@
 /** The classes of code units for the tokeniser. */
-export const SPACE = 0;
+export const SPACING = 0;
 /** Punctuation and symbols: they end a token and are not part of one. */
 export const WORD_SEPARATOR = 1;
 export const WORD = 2;
@@ -69,7 +69,7 @@ function buildClasses(): Uint8Array {
 
 function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
   return Uint16Array.from(classes, (found, unit) => {
-    if (found === SPACE) return 0x20;
+    if (found === SPACING) return 0x20;
     return found === WORD ? foldOf(String.fromCharCode(unit), accents) : unit;
   });
 }
@@ -100,7 +100,7 @@ const UNSPACED =
 function classOf(character: string): number {
   const code = character.codePointAt(0)!;
   if (code === 0x200d) return JOINER;
-  if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACE;
+  if (/^[\p{Z}\p{Cc}\u200b\ufeff]$/u.test(character)) return SPACING;
   // Variation selectors are \p{Mn}; soft hyphens and similar characters are \p{Cf}.
   if ((code >= 0xfe00 && code <= 0xfe0f) || /^\p{Cf}$/u.test(character)) return DROPPED;
   if (/^\p{M}$/u.test(character) || isJamoTail(code)) return MARK;

@@ -9,7 +9,7 @@ import {
   MARK,
   REGIONAL,
   SINGLE,
-  SPACE,
+  SPACING,
   SURROGATE,
   UNCOMPOSED,
   WORD,
@@ -138,7 +138,7 @@ export class Scanner {
       }
       if (kind === DROPPED || (kind === JOINER && inWord)) continue;
       if (!isComposed && (kind === MARK || kind === UNCOMPOSED)) return false;
-      if (kind === SPACE) {
+      if (kind === SPACING) {
         inWord = false;
         if (length === 0 || units[length - 1] !== BLANK) units[length++] = BLANK;
         continue;

@@ -14,7 +14,7 @@ import { type ConsolePage, menuOf, type ShownParts } from './console-page.js';
 import { explorePages } from './explore-pages.js';
 import { faultPages } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
-import { ASSETS, errorPage, HOME, pageResponse, seeOther } from './html/page.js';
+import { ASSETS, CONSOLE_HOME, errorPage, pageResponse, seeOther } from './html/page.js';
 import { hiddenFields, messageBox, placeMessage } from './html/page-parts.js';
 import { Sessions, StaleForm } from './html/sessions.js';
 import { withParameters } from './html/table.js';
@@ -98,8 +98,8 @@ const CONSOLE: RouteTable<HandlerParts> = {
       throw new HttpProblem(404, 'There is no such page.');
     },
   },
-  '/': { GET: () => seeOther(HOME) },
-  [`${HOME}/`]: { GET: () => seeOther(HOME) },
+  '/': { GET: () => seeOther(CONSOLE_HOME) },
+  [`${CONSOLE_HOME}/`]: { GET: () => seeOther(CONSOLE_HOME) },
 };
 
 /** A post of 1 MB has up to three bytes for each of its own in a form. */

@@ -5,7 +5,7 @@ import { checkRate, RateWindow } from '../http/quotas.js';
 import type { Handler, HandlerResponse } from '../http/router.js';
 import type { ServiceSettings } from '../service-options.js';
 import { html } from './html/html.js';
-import { HOME, pageResponse, seeOther } from './html/page.js';
+import { CONSOLE_HOME, pageResponse, seeOther } from './html/page.js';
 import { csrfField, secretField, signInFields } from './html/page-parts.js';
 import type { Sessions } from './html/sessions.js';
 
@@ -90,10 +90,10 @@ ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Em
 
 /** Only pages of the console: a link to the sign-in must not redirect to another site. */
 function consoleAddress(next: string | null): string {
-  if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return HOME;
+  if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return CONSOLE_HOME;
   // Browsers resolve `..`, also where it is percent-encoded. `URL` of Node does not do so in `/.x/..`.
   const [path = ''] = next.split('?');
-  return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? HOME : next;
+  return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? CONSOLE_HOME : next;
 }
 
 /** Wrong passwords in a minute after which further attempts are refused. */

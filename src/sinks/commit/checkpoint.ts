@@ -225,7 +225,7 @@ export function parseSaved(text: string, place: CheckpointPlace, owner: Checkpoi
 }
 
 /** The cursor that JSON stands for. */
-export function cursorOf(json: string): Cursor | undefined {
+export function parseCursor(json: string): Cursor | undefined {
   return (JSON.parse(json) ?? undefined) as Cursor | undefined;
 }
 

@@ -13,8 +13,8 @@ import {
   type Checkpoint,
   type CheckpointOwner,
   type CheckpointText,
-  cursorOf,
   type Pending,
+  parseCursor,
 } from './checkpoint.js';
 import { type CheckpointStore, lockPaths, prepareFolder } from './checkpoint-file.js';
 import { type OpenParts, Target, type TargetOptions } from './transaction.js';
@@ -137,7 +137,7 @@ export class HeldRows<T, Tx> implements CheckpointStore {
     this.#rowsBefore = rows;
     // Nothing is committed yet.
     if (commits === 0) return undefined;
-    return { state, cursor: cursorOf(cursor), completed, files };
+    return { state, cursor: parseCursor(cursor), completed, files };
   }
 
   /**

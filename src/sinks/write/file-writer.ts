@@ -190,7 +190,7 @@ export class FileWriter<T> {
     return this.#plan.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
   }
 
-  #route(): Route<T, Output<T>> {
+  #route(): PickOutput<T, Output<T>> {
     const { path: target, suffix } = this.#plan;
     const open = (file: string) => this.outputs.open(file);
     if (typeof target !== 'function') return routeByTemplate(target, open);
@@ -225,7 +225,7 @@ export function withSuffix(file: string, suffix: string): string {
 }
 
 /** Which output an item goes to. */
-export type Route<T, O> = (item: T, origin: string | undefined) => O;
+export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
 
 type Keys = Map<string | number, Keys | object>;
 
@@ -236,7 +236,7 @@ type Keys = Map<string | number, Keys | object>;
 export function routeByTemplate<O extends object>(
   template: PathTemplate,
   open: (path: string) => O,
-): Route<unknown, O> {
+): PickOutput<unknown, O> {
   if (template.constant) {
     let output: O | undefined;
     return () => {
@@ -278,7 +278,7 @@ export function routeByFunction<T, O>(
   pathOf: (item: T) => string,
   finish: (path: string) => string,
   open: (path: string) => O,
-): Route<T, O> {
+): PickOutput<T, O> {
   const outputs = new Map<string, O>();
   return (item, origin) => {
     const name = pathOf(item);

@@ -13,7 +13,7 @@ import {
   struct,
   type ThriftStruct,
   type ThriftValue,
-  text,
+  utf8,
 } from './thrift.js';
 
 /** A column of a file. Every column may be null, the elements of a list not. */
@@ -68,12 +68,12 @@ export class ParquetFile {
     const metadata = printThrift({
       1: i32(2),
       2: list([
-        struct({ 4: text('root'), 5: i32(this.#columns.length) }),
+        struct({ 4: utf8('root'), 5: i32(this.#columns.length) }),
         ...this.#columns.flatMap(schemaOf),
       ]),
       3: i64(this.#rows),
       4: list(this.#groups),
-      6: text('millrace'),
+      6: utf8('millrace'),
       // The order that the statistics are in: that of the type.
       7: list(this.#columns.map(() => struct({ 1: struct({}) }))),
     });
@@ -88,7 +88,7 @@ export class ParquetFile {
     return {
       1: i32(SCALARS[scalarOf(type)].physical),
       2: list(encodings.map(i32)),
-      3: list(path.map(text)),
+      3: list(path.map(utf8)),
       4: i32(this.#codec),
       5: i64(chunk.values),
       6: i64(chunk.plainBytes),
@@ -139,19 +139,19 @@ function schemaOf({ name, type }: ParquetColumn): ThriftValue[] {
     struct({
       1: i32(SCALARS[scalar].physical),
       3: i32(repetition),
-      4: text(called),
+      4: utf8(called),
       ...MEANINGS[scalar],
     });
   if (scalar === type) return [leaf(OPTIONAL, name)];
   return [
     struct({
       3: i32(OPTIONAL),
-      4: text(name),
+      4: utf8(name),
       5: i32(1),
       6: i32(LIST),
       10: struct({ 3: struct({}) }),
     }),
-    struct({ 3: i32(REPEATED), 4: text('list'), 5: i32(1) }),
+    struct({ 3: i32(REPEATED), 4: utf8('list'), 5: i32(1) }),
     leaf(REQUIRED, 'element'),
   ];
 }

@@ -16,7 +16,7 @@ export const i32 = (value: number): ThriftValue => ({ kind: 'i32', value });
 export const i64 = (value: number): ThriftValue => ({ kind: 'i64', value });
 export const boolean = (value: boolean): ThriftValue => ({ kind: 'boolean', value });
 export const binary = (value: Uint8Array): ThriftValue => ({ kind: 'binary', value });
-export const text = (value: string): ThriftValue => binary(Buffer.from(value));
+export const utf8 = (value: string): ThriftValue => binary(Buffer.from(value));
 export const list = (value: readonly ThriftValue[]): ThriftValue => ({ kind: 'list', value });
 export const struct = (value: ThriftStruct): ThriftValue => ({ kind: 'struct', value });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FileRecords } from '../../../src/files/records.js';
+import { FileRecords } from '../../../src/files/file-records.js';
 import { POSTS } from '../../../src/operators/activities.js';
 import { PATH_KEYS, pathKeys } from '../../../src/sinks/write/path-keys.js';
 import { post } from '../posts.js';

@@ -7,12 +7,12 @@ import { SCRIPT } from './script.js';
 import { ICON, STYLE_SHEET } from './style-sheet.js';
 
 /** The first page of the console. */
-export const HOME = '/console';
+export const CONSOLE_HOME = '/console';
 /** The page that lists a user's grants. */
 export const GRANTS_PATH = '/oauth/grants';
 
 /** The parts of the service that have pages, shown after its name, each with its first page. */
-const AREAS = { console: HOME, accounts: GRANTS_PATH };
+const AREAS = { console: CONSOLE_HOME, accounts: GRANTS_PATH };
 
 export interface HtmlPage {
   readonly title: HtmlValue;
@@ -153,7 +153,7 @@ function securityHeaders(hasScript = false, formTarget?: string): Record<string,
 /** Shows an error as a page, with the menu for those who are signed in. */
 export function errorPage({ status, message, headers }: HttpProblem, menu?: Menu): HandlerResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
-<p><a class="button" href="${HOME}">To the console</a></p></div>`;
+<p><a class="button" href="${CONSOLE_HOME}">To the console</a></p></div>`;
   return pageResponse({ title: titleOf(status), body, area: 'console', menu, status, headers });
 }
 

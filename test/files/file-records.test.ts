@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { FileRecords } from '../../src/files/records.js';
+import { FileRecords } from '../../src/files/file-records.js';
 
 const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record.toString() };
 
