@@ -34,8 +34,14 @@ interface Csv {
 }
 
 const scripts = new ScriptRunner();
-/** Examples that start processes, or change theirs for good. */
-const ALONE = ['16-shards.ts', '20-several-machines.ts', '25-observed.ts'];
+/** Examples that start processes, or that change or end theirs. */
+const ALONE = [
+  '04-local-archive.ts',
+  '05-try-rules.ts',
+  '16-shards.ts',
+  '20-several-machines.ts',
+  '25-observed.ts',
+];
 
 /** Runs an example in an empty folder, optionally piped into a shell command. */
 function run(

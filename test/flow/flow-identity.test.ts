@@ -301,7 +301,7 @@ describe('the identity of a flow', () => {
       '`limit` of search() was 60 and is now 80',
     );
     expect(flowDifference(limited(), limited(80))).toBe(
-      '`limit` of search() was null and is now 80',
+      '`limit` of search() was not given and is now 80',
     );
   });
 

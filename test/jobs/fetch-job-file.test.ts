@@ -279,12 +279,18 @@ describe('the fetching of files', () => {
   it('ends once nothing is being fetched, after an error that all files have as well', async () => {
     const full = new StorageError('The disk is full', { path: 'a' });
     const ended: string[] = [];
+    let startB: () => void = () => {};
+    const startedB = new Promise<void>(resolve => (startB = resolve));
     const fetching = fetchJobFiles(files, [], {
       signal: new AbortController().signal,
       concurrency: 2,
       ahead: 0,
       async fetch({ name }, _limit, signal) {
-        if (name === 'a') throw full;
+        if (name === 'a') {
+          await startedB;
+          throw full;
+        }
+        startB();
         if (!signal.aborted)
           await new Promise(resolve => signal.addEventListener('abort', resolve));
         await sleep(20);

@@ -127,7 +127,7 @@ describe('the command', () => {
   it.concurrent.each([
     [['--only', 'serch'], /no family "serch"; did you mean search\?/],
     [['--onyl', 'search'], /did you mean --only\?/],
-    [['now'], /Unexpected argument 'now'/],
+    [['now'], /takes no argument, got now/],
   ] as const)('refuses a wrong call: %j', async (args, problem) => {
     const { code, stderr } = await check(env, ...args);
     expect(code).toBe(2);
