@@ -59,7 +59,7 @@ export class Committer {
 
   /** Commits a cursor of a sink that commits alone, if that is due. Most are not: then there is nothing to wait for. */
   reached(cursor: Cursor): Promise<void> | undefined {
-    if (!this.#waitsForLast && !this.#isDue) return undefined;
+    if (!this.#waitsForLast) return this.#takeDue() ? this.commit(cursor) : undefined;
     return this.due().then(due => (due ? this.commit(cursor) : undefined));
   }
 
@@ -69,7 +69,7 @@ export class Committer {
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
-    return this.#isDue;
+    return this.#takeDue();
   }
 
   /** Begins to commit all items so far and the cursor after them. */
@@ -153,7 +153,8 @@ export class Committer {
     return this.#atEach || this.#isFull;
   }
 
-  get #isDue(): boolean {
+  /** Ask once for each cursor: after it has found that files have enough items, `filled` looks again later. */
+  #takeDue(): boolean {
     if (this.#pending !== undefined) return false;
     if (this.#isFull) return true;
     const { members, store } = this.#options;
