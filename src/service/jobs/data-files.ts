@@ -127,7 +127,7 @@ export function createDataUrls(seed: string | number, account: string) {
 }
 
 /** The pattern of `dataPath`. */
-export const DATA_PATTERN =
+const DATA_PATTERN =
   '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
 
 /** The path of a file: the day on which its job was created, then its own ten minutes. */
