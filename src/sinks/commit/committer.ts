@@ -153,7 +153,7 @@ export class Committer {
     return this.#atEach || this.#isFull;
   }
 
-  /** Ask once for each cursor: after it has found that files have enough items, `filled` looks again later. */
+  /** Ask once for each cursor: after it has found that files have enough items, `takeFilled` looks again later. */
   #takeDue(): boolean {
     if (this.#pending !== undefined) return false;
     if (this.#isFull) return true;
@@ -255,7 +255,7 @@ export class Committer {
 const IDLE_MS = 1_000;
 
 function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs: number): boolean {
-  if (sinceMs >= everyMs || outputs.filled) return true;
+  if (sinceMs >= everyMs || outputs.takeFilled()) return true;
   return outputs.endsFiles && !outputs.hasChanges && sinceMs >= IDLE_MS;
 }
 

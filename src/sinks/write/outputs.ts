@@ -127,8 +127,11 @@ export class Outputs<T> implements Writer {
     this.#filled = true;
   }
 
-  /** Whether files that a commit ends have their size, as one has ended since the last `settle`, or most have enough items. */
-  get filled(): boolean {
+  /**
+   * Whether files that a commit ends have their size, as one has ended since the last `settle`, or most have enough items.
+   * After it has found that they have, it looks at their items again only when more have come.
+   */
+  takeFilled(): boolean {
     const { wholeFiles } = this.#format;
     if (wholeFiles === undefined) return false;
     return this.#filled || this.#haveItems(wholeFiles.committedItems);
