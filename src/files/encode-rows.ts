@@ -50,7 +50,7 @@ export function rowsEncoder({ kind, options, compression }: RowEncoding): Encode
     const bytes = compression === undefined ? made : compressBlockSync(made, compression);
     // A copy has no more memory than it needs, and none of the content.
     const parts = [new Uint8Array(bytes)];
-    return { rows: to - from, parts, lineBytes: encode === undefined ? 0 : made.length };
+    return { rows: to - from, parts, lineBytes: made.length };
   };
 }
 

@@ -18,7 +18,7 @@ export interface RowParts {
 
 /** Rows as bytes of a file, in one part, or as `RowParts`. */
 export interface EncodedBlock extends RowParts {
-  /** Size of its lines before compression; 0 for parts, and for bytes of records, whose size is known before. */
+  /** Size of its lines before compression; 0 for parts. */
   readonly lineBytes: number;
 }
 

@@ -11,7 +11,7 @@ import { makeSyncedFolder } from '../../storage/folder.js';
 import { type Lock, recoveryLockPath, takeLock } from '../../storage/lock.js';
 import { replaceFileOn } from '../../storage/replace-file.js';
 import { storageError } from '../../storage/storage-error.js';
-import { DAMAGED, type FileCounts } from '../write/output-file.js';
+import type { FileCounts } from '../write/output-file.js';
 import {
   type Checkpoint,
   type CheckpointOwner,
@@ -21,6 +21,7 @@ import {
   checkedText,
   checkOf,
   completedOf,
+  DAMAGED,
   headOf,
   isCommittedFile,
 } from './checkpoint.js';

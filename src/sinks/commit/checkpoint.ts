@@ -4,7 +4,7 @@ import { isRecord } from '../../base/record.js';
 import type { Cursor, FlowIdentity, FlowStep } from '../../flow/flow.js';
 import { flowDifference, stepDifference } from '../../flow/flow-identity.js';
 import { isCount, type Json } from '../../json/type-guards.js';
-import { DAMAGED, type FileCounts } from '../write/output-file.js';
+import type { FileCounts } from '../write/output-file.js';
 
 /**
  * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are
@@ -20,6 +20,9 @@ export interface Checkpoint {
   readonly completed?: Date | undefined;
 }
 
+/** In place of the number of a branch, for the file of the records that could not be used. */
+export const DAMAGED = 'damaged';
+
 /** A file in a checkpoint. */
 export interface CommittedFile extends FileCounts {
   /** Of several branches that commit together, the number of the one that writes it; `DAMAGED` for what none can use. */
@@ -28,6 +31,8 @@ export interface CommittedFile extends FileCounts {
   readonly settled?: number | undefined;
   /** Whether an earlier run has finished it, and none has added to it since: others may have changed or moved it. */
   readonly finished?: true | undefined;
+  /** What `onFile` resolved to; absent where it was not called, or has failed. */
+  readonly handedOn?: Json | undefined;
 }
 
 /** The run that a checkpoint belongs to. */

@@ -1,16 +1,21 @@
 import { publish } from '../../base/diagnostics.js';
 import { StorageError } from '../../base/errors.js';
 import type { Cursor } from '../../flow/flow.js';
-import { DAMAGED, type FileCounts } from '../write/output-file.js';
+import type { FileCounts } from '../write/output-file.js';
 import type { Outputs } from '../write/outputs.js';
-import type { Checkpoint, CheckpointState, CommittedFile } from './checkpoint.js';
+import {
+  type Checkpoint,
+  type CheckpointState,
+  type CommittedFile,
+  DAMAGED,
+} from './checkpoint.js';
 import type { CheckpointStore } from './checkpoint-file.js';
 import type { DamagedLog } from './damaged-log.js';
 import type { HandOn } from './on-file.js';
 
 /** The outputs of one sink, which commits alone or together with others. */
 export interface Member {
-  readonly outputs: Outputs<never>;
+  readonly outputs: Outputs;
   /** The minimum time between two commits; absent where only full files make one due. */
   readonly everyMs: number | undefined;
   /** Its number in the checkpoint, where several sinks commit together. */

@@ -12,9 +12,9 @@ import type { FileSystem } from '../../storage/file-system.js';
 import { storageError } from '../../storage/storage-error.js';
 import { isTagged, LINE_FEED, lineOf } from '../line.js';
 import { linesFormat } from '../write/format.js';
-import { DAMAGED, PART } from '../write/output-file.js';
+import { PART } from '../write/output-names.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
-import type { CommittedFile } from './checkpoint.js';
+import { type CommittedFile, DAMAGED } from './checkpoint.js';
 
 /** Where a record is in the log. */
 interface Place {
@@ -32,7 +32,7 @@ const FLUSH_AFTER_MS = 1_000;
  * and the log leaves them out.
  */
 export class DamagedLog implements DamagedRecords {
-  readonly outputs: Outputs<Uint8Array>;
+  readonly outputs: Outputs;
   readonly branch = DAMAGED;
   /** It never makes a commit due. */
   readonly everyMs = undefined;
@@ -52,11 +52,11 @@ export class DamagedLog implements DamagedRecords {
     this.#fs = fs;
     this.#path = path;
     const files = { compression: undefined, maxOpen: 1, maxOutputs: Number.POSITIVE_INFINITY };
-    this.outputs = new Outputs<Uint8Array>(
+    this.outputs = new Outputs(
       fs,
       // What is kept does not count as written.
       { ...shared, ...files, maxBytes: undefined, only: path, progress: undefined },
-      linesFormat({ encode: line => line }),
+      linesFormat({ encode: (line: Uint8Array) => line }),
     );
   }
 
@@ -173,7 +173,7 @@ export class DamagedLog implements DamagedRecords {
     this.outputs.throwFailure();
     const output = this.outputs.open(this.#path);
     const { path, size: byte } = output.fileFor(0);
-    output.add(Buffer.from(JSON.stringify(line)), undefined);
+    output.add(Buffer.from(JSON.stringify(line)));
     this.#flushing ??= setTimeout(() => {
       this.#flushing = undefined;
       this.outputs.flush();

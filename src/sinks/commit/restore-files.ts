@@ -3,8 +3,9 @@ import { StorageError } from '../../base/errors.js';
 import { type FileSystem, openExisting, regularStatus } from '../../storage/file-system.js';
 import { syncFolder } from '../../storage/folder.js';
 import { storageError } from '../../storage/storage-error.js';
-import { DAMAGED, type FileCounts, PART } from '../write/output-file.js';
-import type { Checkpoint, CommittedFile } from './checkpoint.js';
+import type { FileCounts } from '../write/output-file.js';
+import { PART } from '../write/output-names.js';
+import { type Checkpoint, type CommittedFile, DAMAGED } from './checkpoint.js';
 import type { Member } from './committer.js';
 
 /**

@@ -9,9 +9,13 @@ import type { FileSystem } from '../../storage/file-system.js';
 import { fileSystemIn, workingFolder } from '../../storage/folder.js';
 import { type FileSinkPlan, FileWriter } from '../write/file-writer.js';
 import type { FileFormat } from '../write/format.js';
-import { DAMAGED } from '../write/output-file.js';
 import type { Written } from '../write/written.js';
-import type { Checkpoint, CheckpointOwner, CommittedFile } from './checkpoint.js';
+import {
+  type Checkpoint,
+  type CheckpointOwner,
+  type CommittedFile,
+  DAMAGED,
+} from './checkpoint.js';
 import { CheckpointFile, type CheckpointStore } from './checkpoint-file.js';
 import { AGAIN, Committer, type Member, settleAndSync, withoutCursor } from './committer.js';
 import { DamagedLog } from './damaged-log.js';

@@ -12,7 +12,7 @@ import type { DamagedLog } from '../commit/damaged-log.js';
 import type { HandOn } from '../commit/on-file.js';
 import { isTagged } from '../line.js';
 import type { FileFormat } from './format.js';
-import { type Output, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
+import { type FileSeries, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
 import { pathKeys } from './path-keys.js';
 import {
   endsInZstd,
@@ -66,7 +66,8 @@ const FLUSH_EVERY_MS = 1_000;
 
 /** One run of a file sink. The committer decides when it is committed. */
 export class FileWriter<T> {
-  readonly outputs: Outputs<T>;
+  readonly outputs: Outputs;
+  readonly #format: FileFormat<T>;
   readonly #plan: FileSinkPlan<T>;
   readonly #engine: Engine;
   readonly #rows: RowWriter<T> | undefined;
@@ -78,6 +79,7 @@ export class FileWriter<T> {
     const limit = commits ? format.wholeFiles?.committedBytes : undefined;
     const maxBytes = plan.maxBytes ?? limit;
     this.#plan = plan;
+    this.#format = format;
     this.#run = run;
     this.#engine = engine;
     this.outputs = new Outputs(
@@ -149,7 +151,7 @@ export class FileWriter<T> {
           const items = rows === undefined ? batch.items : await rows.items();
           for (const item of items as readonly T[]) {
             try {
-              route(item, origin).add(item, origin);
+              route(item, origin).add(this.#format.encode(item, origin));
             } catch (error) {
               await this.#leaveOut(item, error, origin);
             }
@@ -190,7 +192,7 @@ export class FileWriter<T> {
     return this.#plan.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
   }
 
-  #route(): PickOutput<T, Output<T>> {
+  #route(): PickOutput<T, FileSeries> {
     const { path: target, suffix } = this.#plan;
     const open = (file: string) => this.outputs.open(file);
     if (typeof target !== 'function') return routeByTemplate(target, open);

@@ -1,6 +1,7 @@
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { RunInThread } from '../../files/record-columns.js';
 import type { EncodedBlock } from '../../files/rows.js';
+import { releaseMemory } from '../../gzip/release-memory.js';
 import { LINE_FEED, type Line } from '../line.js';
 
 /** How the items of a sink become the bytes of its files. */
@@ -200,7 +201,9 @@ export class Buffers {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
     const isTaken = this.#taken.delete(buffer);
-    if (isTaken && bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
+    // The main thread makes too little garbage for it to be collected soon.
+    if (!isTaken) releaseMemory(block);
+    else if (bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
       this.#spare.push(Buffer.from(buffer as ArrayBuffer));
     this.hold(-bytes);
   }

@@ -1,6 +1,8 @@
 import path from 'node:path';
 import { StorageError } from '../../base/errors.js';
-import { PART } from './output-file.js';
+
+/** The suffix of a file that is being written. */
+export const PART = '.part';
 
 export interface OutputNamesOptions {
   /** The folder that relative paths start from. */

@@ -5,14 +5,9 @@ import type { EncodedBlock } from '../../files/rows.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { Buffers, type Encoder, type FileEntry, type FileFormat } from './format.js';
-import { type FileCounts, OutputFile, type Writer } from './output-file.js';
+import { type FileCounts, OutputFile, type SharedByFiles } from './output-file.js';
 import { numberedName, OutputNames, type OutputNamesOptions } from './output-names.js';
-import {
-  type FileRange,
-  PartFiles,
-  type PartFilesOptions,
-  type WriteRanges,
-} from './part-files.js';
+import { PartFiles, type PartFilesOptions, type WriteRanges } from './part-files.js';
 
 export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   readonly maxOutputs: number;
@@ -24,28 +19,39 @@ export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   tasksFor?(path: string): RunInThread;
 }
 
+/** How files are encoded. */
+type EncodesFiles = Pick<FileFormat<never>, 'encoder' | 'wholeFiles'>;
+
 /** What all outputs of a run have in common. */
 export type SharedOptions = Pick<
   OutputsOptions,
   'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
 >;
 
+/** A range of a file whose lines another thread writes. */
+export interface FileRange {
+  readonly file: OutputFile;
+  readonly position: number;
+  readonly bytes: number;
+  readonly posts: number;
+}
+
 /** A file that got none of the last items, this part of a commit's, is over. */
 const RECENT = 5;
 
-/** All output files of a run. They share memory, the limit of open files, and the first failure. */
-export class Outputs<T> implements Writer {
+/** All output files of a sink. They share memory, the limit of open files, and the first failure. */
+export class Outputs implements SharedByFiles {
   readonly buffers: Buffers;
+  readonly parts: PartFiles;
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
-  readonly #format: FileFormat<T>;
-  readonly #parts: PartFiles;
+  readonly #format: EncodesFiles;
   readonly #options: OutputsOptions;
   readonly #names: OutputNames;
   /** By absolute path, in the order of their creation. */
   readonly #files = new Map<string, OutputFile>();
   /** Where files are numbered, only one output of a path may decide which is the last. */
-  readonly #byPath = new Map<string, Output<T>>();
+  readonly #byPath = new Map<string, FileSeries>();
   #changed = new Set<OutputFile>();
   /** One file of each folder that may have to be made, by folder. */
   #begun = new Map<string, OutputFile>();
@@ -58,26 +64,26 @@ export class Outputs<T> implements Writer {
   /** Aborted by the first failure, which is its reason. */
   readonly #ended = new AbortController();
 
-  constructor(fs: FileSystem, options: OutputsOptions, format: FileFormat<T>) {
+  constructor(fs: FileSystem, options: OutputsOptions, format: EncodesFiles) {
     const { wholeFiles } = format;
     this.#options = options;
     this.#format = format;
     this.endsFiles = wholeFiles !== undefined;
     this.#names = new OutputNames(options);
     this.buffers = new Buffers(wholeFiles?.maxHeldBytes);
-    this.#parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
+    this.parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
   }
 
-  /** The output of a path. */
-  open(path: string): Output<T> {
+  /** The files of a path. */
+  open(path: string): FileSeries {
     const { maxBytes } = this.#options;
-    if (maxBytes === undefined) return new Output(this, path, this.#format, maxBytes);
-    let output = this.#byPath.get(path);
-    if (output === undefined) {
-      output = new Output(this, path, this.#format, maxBytes);
-      this.#byPath.set(path, output);
+    if (maxBytes === undefined) return new FileSeries(this, path, maxBytes);
+    let series = this.#byPath.get(path);
+    if (series === undefined) {
+      series = new FileSeries(this, path, maxBytes);
+      this.#byPath.set(path, series);
     }
-    return output;
+    return series;
   }
 
   /** Resumes the files of an earlier run; all but those in `named` are parts as long as `counts` says. */
@@ -114,7 +120,7 @@ export class Outputs<T> implements Writer {
     if (this.#begun.size === 0) return;
     const begun = this.#begun;
     this.#begun = new Map();
-    for (const file of begun.values()) await this.#parts.begin(file);
+    for (const file of begun.values()) await this.parts.begin(file);
   }
 
   /** Whether items were added since the last `settle`. */
@@ -190,32 +196,32 @@ export class Outputs<T> implements Writer {
 
   /** Syncs these files and all new names to disk. */
   async sync(counts: readonly FileCounts[]): Promise<void> {
-    await this.#parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
+    await this.parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
   }
 
   /** Renames the files to their final names, but for those with items that are not yet on disk, or without any. */
   async nameFiles(): Promise<void> {
     const files = [...this.#files.values()];
-    await this.#parts.rename(
+    await this.parts.rename(
       files.filter(file => !file.named && !file.fresh && !this.#changed.has(file)),
     );
   }
 
   /** Locks the single output against other runs. Where there are many, each part is checked instead. */
   async lock(): Promise<void> {
-    await this.#parts.lock();
+    await this.parts.lock();
   }
 
   /** Removes that lock, also after a power cut. Nothing is written afterwards. */
   async unlock(): Promise<void> {
-    await this.#parts.unlock();
+    await this.parts.unlock();
   }
 
   /** Ends all writing and closes all files. Items that are not written yet are discarded. */
   async close(): Promise<void> {
     this.#end(new Error('The outputs are closed'));
     for (const file of this.#files.values()) await file.idle();
-    await this.#parts.close();
+    await this.parts.close();
   }
 
   /**
@@ -223,24 +229,14 @@ export class Outputs<T> implements Writer {
    * when they are written, or the run has failed.
    */
   async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
-    const written = this.#parts.writeRanges(ranges, write).then(
-      () => {
-        for (const { posts, bytes } of ranges) this.#countWritten(posts, bytes);
-        return true;
-      },
-      error => {
-        this.fail(error);
-        return false;
-      },
-    );
-    for (const { file, posts, bytes } of ranges) file.countWhenWritten(posts, bytes, written);
-    await written;
+    const written = this.parts.writeRanges(ranges, write);
+    for (const { file, posts, bytes } of ranges) file.appendRange(posts, bytes, written);
+    await written.catch(error => this.fail(error));
   }
 
-  encoderOf({ path, lineBytes }: OutputFile): Encoder<FileEntry> {
-    const { buffers } = this;
+  encoderOf(path: string, isNew: boolean): Encoder<FileEntry> {
     const inThread = this.#options.tasksFor?.(path);
-    return this.#format.encoder({ isNew: lineBytes === 0, buffers, inThread });
+    return this.#format.encoder({ isNew, buffers: this.buffers, inThread });
   }
 
   changed(file: OutputFile): void {
@@ -252,8 +248,8 @@ export class Outputs<T> implements Writer {
     return this.#items;
   }
 
-  /** Ends the run where a thread could not make a block, without a wait for the end of its row group. */
   expect(block: Promise<EncodedBlock>): void {
+    // The run ends with the error of the first, and does not wait until it is written.
     this.#expected = this.#expected
       .then(() => block)
       .then(
@@ -261,25 +257,15 @@ export class Outputs<T> implements Writer {
         error => this.fail(error),
       );
     block.then(
-      () => {
+      ({ parts }) => {
+        for (const { byteLength } of parts) this.buffers.hold(byteLength);
         if (this.buffers.full || this.buffers.awaited) this.#flushLargest();
       },
       () => {},
     );
   }
 
-  async append(
-    file: OutputFile,
-    block: Uint8Array,
-    posts: number,
-    isEncoded: boolean,
-  ): Promise<number> {
-    const bytes = await this.#parts.write(file, block, isEncoded);
-    this.#countWritten(posts, bytes);
-    return bytes;
-  }
-
-  #countWritten(posts: number, bytes: number): void {
+  wrote(posts: number, bytes: number): void {
     const { progress } = this.#options;
     if (progress === undefined) return;
     progress.written += posts;
@@ -316,31 +302,23 @@ export class Outputs<T> implements Writer {
 }
 
 /** The files of one path: one, or several with numbers where their size is limited. */
-export class Output<T> {
-  readonly #outputs: Outputs<T>;
+export class FileSeries {
+  readonly #outputs: Outputs;
   readonly #path: string;
-  readonly #format: FileFormat<T>;
   readonly #maxBytes: number | undefined;
   #number = 0;
   #file: OutputFile | undefined;
 
-  constructor(
-    outputs: Outputs<T>,
-    path: string,
-    format: FileFormat<T>,
-    maxBytes: number | undefined,
-  ) {
+  constructor(outputs: Outputs, path: string, maxBytes: number | undefined) {
     this.#outputs = outputs;
     this.#path = path;
-    this.#format = format;
     this.#maxBytes = maxBytes;
     // Those of an earlier run: the last one is continued, unless it is finished.
     if (maxBytes !== undefined)
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }
 
-  add(item: T, origin: string | undefined): void {
-    const entry = this.#format.encode(item, origin);
+  add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);
     // A commit waits for files that are full: their end must not wait for the next item.

@@ -6,15 +6,15 @@ import { type Compression, compressBlock } from '../../gzip/compression.js';
 import {
   type FileStatus,
   type FileSystem,
+  type OpenFile,
   regularStatus,
   statusOf,
   writeAll,
 } from '../../storage/file-system.js';
 import { makeFolder, syncFolder } from '../../storage/folder.js';
-import { type Lock, takeLock } from '../../storage/lock.js';
 import { storageError } from '../../storage/storage-error.js';
-import { OpenFiles } from './open-files.js';
-import { type OutputFile, PART } from './output-file.js';
+import { FileHandles } from './file-handles.js';
+import { OutputLock } from './output-lock.js';
 import type { OutputNames } from './output-names.js';
 
 export interface PartFilesOptions {
@@ -27,12 +27,28 @@ export interface PartFilesOptions {
   afterFailure(): string;
 }
 
-/** A range of a file whose lines another thread writes. */
-export interface FileRange {
-  readonly file: OutputFile;
+/** A file that is being written. */
+export interface Part {
+  /** Its name once it is finished. */
+  readonly path: string;
+  /** Its name before that. */
+  readonly part: string;
+  readonly posts: number;
+  /** Its size on disk. */
+  readonly bytes: number;
+  /** Whether this run has not created the file yet; an earlier one may have left a part of that name. */
+  fresh: boolean;
+  /** The inode of the part; 0 before it is known. */
+  ino: number;
+  /** Whether the file has its final name. */
+  named: boolean;
+}
+
+/** A range of a file. */
+interface PartRange {
+  readonly file: Part;
   readonly position: number;
   readonly bytes: number;
-  readonly posts: number;
 }
 
 /** Writes to open files by their descriptors, and resolves to the first that failed. */
@@ -49,12 +65,12 @@ export class PartFiles {
   readonly #options: PartFilesOptions;
   readonly #names: OutputNames;
   readonly #signal: AbortSignal;
-  readonly #openFiles: OpenFiles;
+  readonly #handles: FileHandles;
   readonly #folders: OutputFolders;
   readonly #limit;
-  readonly #otherRuns: OtherRuns;
+  readonly #lock: OutputLock;
   /** Finished files that become parts again. */
-  readonly #reopened = new Map<OutputFile, Promise<void>>();
+  readonly #reopened = new Map<Part, Promise<void>>();
 
   /** @param signal Ends all writing. */
   constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
@@ -63,9 +79,9 @@ export class PartFiles {
     this.#options = options;
     this.#names = names;
     this.#signal = signal;
-    this.#openFiles = new OpenFiles(fs, maxOpen, (part, work) => this.#guard('write', part, work));
+    this.#handles = new FileHandles(fs, maxOpen, (part, work) => this.#guard('write', part, work));
     this.#folders = new OutputFolders(fs);
-    this.#otherRuns = new OtherRuns(fs);
+    this.#lock = new OutputLock(fs);
     this.#limit = pLimit(Math.min(maxOpen, CONCURRENT_WRITES));
   }
 
@@ -73,11 +89,11 @@ export class PartFiles {
   async lock(): Promise<void> {
     const { only } = this.#options;
     if (only === undefined) return;
-    await this.#otherRuns.lock(only, () => this.#makeFolderOf(only));
+    await this.#lock.take(only, () => this.#makeFolderOf(only));
   }
 
   /** Makes the folder of a file, so that one that is removed later is missed by every run, however little it writes. */
-  async begin(file: OutputFile): Promise<void> {
+  async begin(file: Part): Promise<void> {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
   }
 
@@ -85,51 +101,41 @@ export class PartFiles {
    * Writes a block at the end of a file, and returns its size on disk. It is compressed where the options say so,
    * unless it is encoded already.
    */
-  write(file: OutputFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
+  write(file: Part, block: Uint8Array, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
       const { bytes: position } = file;
       // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
-      const bytes =
+      const content =
         isEncoded || compression === undefined ? block : await compressBlock(block, compression);
-      await this.#guard('write', file.part, async () => {
-        await this.#prepare(file);
-        await this.#openFiles.use(file, open => {
-          this.#created(file);
-          return writeAll(open, bytes, position);
-        });
-        if (file.ino === 0) await this.#check(file, position + bytes.length);
-      });
-      return bytes.length;
+      const { length: bytes } = content;
+      await this.#use([{ file, position, bytes }], ([open]) =>
+        this.#guard('write', file.part, () => writeAll(open as OpenFile, content, position)),
+      );
+      return bytes;
     });
   }
 
   /** Lets another thread write ranges of at most `maxOpen` different files. */
-  async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
+  async writeRanges(ranges: readonly PartRange[], write: WriteRanges): Promise<void> {
     this.#signal.throwIfAborted();
-    const files = ranges.map(({ file }) => file);
-    for (const file of files)
-      if (file.fresh || file.named)
-        await this.#guard('write', file.part, () => this.#prepare(file));
-    await this.#openFiles.useAll(files, async open => {
+    await this.#use(ranges, async open => {
       this.#signal.throwIfAborted();
-      for (const file of files) this.#created(file);
       const failed = await write(open.map(({ fd }) => fd as number));
       if (failed === undefined) return;
-      const { part } = files[failed.index] as OutputFile;
+      const { part } = (ranges[failed.index] as PartRange).file;
       await this.#guard('write', part, () => Promise.reject(failed.error));
     });
-    for (const { file, position, bytes } of ranges)
-      if (file.ino === 0)
-        await this.#guard('write', file.part, () => this.#check(file, position + bytes));
   }
 
   /** Syncs these files and all new names to disk. */
-  async sync(files: readonly OutputFile[]): Promise<void> {
+  async sync(files: readonly Part[]): Promise<void> {
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
-        await this.#openFiles.use({ part: file.part, fresh: false }, open => open.datasync());
+        await this.#handles.use([{ part: file.part, fresh: false }], ([open]) =>
+          (open as OpenFile).datasync(),
+        );
         await this.#check(file);
       }),
     );
@@ -137,10 +143,10 @@ export class PartFiles {
   }
 
   /** Renames the files to their final names. */
-  async rename(files: readonly OutputFile[]): Promise<void> {
+  async rename(files: readonly Part[]): Promise<void> {
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
-        await this.#openFiles.close(file.part);
+        await this.#handles.close(file.part);
         await this.#check(file);
       }),
     );
@@ -160,18 +166,36 @@ export class PartFiles {
   /** Removes the lock, also after a power cut. Nothing is written afterwards. */
   async unlock(): Promise<void> {
     const { only } = this.#options;
-    if (only === undefined || !(await this.#otherRuns.unlock())) return;
+    if (only === undefined || !(await this.#lock.release())) return;
     this.#folders.changed(path.dirname(only));
     await this.#syncFolders();
   }
 
   /** Closes all files, to which nothing more is written, and ignores errors. */
   async close(): Promise<void> {
-    await this.#openFiles.abandon();
-    await this.#otherRuns.close();
+    await this.#handles.abandon();
+    await this.#lock.close();
   }
 
-  async #prepare(file: OutputFile): Promise<void> {
+  /** Opens the files of ranges that `write` writes: creates those that are new, and takes finished ones back. */
+  async #use(
+    ranges: readonly PartRange[],
+    write: (open: readonly OpenFile[]) => Promise<void>,
+  ): Promise<void> {
+    const files = ranges.map(({ file }) => file);
+    for (const file of files)
+      if (file.fresh || file.named)
+        await this.#guard('write', file.part, () => this.#prepare(file));
+    await this.#handles.use(files, open => {
+      for (const file of files) this.#created(file);
+      return write(open);
+    });
+    for (const { file, position, bytes } of ranges)
+      if (file.ino === 0)
+        await this.#guard('write', file.part, () => this.#check(file, position + bytes));
+  }
+
+  async #prepare(file: Part): Promise<void> {
     await this.lock();
     if (file.named) await this.#reopen(file);
     if (!file.fresh) return;
@@ -180,7 +204,7 @@ export class PartFiles {
   }
 
   /** Makes a finished file a part again, so that more can be added. */
-  #reopen(file: OutputFile): Promise<void> {
+  #reopen(file: Part): Promise<void> {
     let reopened = this.#reopened.get(file);
     if (reopened === undefined) {
       reopened = this.#takeBack(file).finally(() => this.#reopened.delete(file));
@@ -189,7 +213,7 @@ export class PartFiles {
     return reopened;
   }
 
-  async #takeBack(file: OutputFile): Promise<void> {
+  async #takeBack(file: Part): Promise<void> {
     const size = (await regularStatus(this.#fs, file.path))?.size;
     if (size === undefined)
       throw new StorageError(
@@ -207,13 +231,13 @@ export class PartFiles {
     file.named = false;
   }
 
-  #created(file: OutputFile): void {
+  #created(file: Part): void {
     if (file.fresh) this.#folders.changed(path.dirname(file.path));
     file.fresh = false;
   }
 
   /** @param bytes The default is taken before the `lstat`: a write may end while it runs. */
-  async #check(file: OutputFile, bytes = file.bytes): Promise<void> {
+  async #check(file: Part, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
     if (status === undefined) await this.#mustHaveFolderOf(file.part);
     checkUnchanged(file, status, bytes);
@@ -306,62 +330,13 @@ class OutputFolders {
   }
 }
 
-/** Where the lock of a single output is. */
-export function outputLockPath(path: string): string {
-  return `${path}${PART}.lock`;
-}
-
-/**
- * Keeps two runs from writing the same outputs. A single output is locked, as a checkpoint is by its own lock: the
- * second run is refused. Without a checkpoint, where the items decide the paths, both runs write, and
- * `checkUnchanged` ends the run whose part the other has replaced.
- */
-export class OtherRuns {
-  readonly #fs: FileSystem;
-  #lock: Promise<Lock> | undefined;
-
-  constructor(fs: FileSystem) {
-    this.#fs = fs;
-  }
-
-  /**
-   * @param makeFolder Makes the folder of the path.
-   * @throws StorageError when another run holds the lock.
-   */
-  async lock(path: string, makeFolder: () => Promise<void>): Promise<void> {
-    this.#lock ??= makeFolder().then(() =>
-      takeLock(outputLockPath(path), { fs: this.#fs, refusal: `Another run writes ${path}` }),
-    );
-    await this.#lock;
-  }
-
-  /** Removes the lock, and says whether there was one. */
-  async unlock(): Promise<boolean> {
-    if (this.#lock === undefined) return false;
-    const lock = await this.#lock;
-    this.#lock = undefined;
-    await lock.release();
-    return true;
-  }
-
-  /** Removes the lock, also one that is being taken. */
-  async close(): Promise<void> {
-    const lock = await this.#lock?.catch(() => undefined);
-    await lock?.release();
-  }
-}
-
 /**
  * Checks that a part is the file that this run created, with the length that it wrote.
  *
  * @param bytes The length that it had before its status was requested.
  * @throws StorageError
  */
-export function checkUnchanged(
-  file: OutputFile,
-  status: FileStatus | undefined,
-  bytes: number,
-): void {
+function checkUnchanged(file: Part, status: FileStatus | undefined, bytes: number): void {
   if (file.ino === 0) file.ino = status?.ino ?? 0;
   if (status !== undefined && status.ino === file.ino && status.size >= bytes) return;
   throw new StorageError(

@@ -1,10 +1,9 @@
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { RecordColumn } from '../../files/record-columns.js';
-
 import type { StoredRows } from '../../files/rows.js';
 import type { FileFormat } from './format.js';
 import type { OutputFile } from './output-file.js';
-import type { Output, Outputs } from './outputs.js';
+import type { FileSeries, Outputs } from './outputs.js';
 import type { PathKeys } from './path-keys.js';
 import { type PathTemplate, untagged } from './path-template.js';
 
@@ -28,17 +27,17 @@ interface Range {
 }
 
 /** The posts that go to one file, and those after it where its size is limited. */
-interface Partition<T> {
-  readonly output: Output<T>;
+interface Partition {
+  readonly series: FileSeries;
   /** The last range; the next post extends it where it follows in the same file. */
   range: Range | undefined;
 }
 
-interface Partitioned<T> {
+interface Partitioned {
   /** For each item, the number of its tag and its other keys. */
   readonly combinations: Uint32Array;
   /** By combination. */
-  readonly partitions: readonly Partition<T>[];
+  readonly partitions: readonly Partition[];
   readonly files: number;
 }
 
@@ -57,12 +56,12 @@ interface RowWriterOptions<T> {
  * posts write their lines there, or encode them in blocks. Where that does not pay, the main thread collects the lines.
  */
 export class RowWriter<T> {
-  readonly #outputs: Outputs<T>;
+  readonly #outputs: Outputs;
   readonly #options: RowWriterOptions<T>;
   /** By the keys that fill the template, as JSON: a path is built only once. */
-  readonly #byKeys = new Map<string, Output<T>>();
+  readonly #byKeys = new Map<string, FileSeries>();
 
-  constructor(outputs: Outputs<T>, options: RowWriterOptions<T>) {
+  constructor(outputs: Outputs, options: RowWriterOptions<T>) {
     this.#outputs = outputs;
     this.#options = options;
   }
@@ -104,11 +103,10 @@ export class RowWriter<T> {
     // Nothing needs the content any more; a failure ends the run through the outputs.
     const release = () => posts.file.release();
     blocks.then(release, release);
-    for (const [index, { file, rows }] of ranges.entries())
-      file.addBlock(
-        rows.length,
-        blocks.then(all => all[index]!),
-      );
+    for (const [index, { file, rows, bytes }] of ranges.entries()) {
+      const block = blocks.then(all => all[index]!);
+      file.addBlock(rows.length, block, bytes);
+    }
   }
 
   /** The error of the first post that cannot be encoded. */
@@ -128,15 +126,14 @@ export class RowWriter<T> {
   }
 
   /** Collects the lines on the main thread. */
-  async #collect(posts: StoredRows, { combinations, partitions }: Partitioned<T>) {
+  async #collect(posts: StoredRows, { combinations, partitions }: Partitioned) {
     const content = await posts.file.content();
     const { rows } = posts;
     const { starts, lengths } = posts.bounds;
     for (let index = 0; index < rows.length; index++) {
       const start = starts[rows[index]!]!;
       const line = content.subarray(start, start + lengths[rows[index]!]!);
-      const { output } = partitions[combinations[index]!]!;
-      output.fileFor(line.byteLength).add(line);
+      partitions[combinations[index]!]!.series.add(line);
       if (this.#outputs.full) await this.#outputs.relieve();
     }
     posts.file.release();
@@ -166,7 +163,7 @@ export class RowWriter<T> {
   }
 
   /** Partitions posts by file; `undefined` where there are too many combinations of tags and keys. */
-  #partition(posts: StoredRows, origin: string | undefined): Partitioned<T> | undefined {
+  #partition(posts: StoredRows, origin: string | undefined): Partitioned | undefined {
     const { rows, tags, tagNames } = posts;
     const { path: template, keys: column } = this.#options;
     const { indexes: keys, sets: keySets, names } = posts.column(column);
@@ -177,16 +174,16 @@ export class RowWriter<T> {
     if (width * (byTag === undefined ? 1 : (tagNames?.length ?? 0)) > MAX_COMBINATIONS)
       return undefined;
     const combinations = combinationsOf(rows, keys, byTag, width);
-    const partitions: Partition<T>[] = [];
-    const byFile = new Map<OutputFile, Partition<T>>();
+    const partitions: Partition[] = [];
+    const byFile = new Map<OutputFile, Partition>();
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
-      const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
+      const series = this.#seriesOf(keysOf(places, keySets[combination % width] ?? [], tag));
       // Several combinations may fill the template with one path, and several paths may be those of one file.
-      const first = output.fileFor(0);
+      const first = series.fileFor(0);
       let partition = byFile.get(first);
       if (partition === undefined) {
-        partition = { output, range: undefined };
+        partition = { series, range: undefined };
         byFile.set(first, partition);
       }
       partitions[combination] = partition;
@@ -194,14 +191,14 @@ export class RowWriter<T> {
     return { combinations, partitions, files: byFile.size };
   }
 
-  #outputOf(keys: readonly (string | number)[]): Output<T> {
+  #seriesOf(keys: readonly (string | number)[]): FileSeries {
     const text = JSON.stringify(keys);
-    let output = this.#byKeys.get(text);
-    if (output === undefined) {
-      output = this.#outputs.open(this.#options.path.fill(keys));
-      this.#byKeys.set(text, output);
+    let series = this.#byKeys.get(text);
+    if (series === undefined) {
+      series = this.#outputs.open(this.#options.path.fill(keys));
+      this.#byKeys.set(text, series);
     }
-    return output;
+    return series;
   }
 }
 
@@ -211,9 +208,9 @@ export class RowWriter<T> {
  * @param areLines Whether a post takes the bytes of its line. Where that is not known, ranges are cut only where they are
  * full, and follow each other in the file that the first one is of.
  */
-function rangesOf<T>(
+function rangesOf(
   { bounds, rows }: StoredRows,
-  { combinations, partitions }: Partitioned<T>,
+  { combinations, partitions }: Partitioned,
   areLines: boolean,
 ): Range[] {
   const { lengths } = bounds;
@@ -223,13 +220,13 @@ function rangesOf<T>(
     let { range } = partition;
     if (areLines) {
       const byteLength = lengths[rows[index]!]!;
-      const target = partition.output.fileFor(byteLength);
+      const target = partition.series.fileFor(byteLength);
       const position = target.allocate(byteLength);
       if (range?.file !== target || range.position + range.bytes !== position)
         range = rangeAt(target, position, Number.POSITIVE_INFINITY);
       range.bytes += byteLength + 1;
     } else if (range === undefined) {
-      const target = partition.output.fileFor(0);
+      const target = partition.series.fileFor(0);
       range = rangeAt(target, 0, target.room);
     } else if (range.rows.length === range.room) range = rangeAt(range.file, 0, range.file.maxRoom);
     if (range !== partition.range) {

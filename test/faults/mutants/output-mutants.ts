@@ -54,7 +54,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
     name: 'outputs not synced',
     mistake: 'does not sync the outputs before the checkpoint',
     file: 'sinks/write/part-files',
-    from: 'open.datasync()',
+    from: '(open as OpenFile).datasync()',
     to: 'Promise.resolve()',
     cells: ['disks files/power'],
   },

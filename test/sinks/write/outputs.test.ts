@@ -23,7 +23,7 @@ function signal(): { readonly given: Promise<void>; give(): void } {
 }
 
 async function open(folder: string, fs: FileSystem = nodeFileSystem) {
-  const outputs = new Outputs<string>(
+  const outputs = new Outputs(
     fs,
     {
       folder,
@@ -38,7 +38,7 @@ async function open(folder: string, fs: FileSystem = nodeFileSystem) {
       afterFailure: () => '',
       onFailure: () => {},
     },
-    linesFormat({ encode: item => Buffer.from(item) }),
+    linesFormat({ encode: (line: Buffer) => line }),
   );
   const checkpoint = path.join(folder, 'checkpoint.json');
   const owner = { sink: { step: 'test' }, flow: [] };
@@ -148,11 +148,11 @@ it('a part that was replaced by another file, even a longer one, is not committe
   const { outputs, close } = await open(folder);
   const part = path.join(folder, 'out.jsonl.part');
   const output = outputs.open(path.join(folder, 'out.jsonl'));
-  output.add('{"id":1}', undefined);
+  output.add(Buffer.from('{"id":1}'));
   await outputs.sync(await outputs.settle());
   await writeFile(`${part}.new`, 'x'.repeat(1_000));
   await rename(`${part}.new`, part);
-  output.add('{"id":2}', undefined);
+  output.add(Buffer.from('{"id":2}'));
   const counts = await outputs.settle();
   await expect(outputs.sync(counts)).rejects.toThrow('it was replaced, removed or cut');
   await close();
@@ -177,14 +177,14 @@ it('outputs accept a write that ends between the lstat of a sync and its answer'
   const { outputs, close } = await open(folder, slow);
   const file = path.join(folder, 'out.jsonl');
   const output = outputs.open(file);
-  output.add('{"id":1}', undefined);
+  output.add(Buffer.from('{"id":1}'));
   await outputs.sync(await outputs.settle());
-  output.add('{"id":2}', undefined);
+  output.add(Buffer.from('{"id":2}'));
   const counts = await outputs.settle();
   isSlow = true;
   const synced = outputs.sync(counts);
   await asked.given;
-  output.add('{"id":3}', undefined);
+  output.add(Buffer.from('{"id":3}'));
   outputs.flush();
   await outputs.fileAt(file).idle();
   answered.give();

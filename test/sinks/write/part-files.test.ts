@@ -2,8 +2,6 @@ import { appendFile, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
-import { Buffers } from '../../../src/sinks/write/format.js';
-import { OutputFile } from '../../../src/sinks/write/output-file.js';
 import { OutputNames } from '../../../src/sinks/write/output-names.js';
 import { PartFiles } from '../../../src/sinks/write/part-files.js';
 import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
@@ -17,18 +15,16 @@ async function finishedFile() {
     { compression: undefined, maxOpen: 4, only: undefined, afterFailure: () => '' },
     new AbortController().signal,
   );
-  const file = new OutputFile(path.join(folder, 'posts.jsonl'), {
-    buffers: new Buffers(),
-    endsFiles: false,
-    encoderOf: () => {
-      throw new Error('Not used');
-    },
-    changed: () => {},
-    counted: () => 0,
-    expect: () => {},
-    append: async () => 0,
-    fail: () => {},
-  });
+  const name = path.join(folder, 'posts.jsonl');
+  const file = {
+    path: name,
+    part: `${name}.part`,
+    posts: 1,
+    bytes: 0,
+    fresh: true,
+    ino: 0,
+    named: false,
+  };
   file.bytes = await parts.write(file, Buffer.from('one\n'), false);
   await parts.rename([file]);
   const names = () => readdir(folder);
@@ -39,7 +35,7 @@ async function finishedFile() {
 it('makes a finished file a part again before another thread writes to it', async () => {
   const { parts, file, names, content } = await finishedFile();
   expect(await names()).toEqual(['posts.jsonl']);
-  await parts.writeRanges([{ file, position: 4, bytes: 4, posts: 1 }], async () => {
+  await parts.writeRanges([{ file, position: 4, bytes: 4 }], async () => {
     expect(await names()).toEqual(['posts.jsonl.part']);
     const open = await nodeFileSystem.open(file.part, 'r+');
     await writeAll(open, Buffer.from('two\n'), 4);

@@ -13,17 +13,17 @@ interface Entry {
 }
 
 /** A file to open. */
-export interface FileToOpen {
+interface FileToOpen {
   readonly part: string;
   /** Whether an existing file of that name is removed first; read when the file is opened. */
   readonly fresh: boolean;
 }
 
 /** Runs calls on a file, and names it in their errors. */
-export type Guard = <T>(part: string, work: () => Promise<T>) => Promise<T>;
+type Guard = <T>(part: string, work: () => Promise<T>) => Promise<T>;
 
-/** Files open for writing, limited in number: the least recently used is closed. */
-export class OpenFiles {
+/** Files that are open for writing, at most so many: the least recently used is closed. */
+export class FileHandles {
   readonly #fs: FileSystem;
   readonly #limit: number;
   readonly #guard: Guard;
@@ -38,13 +38,8 @@ export class OpenFiles {
     this.#guard = guard;
   }
 
-  /** Uses one file. */
-  use<T>(file: FileToOpen, work: (file: OpenFile) => Promise<T>): Promise<T> {
-    return this.useAll([file], ([open]) => work(open as OpenFile));
-  }
-
   /** Opens different files, at most `limit`, unless they are open, and uses them together. */
-  async useAll<T>(
+  async use<T>(
     files: readonly FileToOpen[],
     work: (files: readonly OpenFile[]) => Promise<T>,
   ): Promise<T> {

@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { OpenFiles } from '../../../src/sinks/write/open-files.js';
+import { FileHandles } from '../../../src/sinks/write/file-handles.js';
 import { nodeFileSystem, type OpenFile, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 it('a file that is closed while a use of it waits is opened again, not created again', async () => {
   const folder = await temporaryFolder();
-  const files = new OpenFiles(nodeFileSystem, 2, (_, work) => work());
+  const files = new FileHandles(nodeFileSystem, 2, (_, work) => work());
   const fileOf = (name: string) => ({ part: path.join(folder, name), fresh: true });
   const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map(fileOf) as [File, File, File, File, File];
   // As the outputs do: a file is fresh until it is open.
   const write = (used: readonly File[], text: string, position: number) =>
-    files.useAll(used, async open => {
+    files.use(used, async open => {
       for (const file of used) file.fresh = false;
       await writeAll(open[0] as OpenFile, Buffer.from(text), position);
     });
