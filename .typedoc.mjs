@@ -40,7 +40,7 @@ export default {
   name: 'Millrace',
   plugin: [arrange],
   entryPoints: ['src/index.ts', 'src/jetstream/index.ts', 'src/service/index.ts'],
-  projectDocuments: ['examples/*.md', 'src/SECURITY.md', 'src/*/README.md'],
+  projectDocuments: ['examples/*.md', 'src/stages.md', 'src/SECURITY.md', 'src/*/README.md'],
   tsconfig: 'src/tsconfig.json',
   out: 'out/reference',
   readme: 'README.md',

@@ -50,7 +50,7 @@ function darkStyle(): string {
 }
 
 function specOf(chart: Chart, caption: string): TopLevelSpec {
-  const { title, unit, better, logarithmic = false, bars } = chart;
+  const { title, note, unit, better, logarithmic = false, bars } = chart;
   const values = bars.map(({ name, panel = '', kind, values }, order) => {
     const { middle, low, high } = middleAndSpread(values);
     return { name, panel, kind, order, middle, low, high, label: shown(middle) };
@@ -111,6 +111,7 @@ function specOf(chart: Chart, caption: string): TopLevelSpec {
     title: {
       text: title,
       subtitle: [
+        ...(note === undefined ? [] : [note]),
         `${unit}, ${better} is better${logarithmic ? ' (logarithmic)' : ''}: medians, and lines for the spread`,
         caption,
       ],

@@ -40,6 +40,8 @@ export interface Question {
   readonly variants: readonly Variant[];
   /** What a variant left behind in its output folder, as a digest. */
   digest?(folder: string): Promise<Digest>;
+  /** A line below the title of its chart, about bars that are easily misread. */
+  readonly chartNote?: string;
   /** What to draw, where it is not the speed of all variants. */
   charts?(answer: Answer): readonly Chart[];
 }
@@ -116,6 +118,8 @@ export interface Chart {
   /** What the values are: `MB/s`, `ms`. */
   readonly unit: string;
   readonly better: 'more' | 'less';
+  /** A line below the title. */
+  readonly note?: string | undefined;
   /** For values that differ by more than a line of text can show. */
   readonly logarithmic?: boolean | undefined;
   readonly bars: readonly Bar[];

@@ -45,6 +45,7 @@ export function raceChart(question: Question, { input, measured }: Answer): Char
   return {
     name: question.name,
     title: question.title,
+    note: question.chartNote,
     ...(rate ? { unit: 'MB/s', better: 'more' } : { unit: 's', better: 'less' }),
     bars: measured.map(({ variant, samples }, index) => ({
       name: variant.name,

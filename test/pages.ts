@@ -10,7 +10,12 @@ export interface Page {
   readonly text: string;
 }
 
-/** `src/README.md` is for maintainers. */
+/** The architecture page, for maintainers. It is not among the pages. */
+export const architecture: Page = {
+  name: 'src/README.md',
+  text: readFileSync(path.join(root, 'src/README.md'), 'utf8'),
+};
+
 const isPage = (name: string) => /\.md$/.test(name) && name !== 'README.md';
 const below = (folder: string) =>
   readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -53,6 +58,16 @@ export function tableOf({ name, text }: Page, heading: string, firstColumn: stri
   const rest = lines.slice(header + 2);
   const end = rest.findIndex(line => !line.startsWith('|'));
   return rest.slice(0, end).map(cellsOf);
+}
+
+const STAGE_TABLE = /^\| (?:Source|Operator|Sink) \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm;
+
+/** The names of all stages that `src/stages.md` lists: `search`, `dedupe`, `usage.rows`. */
+export function listedStages(): readonly string[] {
+  return [...pageNamed('src/stages.md').text.matchAll(STAGE_TABLE)]
+    .flatMap(([, rows = '']) => rows.trim().split('\n'))
+    .flatMap(row => namesIn(cellsOf(row)[0]))
+    .map(name => name.replace(/\(.*/s, ''));
 }
 
 /** The names in backticks at the start of a cell. */

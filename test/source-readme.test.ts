@@ -8,14 +8,9 @@ import { fuzz } from './faults/fuzz.js';
 import { jetstream } from './faults/jetstream.js';
 import { long } from './faults/long.js';
 import { matrix } from './faults/matrix.js';
-import { namesIn, type Page, pageNamed, tableOf } from './pages.js';
+import { architecture, listedStages, namesIn, tableOf } from './pages.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
-
-const architecture: Page = {
-  name: 'src/README.md',
-  text: readFileSync(path.join(SOURCE, 'README.md'), 'utf8'),
-};
 
 /** Paths in the page are relative to `src`, or to the repository. */
 const exists = (name: string) =>
@@ -38,14 +33,7 @@ const publicFiles = (folder: string) =>
     .filter(file => file.endsWith('.ts') && functionOf(file) in library)
     .map(file => file.replace(/\.ts$/, ''));
 
-/** The stages that the tables of the README list, by their names. */
-const listed = new Set(
-  pageNamed('README.md')
-    .text.split('\n')
-    .filter(line => line.startsWith('|'))
-    .flatMap(namesIn)
-    .map(name => name.replace(/\(.*/s, '')),
-);
+const listed = new Set(listedStages());
 
 describe('the architecture page', () => {
   it('names only files and folders that exist', () => {
