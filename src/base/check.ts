@@ -14,7 +14,7 @@ export interface Option<T, Else = T | undefined> {
   /** The accepted values, as a message says it. */
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
-  /** What is wrong with a value. A message says it in place of `expected`. */
+  /** What is wrong with a value. A message quotes it instead of `expected`. */
   readonly explain?: (value: unknown) => string | undefined;
   readonly isRequired: boolean;
   readonly otherwise: Else;
@@ -22,7 +22,7 @@ export interface Option<T, Else = T | undefined> {
   readonly members?: Readonly<Record<string, Option<unknown>>>;
   /** A value in a few words, such as `number`, for the help of commands. */
   readonly placeholder?: string;
-  /** Reads a value from the text of a flag, for a value that is no text, number or list of them. */
+  /** Reads a value from the text of a flag, for an option that does not take a string, a number or a list of those. */
   readonly fromText?: (text: string) => T | undefined;
   /** Whether messages leave its value out. */
   readonly isSecret?: boolean;
@@ -196,7 +196,7 @@ export function special<T, Else = undefined>(
   return { meaning, expected, accepts, otherwise: otherwise as Else, isRequired: false };
 }
 
-/** The same option where it cannot be left out. */
+/** Makes an option required. */
 export function required<T, Else>(of: Optional<T, Else>): Required<T> {
   return { ...of, otherwise: undefined, isRequired: true };
 }
@@ -318,7 +318,7 @@ export function signal(): Optional<AbortSignal, undefined> {
   return special('ends the call', 'an AbortSignal', value => value instanceof AbortSignal);
 }
 
-/** An object of options, which `members` lists. Where it is left out, the defaults of its members hold. */
+/** An object of options, which `members` lists. Without the object, its members have their defaults. */
 export function group<T extends object>(
   meaning: string,
   members: OptionTable<T>,

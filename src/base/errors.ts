@@ -2,7 +2,7 @@ import { redact, redactCause } from './secret.js';
 
 export interface MillraceErrorOptions {
   readonly cause?: unknown;
-  /** Whether the same call, made again later, may succeed. */
+  /** Whether a later retry of the same call may succeed. */
   readonly retryable?: boolean;
 }
 
@@ -14,7 +14,7 @@ export abstract class MillraceError extends Error {
   abstract readonly code: string;
   readonly retryable: boolean;
   /**
-   * Where the source of a flow can go on: pass it to the source as `resume`. Set where the error has ended a flow
+   * The cursor to resume from: pass it to the source as `resume`. Set if the error has ended a flow
    * that had delivered a cursor. Items after that cursor may have been delivered, too.
    */
   declare readonly cursor?: unknown;
@@ -62,7 +62,7 @@ export class HttpError extends MillraceError {
   readonly method: string;
   /** Without credentials or signatures. */
   readonly url: string;
-  /** The service's own message, or the start of the body where there is none. */
+  /** The service's own message, or the start of the body if it has no message. */
   readonly body: string;
   readonly retryAfterMs: number | undefined;
 
@@ -212,7 +212,7 @@ export class IncompleteError extends MillraceError {
   readonly code = 'ERR_INCOMPLETE';
   /** Missing minutes, ranges or files, in the notation of the service. */
   readonly missing: readonly string[];
-  /** Where a new run can start; pass it as `resume`. */
+  /** The cursor for a new run; pass it as `resume`. */
   override readonly cursor: unknown;
   /** `'budget'` where nothing failed: the run has spent its `budget`. */
   readonly reason: 'budget' | undefined;

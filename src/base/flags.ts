@@ -207,8 +207,8 @@ export function helpOf(flags: Flags): string {
 }
 
 /**
- * The value of an option from its text: the text itself, what the option reads from it, a number, a list of texts or of
- * numbers, whichever the option accepts. Text that it accepts in no form stays as it is, so that the check of the
+ * Reads the value of an option from its text: a string, what the option reads from the text, a number, or a list of strings or
+ * numbers, whichever the option accepts. If it accepts none of these, returns the text, so that the check of the
  * option reports it.
  */
 function optionValue(option: Option<unknown>, text: string, unit: number): unknown {

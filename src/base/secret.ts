@@ -52,7 +52,7 @@ export class Secret {
 }
 
 /**
- * Keeps texts out of all errors that are made until the result is called, in every encoding that they have in
+ * Removes secrets from all errors that are created until the returned function is called, in every encoding that they have in
  * requests and responses: a server may echo what it was sent, and an error may quote the response.
  */
 export function protect(...texts: readonly string[]): () => void {
@@ -77,7 +77,7 @@ export function forgetSecrets(): void {
   patterns = undefined;
 }
 
-/** The text without the secrets of this process. Cut a text afterwards: half a secret is not found. */
+/** Removes the secrets of this process from text. Truncate the text only afterwards: half a secret is not found. */
 export function redact(text: string): string {
   patterns ??= [...known]
     .filter(([secret]) => secret !== '')
@@ -86,7 +86,7 @@ export function redact(text: string): string {
   return patterns.reduce((rest, pattern) => rest.replace(pattern, REDACTED), withoutSource(text));
 }
 
-/** Removes secrets from all texts of an error that may quote a response, and from its causes. */
+/** Removes secrets from every string of an error that may quote a response, and from its causes. */
 export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown {
   if (typeof cause === 'string') return redact(cause);
   if (!(cause instanceof Error) || seen.has(cause)) return cause;

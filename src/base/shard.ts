@@ -41,7 +41,7 @@ export function isShard(value: unknown): value is Shard {
   );
 }
 
-/** The shard that a text such as `2/8` says; `undefined` where it says none. */
+/** Parses a shard such as `2/8`; `undefined` for anything else. */
 export function parseShard(text: string): Shard | undefined {
   const [, index, of] = /^(\d{1,9})\/(\d{1,9})$/.exec(text) ?? [];
   const shard = { index: Number(index), of: Number(of) };

@@ -14,7 +14,7 @@ export interface CommandLine {
   readonly positionals: readonly string[];
   /** The options of a flag table of the command. */
   readonly options: (flags: Flags) => Record<string, unknown>;
-  /** Whether results are for a person: standard output is a terminal, and there is no `--json`. */
+  /** Whether results are for a person: standard output is a terminal, and `--json` is not given. */
   readonly isTerminal: boolean;
 }
 
@@ -123,7 +123,7 @@ function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument:
   );
 }
 
-/** @throws OptionError for a file whose end says something else than what would be in it. */
+/** @throws OptionError for a file whose extension does not match the content. */
 function sinkOf(out: string, argument: string): FileSinkName {
   const { extension, sink, compression } = pathExtension(out);
   // A name without an end, such as `{tag}/{day}`, is JSON lines, too.

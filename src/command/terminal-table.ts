@@ -27,7 +27,7 @@ function fieldsText(record: Readonly<Record<string, unknown>>): string {
   return aligned(fields.filter(([, text]) => text !== ''));
 }
 
-/** The members of members beside the others: `quote.expiresAt`. */
+/** Flattens one level of nested members: `quote.expiresAt`. */
 function flat(record: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(record).flatMap(([name, value]) =>

@@ -76,7 +76,7 @@ interface ConnectionState {
   failures: number;
 }
 
-/** Reads a connection until the service ends it, and returns the error that says so. */
+/** Reads a connection until the service ends it, and returns the error of that end. */
 async function readConnection(
   connection: LiveConnection,
   { timing, clock }: Account,

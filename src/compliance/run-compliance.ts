@@ -95,7 +95,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // Otherwise the connection would be made again.
+      // Otherwise it would reconnect.
       fail(thrown);
       throw thrown;
     }

@@ -70,7 +70,7 @@ export class Tombstones {
   }
 
   /**
-   * The same for an id given as its halves, without making a text of it: many are looked up for each post.
+   * The same for an id given as its halves, without creating a string: each post looks up many ids.
    *
    * @internal
    */

@@ -165,7 +165,7 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
   return states;
 }
 
-/** `undefined` where there is no tombstone. */
+/** `undefined` without a tombstone. */
 function isHiddenBy<Mark>(
   mark: Mark | undefined,
   reasonOf: (mark: Mark) => unknown,

@@ -239,7 +239,7 @@ export class ZstdFrames {
   }
 }
 
-/** Whether these bytes begin a zstd file; `undefined` where there are too few to know. */
+/** Whether these bytes begin a zstd file; `undefined` if they are too few to know. */
 export function isZstd(bytes: Uint8Array): boolean | undefined {
   let magic = 0;
   for (let at = 0; at < Math.min(bytes.length, MAGIC_BYTES); at++) {

@@ -12,7 +12,7 @@ export interface HttpRequest {
    * the body is not decoded, since a server may call the compression of a stored file a content encoding.
    */
   readonly isSignedUrl?: boolean | undefined;
-  /** Makes the `Authorization` of each try, in place of Basic credentials. */
+  /** Returns the `Authorization` header of each try, instead of Basic credentials. */
   readonly authorize?: (() => string | undefined) | undefined;
   /** The permit of the account's rate limiter that it uses. */
   readonly permit?: Permit | undefined;
@@ -34,8 +34,8 @@ export interface HttpResponse {
   /** The decoded body, split at any byte. Throws `ConnectionError` when it breaks off. */
   readonly body: AsyncIterable<Buffer>;
   /**
-   * The body as received, in place of `body`: each value is all that has arrived. Throws `ConnectionError`
-   * when it breaks off.
+   * The body as received, instead of `body`: each value is all that has arrived. Throws a `ConnectionError`
+   * if the body breaks off.
    */
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
   /** Bytes of the body that have been received, before decoding. */

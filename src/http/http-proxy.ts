@@ -6,7 +6,7 @@ import { Secret } from '../base/secret.js';
 
 /** A proxy that the environment names. */
 export interface HttpProxy {
-  /** Where it listens, without credentials. */
+  /** The address of the proxy, without credentials. */
   readonly url: URL;
   /** The variable that names it. */
   readonly variable: string;

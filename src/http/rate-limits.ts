@@ -70,7 +70,7 @@ export function ofEachFamily<T>(
 /** No rate at all, as a local service with relaxed limits allows. */
 export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
-/** For each family of calls, the rates to keep in place of the service's. */
+/** For each family of calls, the rates to keep to instead of the service's. */
 export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
   special<readonly Rate[]>(
     'rates to keep',
@@ -179,7 +179,7 @@ export class RateLimiter {
     return this.#learned === undefined ? this.#rates : [...this.#rates, this.#learned];
   }
 
-  /** Keeps to a rate that the service named, in place of the one that it named before. */
+  /** Keeps to a rate that the service named. It replaces the rate that the service named before. */
   learn(rate: Rate): void {
     this.#learned = rate;
   }

@@ -52,7 +52,7 @@ export function responseError(
   });
 }
 
-/** The start of an error's body. Where it breaks off or takes too long, the status alone says enough. */
+/** The start of an error's body, or what has arrived if the body breaks off or takes too long: the status alone says enough. */
 export async function readErrorBody(
   response: HttpResponse,
   signal: AbortSignal | undefined,

@@ -18,7 +18,7 @@ export interface RetryPolicy {
    * @default 1_000
    */
   readonly firstWaitMs: number;
-  /** Where the doubling ends, in milliseconds. @default 32_000 */
+  /** The longest wait between two tries, in milliseconds. @default 32_000 */
   readonly maxWaitMs: number;
   /** The longest `Retry-After` to wait for, in milliseconds; a longer one is an error. @default 900_000 */
   readonly maxRetryAfterMs: number;

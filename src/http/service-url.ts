@@ -10,7 +10,7 @@ import {
 export interface ServiceUrlOptions {
   /** What the address is for, in the plural, for messages. */
   readonly purpose: string;
-  /** Values to use in place of the account's settings. */
+  /** Values to use instead of the account's settings. */
   readonly given?: Readonly<Partial<Record<SettingName, string | undefined>>>;
   /** Other settings that the call needs. @default the email and password, where requests carry them */
   readonly needs?: readonly SettingName[];

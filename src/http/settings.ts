@@ -41,8 +41,8 @@ interface Setting {
  */
 export const SETTINGS = {
   /**
-   * One base address in place of those from `baseUrl` to `dataUrl`, for a service that has only one. Each of
-   * those wins over it.
+   * One base address for a service that has only one. The settings from `baseUrl` to `dataUrl` default to it, and each of
+   * them overrides it.
    */
   url: { kind: 'url', env: 'MILLRACE_URL' },
   /** Base address of search and counts. */
@@ -242,7 +242,7 @@ function problemOf(
   return undefined;
 }
 
-/** Whether a text can be a segment of a path: `.` and `..` lead to another path. */
+/** Whether a string can be a segment of a path: `.` and `..` would lead to another path. */
 export function isPathSegment(text: string): boolean {
   return !/^\.\.?$/.test(text);
 }

@@ -142,9 +142,9 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * The bucket of publishers; made where there is none.
+   * The bucket of publishers. Creates it if it is missing.
    *
-   * @throws JetStreamError where it would survive less than the stream does.
+   * @throws JetStreamError if the bucket would survive fewer failures than the stream.
    */
   async bucket(name: string, replicas: number): Promise<KV> {
     const kvm = new this.packages.kv.Kvm(this.client);
@@ -171,8 +171,8 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * What the leader of a stream says about it. Without a leader, other servers answer with what they last
-   * knew, which may be long ago: that does not count as an answer, and the request is made again.
+   * Returns what the leader of a stream says about it. Without a leader, other servers answer with what they last
+   * knew, which may be outdated. Such an answer does not count, and the request is repeated.
    *
    * @param details What to list, too: the sequences that were deleted, or the subjects that match one with wildcards.
    * @param isAnswer Whether an error is an answer that the caller handles.
@@ -210,9 +210,9 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Rejects after a message was not stored: with an error that says so where the stream was deleted, with the error of
-   * the client otherwise. The client cannot tell: nobody answers a message to a stream that was deleted, as if there
-   * were no JetStream.
+   * Rejects after a message was not stored. If the stream was deleted, the error names what was deleted; otherwise it is the error of
+   * the client. The client cannot tell the difference: nobody answers a message to a deleted stream, as if the server had
+   * no JetStream.
    *
    * @param deleted What was deleted and what to do about it, for the error.
    */

@@ -100,8 +100,8 @@ const OPTIONS = {
  * sequence of the stream, and the servers keep nothing of the reader: a sink with a checkpoint writes each post
  * exactly once, even after kill -9 of this process or of servers.
  *
- * It goes on by itself while servers restart or elect a leader, for up to `maxOutageMs`. What a publisher that
- * was replaced sent too late is left out, and so is what servers have stored twice.
+ * It continues while servers restart or elect a leader, for up to `maxOutageMs`. It skips messages that a replaced
+ * publisher sent too late, and those that servers have stored twice.
  *
  * @throws OptionError Immediately, before any I/O.
  * @throws IncompleteError When the stream has dropped messages that were not read; `missing` has their
@@ -110,7 +110,7 @@ const OPTIONS = {
  * has the subject, the publisher, and the positions among its messages of that subject.
  * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before
  * it are delivered; once it is deleted, the same script goes on after it with `onGap`.
- * @throws JetStreamError When the servers stay out of reach, refuse the login, or the stream was made again.
+ * @throws JetStreamError When the servers stay out of reach or refuse the login, or the stream was recreated.
  * @example
  * await pipeline(
  *   fromJetStream({ connection: () => connect(), stream: 'posts', subject: 'posts' }),

@@ -31,7 +31,7 @@ export type JetStreamFailure =
 export class JetStreamError extends MillraceError {
   readonly code = 'ERR_JETSTREAM';
   readonly failure: JetStreamFailure;
-  /** Where the same script goes on: the last cursor that was committed, or whose posts were delivered. */
+  /** The cursor that the same script continues from: the last one that was committed, or whose posts were delivered. */
   override readonly cursor: Cursor | undefined;
 
   constructor(
@@ -84,7 +84,7 @@ function shownGap({ publisher, from, to }: JetStreamGap): string {
   return publisher === undefined ? range : `${range} of the publisher ${publisher}`;
 }
 
-/** Where a message is. */
+/** The place of a message in a stream. */
 interface MessagePlace {
   readonly stream: string;
   readonly subject: string;
@@ -129,7 +129,7 @@ const CODES = {
   stream: new Set([10059, 10060]),
 };
 
-/** An answer of a server that is not the leader, which is what this server last knew; or none, where there should be one. */
+/** A server that is not the leader answered with what it last knew, or did not answer although it should. */
 export class StaleAnswer extends Error {
   override readonly name = 'StaleAnswer';
 }
@@ -167,7 +167,7 @@ function kindOf(error: Error): Failure['failure'] {
   const chain = [...causesOf(error)];
   if (chain.some(isRefusal)) return 'refused';
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
-  // A server that no longer leads says so without a code.
+  // A server that no longer leads answers 503 without a code.
   if (code === undefined && status === 503) return 'outage';
   if (typeof code === 'number') {
     if (CODES.full.has(code)) return 'full';

@@ -247,7 +247,7 @@ function headerId(id: string): string {
   return /^[\w.:@/-]{1,128}$/.test(id) ? id : `sha256:${digest(id)}`;
 }
 
-/** A short hash of a text. */
+/** A short hash of a string. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
@@ -269,11 +269,11 @@ function outgoingPost(post: Activity): Outgoing {
 }
 
 /**
- * What is sent of an item: of an activity its exact bytes, of any other value its JSON, or what the options `id` and
- * `payload` make of it.
+ * The id and payload to send for an item: the exact bytes of an activity, the JSON of any other value, or what the options `id` and
+ * `payload` return.
  *
- * @param origin Where the item comes from, for an error.
- * @throws DataError where an item lacks an id, or the options return something else than an id and bytes.
+ * @param origin The origin of the item, for an error.
+ * @throws DataError if an item lacks an id, or the options return anything but an id and bytes.
  */
 export function outgoingOf<T>(
   item: T,

@@ -113,7 +113,7 @@ export class PublisherEntry {
   }
 }
 
-/** The entry; `undefined` where there is none, or it was deleted. */
+/** The entry; `undefined` if it was never written, or was deleted. */
 export async function readEntry(
   { connection, kv }: EntryBucket,
   key: string,

@@ -190,7 +190,7 @@ export class Publisher {
     return { counts: { ...counts, bytes }, ...searchStart };
   }
 
-  /** Where the next run begins to look for messages that this run sends from now on. */
+  /** The sequence from which the next run looks for messages that this run sends from now on. */
   get #searchStart(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
     const { highest, positions } = this.#sender;
     return { seq: highest, begun: this.#entry.state.epoch, positions };

@@ -31,7 +31,7 @@ const MAX_GROUP = 500;
 /** How long to wait until a leader is asked again that has not all messages yet. */
 const BEHIND_WAIT_MS = 100;
 
-/** Where a reader starts and ends. */
+/** The range that a reader reads, and how it reads it. */
 export interface ReadOptions {
   /** The name of the stream, and when it was made: any other stream of this name is refused. */
   readonly stream: Pick<OpenedStream, 'name' | 'created'>;
@@ -41,14 +41,14 @@ export interface ReadOptions {
   readonly after: number;
   /** The sequence to end at, which need not exist yet. @default never */
   readonly until?: number | undefined;
-  /** Whether the payloads are left out. */
+  /** Whether to fetch headers without payloads. */
   readonly headersOnly?: boolean | undefined;
 }
 
 /** Messages that follow each other, or sequences whose messages the stream no longer has. */
 export interface MessageGroup {
   readonly messages: readonly JsMsg[];
-  /** Sequences of messages that were dropped or deleted, in place of messages. They may have been of this subject. */
+  /** Sequences of messages that were dropped or deleted, instead of messages. They may have been of this subject. */
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence are read. */
   readonly position: number;
@@ -113,7 +113,7 @@ class MessageReader {
         if (this.#position >= this.#until) return;
       }
       if (this.#position === before) {
-        // Where the stream has messages of the subject after all, the consumer is at fault, and a new one is made.
+        // If the stream does have messages of the subject, the consumer is at fault, and a new one replaces it.
         if (yield* this.#catchUp()) this.#consumer = undefined;
       }
     }
@@ -305,7 +305,7 @@ class MessageReader {
   }
 }
 
-/** The error about a stream that was made again since the cursor was taken. */
+/** The error about a stream that was recreated after the cursor was taken. */
 export function remade(stream: string, before: string, now: string): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} was deleted and made again: the cursor belongs to the one of ${before}, and this one is of ${now}. Delete the checkpoint to read it from its start`,

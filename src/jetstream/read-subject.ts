@@ -217,7 +217,7 @@ export class SubjectReader<T> {
     return inBoth(open, positions.takeLost());
   }
 
-  /** Passes gaps to `onGap`; throws an `IncompleteError` where there is none. */
+  /** Passes gaps to `onGap`; throws an `IncompleteError` without `onGap`. */
   async #report(gaps: readonly JetStreamGap[]): Promise<void> {
     const { onGap } = this.#plan;
     if (gaps.length > 0 && onGap === undefined)

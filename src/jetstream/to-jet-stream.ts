@@ -64,12 +64,12 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
    */
   readonly topic?: ((item: T) => string | undefined) | undefined;
   /**
-   * The name under which the servers keep the cursor: the same script goes on from there, on any machine. One
-   * process at a time publishes under a name. Where the source is a shard, `-2-of-8` is added to it.
+   * The name under which the servers keep the cursor: the same script continues from there, on any machine. One
+   * process at a time publishes under a name. If the source is a shard, the name gets a suffix such as `-2-of-8`.
    * @default the name of the stream
    */
   readonly name?: string | undefined;
-  /** The key-value bucket that has the cursors of publishers; made where there is none. @default 'millrace' */
+  /** The key-value bucket for the cursors of publishers, created if it is missing. @default 'millrace' */
   readonly bucket?: string | undefined;
   /** Makes the stream where it does not exist; an existing one must have these settings. */
   readonly create?: CreateStreamOptions | undefined;
@@ -93,7 +93,7 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   readonly id?: ((item: T) => string) | undefined;
   /**
    * Called with each item that cannot be published, because it is a post without an id or larger than the servers
-   * accept (`max_payload`), and with its whole bytes. If it returns, the item is left out. Without this option, such an
+   * accept (`max_payload`), and with all of its bytes. If it returns, the item is skipped. Without this option, such an
    * item ends the run.
    */
   readonly onDamaged?: OnDamaged | undefined;
@@ -255,7 +255,7 @@ async function publish<T>(
   } finally {
     unlink();
     publisher?.close();
-    // Requests that are still made again end here.
+    // Ends requests that are still retried.
     broken.abort();
     await connection?.close();
     broken.unlink();

@@ -29,8 +29,8 @@ export interface JobFilesOptions {
    */
   readonly concurrency?: number | undefined;
   /**
-   * What to do when all files are complete, but their totals (files, bytes or posts) are not those that
-   * the service states: `require` fails, `report` only says so in the verdict.
+   * What to do if all files are complete, but their totals (files, bytes or posts) differ from those that
+   * the service states: `require` fails, `report` only adds a line to the verdict.
    * @default 'require'
    */
   readonly totals?: 'require' | 'report' | undefined;

@@ -47,7 +47,7 @@ export function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === 0x09;
 }
 
-/** Where the last blank line ends that begins at `start` or follows it; `start` where there is none. */
+/** The end of the blank lines at `start`; `start` if the line there is not blank. */
 export function afterBlankLines(bytes: Uint8Array, start: number, lineEnd: number): number {
   let after = start;
   for (let at = start; at < bytes.length && isSpace(bytes[at]!); at++)
@@ -69,7 +69,7 @@ export function isSmallLetter(byte: number): boolean {
   return byte >= 0x61 && byte <= 0x7a;
 }
 
-/** Where the digits end that start here. */
+/** The end of the digits that start here. */
 export function afterDigits(bytes: Uint8Array, start: number): number {
   let at = start;
   while (isDigit(bytes[at])) at++;
@@ -81,7 +81,7 @@ export function isTextAt(bytes: Uint8Array, text: Uint8Array, start: number): bo
   return true;
 }
 
-/** The number that these digits are; `NaN` where there are other characters. */
+/** Parses digits; `NaN` if any other character is among them. */
 export function digitsIn(bytes: Uint8Array, start: number, count: number): number {
   let number = 0;
   for (let place = start; place < start + count; place++) {

@@ -55,9 +55,9 @@ export function checkObject(
 
 /** What `scanObject` has found. */
 export interface ScannedObject {
-  /** The position after the object; absent where there is none. */
+  /** The position after the object; absent if it is invalid. */
   readonly end?: number;
-  /** The position of the first byte that is wrong; absent where there is an object. */
+  /** The position of the first wrong byte; absent if the object is valid. */
   readonly wrongAt?: number;
   /** Whether that is the bracket that nests too deep. */
   readonly isTooDeep?: boolean;

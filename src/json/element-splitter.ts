@@ -235,7 +235,7 @@ function readName(bytes: Buffer): string | undefined {
   try {
     return String(JSON.parse(bytes.toString()));
   } catch {
-    return undefined; // Not a string of JSON: the parse of the rest will say so.
+    return undefined; // Not a JSON string: parsing the rest reports it.
   }
 }
 

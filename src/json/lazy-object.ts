@@ -103,7 +103,7 @@ export class LazyObject {
     return index === -1 ? undefined : [this.#start(index), this.#end(index)];
   }
 
-  /** Where the object ends, and whether it has members. */
+  /** The position of the closing brace, and whether the object is empty. */
   get closing(): { readonly at: number; readonly empty: boolean } {
     while (this.#advance());
     return { at: this.#at, empty: this.#members.length === 0 };

@@ -95,8 +95,8 @@ export interface Damaged {
 }
 
 /**
- * Called with a damaged record and the error. A promise is awaited; then the record is left out, and the
- * flow continues. What the function throws, or its promise rejects with, ends the flow.
+ * Called with a damaged record and the error. A promise is awaited; then the record is skipped, and the
+ * flow continues. If the function throws, or its promise rejects, that error ends the flow.
  */
 export type OnDamaged = (record: DamagedRecord, error: DataError) => unknown;
 

@@ -328,7 +328,7 @@ export class Activity {
     return Array.isArray(codes) ? codes.filter(isText) : [];
   }
 
-  /** The first id of the list stands in for an initial one that is missing, and the initial one for a list. */
+  /** A post without an initial id has the first id of its list; a post without a list has a list of its initial id. */
   get #history():
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }
     | undefined {

@@ -55,7 +55,7 @@ function timeOf(value: unknown, format: Format): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** Where a value is in a post. */
+/** The path of a value in a post. */
 export interface Path {
   /** The keys of each place in which it may be, the first that is neither absent nor null. */
   readonly places: readonly (readonly string[])[];
@@ -64,7 +64,7 @@ export interface Path {
 }
 
 /**
- * Where a field is in a post of one format, as JavaScript would have it: `user.name`; `full_text ?? text`, the first that is neither
+ * The place of a field in a post of one format, in the syntax of JavaScript: `user.name`; `full_text ?? text`, the first that is neither
  * absent nor null; `(extended_tweet.entities ?? entities).urls`, a member of it; `links[0].href`, of the first object of a list.
  */
 export type Where = string | Via;

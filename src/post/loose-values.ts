@@ -22,7 +22,7 @@ export function list<T extends object = object>(value: unknown): readonly T[] {
   return elements.every(isObject) ? elements : elements.filter(isObject);
 }
 
-/** The texts of an array. */
+/** The strings of an array. */
 export function strings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter(element => typeof element === 'string') : undefined;
 }
@@ -87,7 +87,7 @@ interface MediaEntity {
   readonly media_url_https?: unknown;
 }
 
-/** The texts of hashtags or cashtags. */
+/** The `text` of each hashtag or cashtag. */
 export function tagTexts(tags: unknown): readonly string[] {
   return list<Tag>(tags).map(tag => string(tag.text));
 }

@@ -39,9 +39,10 @@ export function parseMatches(document: Buffer, start: number, end: number): Matc
 }
 
 /**
- * The rules of a document, where they are close to its end; `undefined` where they may be elsewhere.
+ * The rules of a document, if they are close to its end; `undefined` if they may be elsewhere.
  *
- * @param start Where the document starts in the bytes, and where it ends.
+ * @param start The start of the document in the bytes.
+ * @param end The end of the document.
  */
 export function matchesAtEnd(
   bytes: Buffer,
@@ -100,7 +101,7 @@ function ruleOf({ tag, id, id_str: twin, value }: Record<string, unknown>): Matc
   });
 }
 
-/** Where a list of rules is put into a post: in place of what is between two positions, with ASCII text around it. */
+/** Where to write a list of rules into a post: it replaces the bytes between two positions, and has ASCII text around it. */
 export interface PlaceOfRules {
   readonly start: number;
   readonly end: number;

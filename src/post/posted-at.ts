@@ -19,7 +19,7 @@ export function parseCreatedAt(text: string): number {
 }
 
 /**
- * Epoch milliseconds of the 30 bytes of such a time from `start` on, without making a text of them; `NaN` also for a day
+ * Epoch milliseconds of the 30 bytes of such a time from `start` on, without creating a string. Returns `NaN` also for a day
  * that its month never has, and for a year before 1000.
  */
 export function createdAtIn(bytes: Uint8Array, start: number): number {

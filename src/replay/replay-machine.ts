@@ -151,8 +151,8 @@ export class ReplayMachine {
   }
 
   /**
-   * The service calls the dates impossible. Where its clock, as it is known by now, says so too, the
-   * plan changes by itself. Otherwise a nearby edge of the window is moved; with no edge nearby, it
+   * Handles a refusal of the dates. If they are out of bounds by the service's clock, as it is known by now, the
+   * next range follows from that clock. Otherwise a nearby edge of the window is moved. Without an edge nearby, it
    * is handled like any other refusal.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {

@@ -21,7 +21,7 @@ export interface ReplayTimings {
    * @default 5 seconds
    */
   readonly firstWaitMs: number;
-  /** Where the doubling ends. @default 320 seconds */
+  /** The longest wait between two connections. @default 320 seconds */
   readonly maxWaitMs: number;
   /** The wait after a 429 without `Retry-After`. @default 300 seconds */
   readonly rateLimitWaitMs: number;

@@ -142,7 +142,7 @@ export async function deleteReplayRules(
 }
 
 /**
- * The rules of the replay stream with these ids. Ids that the stream does not have are left out.
+ * The rules of the replay stream with these ids. Skips ids that the stream does not have.
  *
  * @example
  * const [rule] = await replayRules.get(account(), ['734938587381145604']);

@@ -49,7 +49,7 @@ export function isOver({ limit, pages }: Query, position: QueryPosition): boolea
 /**
  * The position after a page, of which `delivered` items were delivered.
  *
- * @param reached The time of the last of them, where there is one.
+ * @param reached The time of the last delivered item, if the page has any.
  */
 export function advance<T>(
   before: QueryPosition,

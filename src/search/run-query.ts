@@ -81,10 +81,10 @@ export async function* runQuery<T>(
   yield* runNextWindow(query, start, makeResults, run);
 }
 
-/** Where a run begins. */
+/** The start of a run. */
 interface Start {
   readonly position: QueryPosition;
-  /** The cursor that says so. */
+  /** The cursor that the position was read from. */
   readonly resume: Cursor | undefined;
 }
 

@@ -170,7 +170,7 @@ const DWELL_OPTIONS = {
   completed: dwell(500),
 } satisfies OptionTable<Partial<JobDwell>>;
 
-/** Also an IPv6 address in brackets, as in a URL. A zone is left out of URLs, which cannot have it. */
+/** Accepts an IPv6 address in brackets, as in a URL. A zone is refused, because URLs cannot have one. */
 function isHost(value: unknown): boolean {
   return (
     typeof value === 'string' &&

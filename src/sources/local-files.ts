@@ -61,7 +61,7 @@ export interface LocalFilesOptions {
    * For runs that follow each other, as by cron: each reads the files that no complete or resumed run has read, wherever
    * they are among the others, and may find none. The checkpoint keeps the name, size and time of each file that was read.
    * A file that has grown since is an error. A file that was replaced or rewritten, with the same size or a smaller one, is not
-   * read again: `changedFiles` of the result and the note of progress say so.
+   * read again; `changedFiles` of the result and the note of progress name it.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -82,8 +82,8 @@ const OPTIONS = {
  * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders,
  * sorted by path, without hidden files and folders; a list is read in the given order.
  *
- * A resumed run continues with the file after the last finished one. Files that were added behind it
- * are read; if the files before it changed, by name or size, the cursor is refused, unless it is `incremental`.
+ * A resumed run continues with the file after the last finished one. It reads files that were added after that one. If
+ * an earlier file has changed its name or size, the cursor is refused, unless the source is `incremental`.
  *
  * @param paths A folder, a file, or a list of them.
  * @throws OptionError Immediately, for invalid arguments.

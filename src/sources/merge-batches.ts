@@ -11,7 +11,7 @@ const MAX_WAIT_MS = 50;
 /** Batches after which sources that wait for the event loop get to run. */
 const UNBROKEN = 16;
 
-/** Where a source stands: `null` at its beginning. One that is incremental is never done. */
+/** The position of a source: `null` at its start. An incremental source is never done. */
 type Stand = Cursor | 'done' | null;
 
 /**
@@ -54,7 +54,7 @@ export async function* mergeBatches<Batch extends SourcePart>(
 
 /** One source, read one batch ahead. */
 class Part<Batch extends SourcePart> {
-  /** Where the items that were delivered end, while `isBetween` is false. */
+  /** The position after the delivered items, while `isBetween` is false. */
   stand: Stand;
   /** Whether it has ended. */
   isDone: boolean;

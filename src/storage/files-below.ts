@@ -22,7 +22,7 @@ export interface FilesBelowOptions {
  * The files of a folder and its subfolders that match, as paths below the folder with `/`, sorted. Skips files whose names begin
  * with a dot. Does not follow links to folders, as they could form a loop.
  *
- * @throws StorageError If a folder cannot be read, or a matching path is not UTF-8: Node decodes it to a text that opens
+ * @throws StorageError If a folder cannot be read, or a matching path is not UTF-8: Node decodes it to a string that opens
  * no file, or another one.
  */
 export async function filesBelow(folder: string, options: FilesBelowOptions): Promise<string[]> {

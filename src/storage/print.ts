@@ -3,7 +3,7 @@ import { isNodeError } from '../base/errors.js';
 import { storageError } from './storage-error.js';
 
 /**
- * Writes text to a stream such as standard output. A reader that has closed the pipe is no error: it has all it wants.
+ * Writes text to a stream such as standard output. Ignores a closed pipe: its reader has all it wants.
  *
  * @param name The stream, for messages.
  * @throws StorageError if the stream fails otherwise, such as a full disk.

@@ -123,7 +123,7 @@ function list(
   return { ...of('list<string>', meaning, view => view.read(field, part)), field, part };
 }
 
-/** A column that is no field: none for an empty string. */
+/** A column that is not a field of the post. An empty string becomes null. */
 function special(meaning: string, value: (view: PostView) => string | undefined) {
   return of('string', meaning, view => value(view) || null);
 }

@@ -76,7 +76,7 @@ export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
-/** The projected activities of the month of this span; `undefined` where there are none for it. */
+/** The projected activities of the month of this span; `undefined` if the report has no projection for it. */
 export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
   if (projected === undefined) return undefined;
   // A projection ends with a month.

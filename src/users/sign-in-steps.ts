@@ -32,7 +32,7 @@ export interface AccessToken {
   readonly screenName: string;
 }
 
-/** Where the service sends the user's browser after consent. */
+/** The callback of a sign-in, and a signal that ends the call. */
 export interface RequestTokenOptions {
   /**
    * The URL to which the browser is sent once the user has decided, which is registered for the

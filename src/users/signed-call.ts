@@ -25,11 +25,11 @@ interface SignedCall {
 const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
- * Sends it with rate limits and retries as `request` does, each try with its own nonce, timestamp and
- * signature. The timestamp is of the service's clock, as far as it is known: where that clock was moved since
- * the account learned it, the refusal says so, and the request is signed again.
+ * Sends a signed request with rate limits and retries, as `request` does. Each try has a new nonce, timestamp and
+ * signature. The timestamp follows the service's clock, if it is known. If that clock has moved since the account
+ * learned it, the service refuses the timestamp, and the request is signed again.
  *
- * @param readRefusal Makes a result of a refusal and the text of its body. By default the refusal is
+ * @param readRefusal Turns a refusal and the text of its body into a result. By default the refusal is
  * thrown.
  * @throws OptionError If the account has no application.
  * @throws AuthorizationError If it is refused; HttpError and ConnectionError as elsewhere.

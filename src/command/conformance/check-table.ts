@@ -36,7 +36,7 @@ export const CHECK_FAMILIES = [
 ] as const;
 export type CheckFamily = (typeof CHECK_FAMILIES)[number];
 
-/** Where the requests of checks go. */
+/** An endpoint that checks send requests to. */
 export interface CheckedEndpoint {
   readonly family: CheckFamily;
   readonly base: UrlSettingName;
@@ -134,7 +134,7 @@ interface CheckRow {
   readonly method?: 'GET' | 'POST';
   /** @default 'right' */
   readonly login?: 'right' | 'wrong' | 'none';
-  /** `undefined` if an earlier response has nothing to go on with: the check is left out. */
+  /** Returns `undefined` to skip the check, if an earlier response has nothing to continue with. */
   readonly parameters?: (input: CheckInput) => Parameters | undefined;
   /** In place of the parameters. */
   readonly body?: string;

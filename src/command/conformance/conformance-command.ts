@@ -48,7 +48,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
   const families = familiesOf(given.only === undefined ? undefined : String(given.only));
   const plan = planChecks(acme, families, { withRates: given.rates === true });
   if (plan.requests === 0) throw nothingToCheck(acme, plan);
-  // Standard output has the report alone.
+  // Standard output is for the report alone.
   process.stderr.write(`${announcement(acme, plan)}\n`);
   if (given.yes !== true && !isOnThisMachine(acme, plan)) await confirm();
   const results: CheckResult[] = [];
@@ -141,9 +141,9 @@ function lineOf({ name, family, result, differences }: CheckResult): string {
 }
 
 function summaryOf(results: readonly CheckResult[], differing: number): string {
-  const done = results.filter(({ result }) => result !== 'left out').length;
+  const done = results.filter(({ result }) => result !== 'skipped').length;
   const left = results.length - done;
-  const rest = left === 0 ? '' : `; ${left} left out, since there were no posts for them`;
+  const rest = left === 0 ? '' : `; ${left} skipped, since there were no posts for them`;
   return differing === 0
     ? `${done} checks, all as documented${rest}.`
     : `${differing} of ${done} checks differ${rest}.`;

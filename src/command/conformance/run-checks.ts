@@ -39,8 +39,8 @@ export interface Difference extends Mismatch {
 export interface CheckResult {
   readonly name: string;
   readonly family: CheckFamily;
-  /** `left out` if the service has no data to check with. */
-  readonly result: 'ok' | 'differs' | 'left out';
+  /** `skipped` if the service has no data to check with. */
+  readonly result: 'ok' | 'differs' | 'skipped';
   readonly differences: readonly Difference[];
 }
 
@@ -97,7 +97,7 @@ export async function* runChecks(
     const input = { now: account.clock.now(), query, seen };
     const parameters = check.parameters?.(input);
     if (check.parameters !== undefined && parameters === undefined) {
-      yield { ...result, result: 'left out', differences: [] };
+      yield { ...result, result: 'skipped', differences: [] };
       continue;
     }
     let differences: readonly Difference[];

@@ -11,12 +11,12 @@ interface Module {
   findMembers(length: number, table: number, spans: number, bytes: number): number;
   findInElement(at: number, table: number, spans: number, bytes: number): number;
   /**
-   * Decodes the string between two positions of the document, those inside its quotes, and returns where it ends in
-   * the memory; -1 if it is invalid, or has to be read in another way.
+   * Decodes the string between two positions of the document, without its quotes. Returns the end of the decoded string in
+   * the memory, or -1 if the string is invalid or must be read in another way.
    *
-   * @param at Where it starts in the memory, which must have three times its length of space, and 64 bytes.
+   * @param at The start of the decoded string in the memory. After it, there must be room for three times the length of the string, and 64 bytes.
    * @param mode Of `DECODED`.
-   * @param prefix Where other bytes of the document start that go before it, without quotes and commas.
+   * @param prefix The start of other bytes of the document that go before the string, without quotes and commas.
    */
   decodeText(
     from: number,

@@ -51,7 +51,7 @@ export function memberValues({ bytes, spans }: MemberFinder) {
     return true;
   }
 
-  /** Whether it is a text of digits. */
+  /** Whether a value is a string of digits. */
   function isDigits(value: number): boolean {
     if (!isText(value)) return false;
     const [start, end] = [startOf(value) + 1, endOf(value) - 1];
@@ -60,8 +60,8 @@ export function memberValues({ bytes, spans }: MemberFinder) {
   }
 
   /**
-   * Where the digits of an id start, which end before the last quote: a string has only digits, or ends with them after a colon
-   * if it may have a prefix. -1 for others.
+   * The position of the first digit of an id. The digits end before the last quote, and a string has only digits, or digits after a colon
+   * if a prefix is allowed. Returns -1 for any other string.
    */
   function digitsOfId(value: number, hasPrefix: boolean): number {
     if (!isText(value)) return -1;

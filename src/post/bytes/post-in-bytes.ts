@@ -237,7 +237,7 @@ export class PostInBytes {
     return { start: close, end: close, before, after: '', isRead: true };
   }
 
-  /** Where a member starts and ends in the post. */
+  /** The start and end of a member in the post. */
   #spanOf(member: number): readonly [number, number] {
     return [this.values.startOf(member), this.values.endOf(member)];
   }

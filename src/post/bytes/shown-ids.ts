@@ -36,9 +36,9 @@ export function countryNumber(code: string): number {
 }
 
 /**
- * The ids of a post, of its other versions, and of its author, and where it is withheld; and the same for the posts that it
- * shares and quotes. They are read from the bytes of a post that is printed as usual, and by `Activity` from others. Ids that are not 64-bit
- * integers are left out.
+ * The ids of a post, of its other versions and of its author, and the countries where it is withheld. Includes the same for
+ * the posts that it retweets and quotes. Reads the bytes of a post that is printed as usual, and uses `Activity` for any other. Skips ids that
+ * are not 64-bit integers.
  */
 export class ShownIds {
   /** Of the post that was read last, in the first `length` numbers. */
@@ -129,7 +129,7 @@ function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): 
 const QUOTED = membersOf(true, true);
 const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
 
-/** Where the members of an author are among the finder. */
+/** The indices of the members of an author in the finder. */
 interface AuthorPlaces {
   readonly object: number;
   readonly id: number;
@@ -195,7 +195,7 @@ class IdsInBytes {
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
 
-  /** `id` counts where it is a text, and `id_str` elsewhere. */
+  /** Reads `id` if it is a string, and otherwise `id_str`. */
   #addId({ id, idString }: PostPlaces, within: number): boolean {
     const isText = this.#values.isText(id);
     return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);

@@ -36,7 +36,7 @@ export function rarestSetAt(
   return best;
 }
 
-/** The rarest term that forms a set alone, other than the one at a position; -1 where there is none. */
+/** The rarest term that forms a set alone, other than the one at a position; -1 if no other term does. */
 export function secondTerm(
   sets: AnchorSets,
   start: number,

@@ -133,7 +133,7 @@ export class IndexReader {
   };
 }
 
-/** Sorts the numbers, and leaves out those that come again. */
+/** Sorts the numbers, and drops repeated ones. */
 function ascending(numbers: number[]): number[] {
   if (numbers.length < 2) return numbers;
   numbers.sort((a, b) => a - b);

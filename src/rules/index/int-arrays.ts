@@ -11,7 +11,7 @@ export function grown(ints: Int32Array, length: number): Int32Array {
   return longer;
 }
 
-/** The UTF-16 units of a text. */
+/** The UTF-16 units of a string. */
 export function unitsOf(text: string): Uint16Array {
   const units = new Uint16Array(text.length);
   for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at);

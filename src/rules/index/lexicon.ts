@@ -41,7 +41,7 @@ export class Lexicon {
   #size = 0;
   /** Keeps V8 from removing the loop that prefetches records. */
   prefetched = 0;
-  /** The units of a text that is looked up. */
+  /** The units of the string that is looked up. */
   #text = new Uint16Array(64);
   /** Looks up terms with their prefix. */
   readonly #whole: Kind = { prefix: '', units: unitsOf(''), hash: HASH_START, terms: 0 };

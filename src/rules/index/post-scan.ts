@@ -34,7 +34,7 @@ export class PostScan {
   /** The distinct terms of the post: the first `count`. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
-  /** The words in order: -1 for a word that no rule uses, -2 between two texts. */
+  /** The words in order: -1 for a word that no rule uses, -2 between two strings. */
   sequence: Int32Array = new Int32Array(1024);
   /** The distance of each word of the sequence from the one before. */
   gaps: Uint8Array = new Uint8Array(1024);

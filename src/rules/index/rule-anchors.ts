@@ -50,7 +50,7 @@ export class RuleAnchors {
     return this.#sets.data;
   }
 
-  /** Where the sets of a rule are; one without a set is in `unanchored`. */
+  /** The range of the sets of a rule. A rule without a set is in `unanchored`. */
   setsOf(rule: number): { readonly start: number; readonly end: number } {
     const start = this.#rules[RULE_INTS * rule + START]!;
     return { start, end: start + this.#rules[RULE_INTS * rule + LENGTH]! };

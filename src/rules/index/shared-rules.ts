@@ -155,7 +155,7 @@ export class SharedMatcher {
     return this.#find(fieldsOf(activity));
   }
 
-  /** Where the list of rules of the post that was matched last is put. */
+  /** Where to write the list of rules into the post that was matched last. */
   get place(): PlaceOfRules {
     this.#place ??= this.#parsed!.placeOfRules;
     return this.#place;

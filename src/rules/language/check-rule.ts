@@ -141,7 +141,7 @@ interface Summary {
   readonly positive: boolean;
   /** Whether each of its alternatives has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /** Whether each has one of which all pages of the service say so. */
+  /** Whether every alternative has a clause that all pages of the service accept on its own. */
   readonly undisputed: boolean;
   /** The positive operator to name in the message if none may be used alone. */
   readonly operator?: Leaf | undefined;

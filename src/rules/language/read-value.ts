@@ -84,11 +84,11 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
 interface ValueSyntax {
   /** The value, or `undefined` if the text is not one. */
   parse(written: string): Value | undefined;
-  /** What is wrong with a text that is not a value, at a span of the rule. */
+  /** What is wrong with a string that is not a value, at a span of the rule. */
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The kinds of words and quoted texts that restrict the text. */
+/** The kinds of words and quoted strings that restrict their text. */
 const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
     parse: written => (/^\d+$/.test(written) ? written : undefined),

@@ -34,7 +34,7 @@ export function errorSaying(
   return { code, severity: 'error', start, end, message, explanation, ...more };
 }
 
-/** Suggests a text in place of what stands there. */
+/** Suggests to replace a span of the rule by another text. */
 export function suggest(
   label: string,
   { start, end }: Span,
@@ -44,7 +44,7 @@ export function suggest(
   return { label, edits: [{ start, end, text }], certain };
 }
 
-/** Suggests a word in place of what stands there; nothing without a word. */
+/** Suggests to replace a span of the rule by a word, or nothing without a word. */
 export function suggestWord(
   word: string | undefined,
   span: Span,
@@ -217,7 +217,7 @@ export function quoting(
   return replacing(span, text.slice(span.start, span.end).replace(LIST_END, ''), '', label);
 }
 
-/** Suggests `url:` for a link. Its protocol is left out, since posts have links with either. */
+/** Suggests `url:` for a link, without its protocol: posts have links with either protocol. */
 function linking(text: string, { start, end }: Span): Suggestion | undefined {
   const address = text.slice(text.indexOf('//', start) + 2, end).replace(/[.,;:!?]+$/, '');
   return replacing({ start, end }, address, 'url:', 'to match a link');

@@ -10,7 +10,7 @@ import { type Explanation, explainMatch } from './explain-match.js';
 export interface MatchedTerms {
   /** The clauses that decided. */
   readonly clauses: readonly string[];
-  /** The words and tags of these clauses in a text. */
+  /** The spans of text that match the words and tags of these clauses. */
   spansIn(text: string): readonly Span[];
 }
 
@@ -30,7 +30,7 @@ export function matchedTerms(rule: string, activity: Activity, product: RuleProd
   };
 }
 
-/** The texts of the single clauses that matched. What is negated has not matched where its negation has. */
+/** The single clauses that matched, as written in the rule. If a negation matches, what it negates does not. */
 function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
   if (!matched || !decided) return [];
   return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
@@ -77,7 +77,7 @@ function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): 
 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** The words of a text, as rules see them, with their places. A word grows as long as the tokeniser sees only one. */
+/** The words of a string, as rules see them, with their positions. A word grows as long as the tokeniser sees only one. */
 function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
   const found: PositionedWord[] = [];
   for (const { segment, index } of GRAPHEMES.segment(text)) {

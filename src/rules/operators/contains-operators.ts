@@ -42,7 +42,7 @@ export function* trigramsOf(folded: string): Generator<string> {
 }
 
 /**
- * The words of a text that are whole words in every text that contains it: all except the first and the
+ * The words of a string that are whole words in every post that contains the string: all except the first and the
  * last. Flags are excluded: which two letters in a row form a flag depends on the preceding text.
  */
 function wholeWords(text: string, { accents }: Dialect): string[] {

@@ -4,7 +4,7 @@ import type { PostFields } from '../../post/post-fields.js';
 import { type Dialect, dialectOf, type RuleProduct } from './dialect.js';
 import { type Tokens, tokenise } from './tokeniser.js';
 
-/** Reads the texts of one field of a post. */
+/** Reads the strings of one field of a post. */
 export type ReadTexts = (fields: PostFields) => readonly string[];
 
 /** A post as rules see it, the same for both formats. Each text is tokenised on first use. */
@@ -54,7 +54,7 @@ export class RulePost {
   }
 
   /**
-   * The tokens of a field, without empty texts. Cached by function: pass the same one for the same
+   * The tokens of a field, without empty strings. Cached by function: pass the same one for the same
    * field.
    */
   field(read: ReadTexts): readonly Tokens[] {

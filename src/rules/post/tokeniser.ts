@@ -16,7 +16,7 @@ import {
   WORD_SEPARATOR,
 } from './characters.js';
 
-/** The tokens of a text, and the text in the form for exact phrases. */
+/** The tokens of a string, and the string in the form for exact phrases. */
 export interface Tokens {
   readonly words: readonly string[];
   /** Where each word starts in `folded`. */
@@ -26,7 +26,7 @@ export interface Tokens {
 }
 
 /**
- * Splits a text into tokens: words end at punctuation, symbols and white space. An emoji is a token,
+ * Splits a string into tokens: words end at punctuation, symbols and white space. An emoji is a token,
  * with or without its variation selector, and so is each of several joined emoji, and each
  * character of a script written without spaces: a word of such a script is a phrase of its
  * characters, in rules and in posts.
@@ -56,7 +56,7 @@ export function fold(text: string, accents: Accents): string {
 }
 
 /**
- * One pass over a text into buffers that the next text reuses. No string is created for a token, and
+ * One pass over a string into buffers that the next pass reuses. No string is created for a token, and
  * each token comes with its hash.
  */
 export class Scanner {
@@ -109,7 +109,7 @@ export class Scanner {
       let unit = text.charCodeAt(at);
       let kind = classes[unit]!;
       if (kind === WORD) {
-        // Most of a text is runs of letters, so they have their own loop.
+        // Most text is runs of letters, so they have their own loop.
         if (!inWord) {
           singles[count] = 0;
           hashes[count] = HASH_START;
@@ -191,7 +191,7 @@ export class Scanner {
     return true;
   }
 
-  /** Folding never lengthens a text, and a token has one unit or more. */
+  /** Folding never lengthens a string, and a token has at least one unit. */
   #reserve(units: number): void {
     if (this.units.length >= units) return;
     this.units = new Uint16Array(2 * units);

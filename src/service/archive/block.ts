@@ -13,7 +13,7 @@ export interface Block {
   idAt(document: number): string;
   /** The documents with a search term (see `postTerms`), as a new set that the caller may change. */
   postings(term: string): DocumentSet;
-  /** Data of the index besides its terms, where there is more. */
+  /** Data of the index in addition to its terms, if it has any. */
   readonly details?: BlockDetails | undefined;
   /** Reads posts, in the order of `documents`. */
   load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;
@@ -43,14 +43,14 @@ export interface BlockStore {
 }
 
 /**
- * The position of a word in a post: the number of one of the post's texts, times `TEXT_STRIDE`, plus
- * the index of the word in that text. A single number, because an index has many of them.
+ * The position of a word in a post: the number of one of the strings of the post, times `TEXT_STRIDE`, plus
+ * the index of the word in that string. A single number, because an index has many of them.
  */
 export type Occurrence = number;
 
 export const TEXT_STRIDE = 0x100_0000;
 
-/** The kind of a text is its number modulo 4. */
+/** The kind of a string is its number modulo 4. */
 export const TEXT = 0;
 export const ADDRESS = 1;
 export const DISPLAY = 2;

@@ -78,7 +78,7 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
 
 function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   const { required, exact, wordQuery, inArea } = queryOf(clause);
-  // Search ignores punctuation, so a text of only punctuation matches no post.
+  // Search ignores punctuation, so a query of only punctuation matches no post.
   if (wordQuery?.words.length === 0)
     return { documents: new DocumentSet(block.count), exact: true };
   const [first, ...rest] = required;
@@ -141,9 +141,9 @@ interface WordQuery {
   readonly words: readonly string[];
   /** The prefix of the term of each word. */
   readonly prefix: string;
-  /** The kinds of texts that are searched. */
+  /** The kinds of strings to search. */
   readonly kinds: readonly TextKind[];
-  /** Whether a text matches, given only its tokens that are words of the query. */
+  /** Whether a string matches, given only its tokens that are words of the query. */
   matches(tokens: readonly string[]): boolean;
 }
 

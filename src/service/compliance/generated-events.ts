@@ -200,7 +200,7 @@ export function partitionOf(userId: string): number {
   return (mixedHash(userId) % PARTITIONS) + 1;
 }
 
-/** A 32-bit hash of a text: FNV-1a with a mixing step. */
+/** A 32-bit hash of a string: FNV-1a with a mixing step. */
 function mixedHash(text: string): number {
   let h = hashText(HASH_START, text);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

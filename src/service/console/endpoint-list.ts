@@ -207,7 +207,7 @@ function endpoint({ query, body, isStream, isSigned, script, ...rest }: Example)
 }
 
 interface CurlOptions {
-  /** Where it is not the one that follows from the body. */
+  /** By default GET without a body, and POST with one. */
   readonly method?: string | undefined;
   /** JSON. */
   readonly body?: string | undefined;

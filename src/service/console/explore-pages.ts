@@ -98,7 +98,7 @@ const SPANS = {
 /** `2024-01-31 12:00`, in UTC. */
 const fieldOf = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
-/** The minute of a field as requests have it; text that is no time stays, to be refused. */
+/** The minute of a field as requests have it. Text that is not a time stays as typed, so that the service refuses it. */
 function timestampOf(typed: string): string {
   const digits = typed.replace(/\D/g, '').slice(0, 12);
   return digits.length === 8 ? `${digits}0000` : digits || typed;

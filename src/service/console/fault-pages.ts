@@ -299,7 +299,7 @@ function controlOf({ input, isRequired }: FaultField, common: Html, value: strin
   return html`<input type="text" autocomplete="off" spellcheck="false"${common} value="${value}">`;
 }
 
-/** The fault that a form describes; empty fields are left out. `plant` checks it. */
+/** The fault that a form describes, without empty fields. `plant` checks it. */
 function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
   const fault: Record<string, unknown> = { kind };
   for (const [name, { input }] of Object.entries(faultFields(kind))) {

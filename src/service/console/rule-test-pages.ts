@@ -100,7 +100,7 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
   return { matched, view };
 }
 
-/** The post of a text. Fields are completed as those of exact posts are. */
+/** The post that was typed, as JSON or as plain text. Missing fields are added, as for exact posts. */
 function activityOf(text: string, { context }: Visit): Activity {
   const isJson = /^\s*[{[]/.test(text);
   const posts = isJson ? splitPosts(Buffer.from(text)) : [JSON.stringify({ text: text.trim() })];

@@ -51,7 +51,7 @@ export interface Addresses {
   readonly token: string | undefined;
   /** Returns the current time of the service, in epoch milliseconds. */
   readonly serviceTime: () => number;
-  /** The rates of the service that are relaxed, to which clients then keep in place of the usual ones. */
+  /** The relaxed rates of the service. Clients keep to these instead of the usual ones. */
   readonly limits: ClientLimits;
 }
 

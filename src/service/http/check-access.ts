@@ -76,7 +76,7 @@ export function checkHost(
 
 /**
  * The origin that the client of a service with a token has used, for URLs in its response: a container has another name
- * and port outside than inside. `undefined` without a token, where there is only one.
+ * and port outside than inside. `undefined` without a token, since the service then has only one origin.
  *
  * @throws HttpProblem 400 for a `Host` header that does not name a host
  */

@@ -25,7 +25,7 @@ const STRICT = {
   thirtyDaySpanMs: 31 * DAY,
   /** Over data and counts together. */
   searchRate: rate(20, SECOND),
-  /** "Set by contract": none unless an option says so. */
+  /** "Set by contract": none by default. */
   searchPerMinuteRate: rate(Number.POSITIVE_INFINITY, MINUTE),
   /** Epoch milliseconds. */
   searchEarliest: FIRST_POST,
@@ -94,7 +94,7 @@ const EACH_LIMIT = Object.fromEntries(
   ]),
 ) as unknown as OptionTable<Partial<Limits>>;
 
-/** The option `limits`. Limits that are left out are the service's own. */
+/** The option `limits`. Missing limits default to those of the service. */
 export const LIMITS_OPTION = orGroup(
   oneOf('strict (default), or relaxed: no rate limits', ['strict', 'relaxed']),
   EACH_LIMIT,

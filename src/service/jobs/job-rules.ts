@@ -15,7 +15,7 @@ export interface CheckedRules {
   readonly rules: readonly KnownRule[] | undefined;
 }
 
-/** Checks all rules and gives them ids. Repeated values are left out; one invalid rule rejects all. */
+/** Checks all rules and gives them ids. Skips repeated values; one invalid rule rejects all. */
 export async function checkJobRules(requested: readonly RequestedRule[]): Promise<CheckedRules> {
   const invalid = rejected(await checkRuleSyntax(requested, 'historical'));
   if (invalid !== undefined) return { outcomes: invalid, rules: undefined };

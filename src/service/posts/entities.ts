@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url';
 
-/** A tag, mention or link in a text. */
+/** A tag, mention or link in text. */
 export interface Entity {
   readonly kind: 'hashtag' | 'symbol' | 'mention' | 'url';
   /** The part of the text, with its sign. */
@@ -26,7 +26,7 @@ export function entitiesIn(text: string): readonly Entity[] {
   });
 }
 
-/** Escapes a text as the service prints it. */
+/** Escapes text as the service does. */
 export function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -123,7 +123,7 @@ function isHost(host: string): boolean {
   return ascii !== '' && ascii.split('.').every(label => label.length <= 63);
 }
 
-/** Where a path ends: without trailing punctuation, and before a parenthesis that is not closed. */
+/** The end of a path: before trailing punctuation, and before a parenthesis that is not closed. */
 function pathEnd(text: string, start: number): number {
   if (text[start] !== '/') return start;
   let end = start + 1;

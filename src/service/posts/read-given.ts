@@ -38,7 +38,7 @@ export function readGiven(given: unknown): readonly ReadPost[] {
 }
 
 /**
- * The posts of a text: one object, an array of them, or one a line. Their exact bytes are kept.
+ * Splits JSON into posts: one object, an array of objects, or one object a line. Keeps their exact bytes.
  *
  * @throws OptionError for anything else.
  */

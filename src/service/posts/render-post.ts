@@ -115,7 +115,7 @@ function shownText(text: string, entities: readonly Entity[]): ShownText {
   };
 }
 
-/** All of a post's text. If a retweet cuts what it was given, the entity at the cut is left out. */
+/** The full text of a post. If a retweet is cut off, skips the entity at the cut. */
 function wholeText({ text, retweeted }: CompletedPost): ShownText {
   const found = entitiesIn(text);
   const shared = retweeted && `RT @${retweeted.handle}: ${retweeted.text}`;

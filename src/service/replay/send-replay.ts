@@ -141,7 +141,7 @@ interface ReplayItem {
   readonly at: number;
   /** Of a post; absent for events. */
   readonly id?: string | undefined;
-  /** Absent for a post that the stream leaves out. */
+  /** `undefined` for a post that the stream does not send. */
   readonly message: Uint8Array | undefined;
 }
 

@@ -14,7 +14,7 @@ import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
 import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
 
-/** The part of a text whose entities are printed, and its offset in the text that contains it. */
+/** The part of the text whose entities are printed, and its offset in the whole text. */
 export interface EntityRange {
   /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
@@ -116,7 +116,7 @@ interface About {
   readonly description: string | null;
 }
 
-/** A link of a text. */
+/** A link in the text of a post. */
 interface Link extends About {
   readonly short: string;
   /** The URL of the page. */
@@ -126,7 +126,7 @@ interface Link extends About {
   readonly end: number;
 }
 
-/** The links of a text to pages, and to the quoted post. */
+/** The links of a post to pages, and to the quoted post. */
 function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): Generator<Link> {
   for (const entity of text.entities) {
     if (entity.kind !== 'link') continue;

@@ -144,7 +144,7 @@ export class SampleFragments {
   }
 }
 
-/** The length of a text in code points. */
+/** The length of a string in code points. */
 export function codePoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {

@@ -151,7 +151,7 @@ export class OAuthProvider {
   /**
    * Records the user's refusal, which ends the request token.
    *
-   * @returns Where the browser is redirected; undefined for `oob`.
+   * @returns The URL to redirect the browser to; undefined for `oob`.
    * @throws HttpProblem 401 as `approve`.
    */
   deny(requestToken: string): string | undefined {

@@ -25,7 +25,7 @@ const YEAR_10000 = Date.UTC(10_000);
 /** A line of it ends `COPY` before PostgreSQL 18. */
 const END_OF_COPY = Buffer.from('\\.');
 
-/** Of what is around a text. */
+/** Bytes to reserve for what is around a string: quotes, commas and line ends. */
 const MARGIN = 64;
 
 /** Rows of CSV as `csvRow` makes them, with their line feeds. */
@@ -39,7 +39,7 @@ export class CsvCells implements Cells, DecodingUser {
   readonly #lists = new WeakMap<object, string>();
   #blocks: Buffer[] = [];
   #at = 0;
-  /** Where the row and the cell begin. */
+  /** The start of the row, and that of the cell. */
   #row = 0;
   #cell = 0;
   #column = -1;

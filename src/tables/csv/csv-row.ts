@@ -1,7 +1,7 @@
 import { DAY } from '../../base/time.js';
 import type { RowValue } from '../column.js';
 
-/** What begins a text that a spreadsheet would run as a formula. */
+/** The start of a string that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 /** Also `\.`, which ends `COPY` before PostgreSQL 18 where it is a line of its own. */
 const QUOTED = /[",\r\n]|^\\\.$/;

@@ -17,7 +17,7 @@ export type PostBytes = ReturnType<typeof postBytes>;
 type PostValues = ReturnType<typeof valuesOf>;
 type Writers = ReturnType<typeof writersOf>;
 
-/** Gives the number of a value of the post that is being read; `NO_PART` if there is no such post. */
+/** Returns the index of a value of the post that is being read; `NO_PART` if the post is missing. */
 type Find = () => number;
 
 const NO_PART = -1;
@@ -206,7 +206,7 @@ function writersOf(values: PostValues, format: Format) {
     return true;
   }
 
-  /** A time as the format has it, in units of so many milliseconds. */
+  /** Writes a time as the format has it, in units of `unitMs` milliseconds. */
   function writeTime(out: Cells, value: number, unitMs: number): boolean {
     const start = startOf(value);
     if (!isText(value) || endOf(value) !== start + timeBytes) return false;
@@ -272,7 +272,7 @@ function fieldCells(values: PostValues, writers: Writers) {
     tags: value => out => writeList(out, value(), tags),
   };
 
-  /** The cell of a field of a part; none if there is no such post. `undefined` if the column alone can read it. */
+  /** The cell of a field of a part; empty if the part is missing. `undefined` if only the column itself can read it. */
   function fieldCell(field: Field, part: Part): PostCell | undefined {
     if (field.paths[format] === undefined) return writeNone;
     if (field.parts[format] !== undefined) return partCell(field, part);

@@ -48,7 +48,7 @@ function textCells(post: PostBytes): CellsOfColumns {
   /** For a byte that is not of a prefix: an escape may stand for one that is. */
   const noPrefix = (place: number) => (bytes[place] === BACKSLASH ? -1 : 0);
 
-  /** Where the `RT @handle: ` of a retweet ends; 0 if it has none, -1 for one that is not plain. */
+  /** The end of the `RT @handle: ` of a retweet; 0 without one, -1 if it is not plain. */
   function afterPrefix(text: number): number {
     if (isNone(text)) return 0;
     if (!isText(text)) return -1;

@@ -18,7 +18,7 @@ interface Statistics {
     | {
         readonly min: Uint8Array;
         readonly max: Uint8Array;
-        /** Whether they are values; long texts are shortened. */
+        /** Whether the bound is a value of the column: long strings are shortened. */
         readonly isMinExact: boolean;
         readonly isMaxExact: boolean;
       }
@@ -36,7 +36,7 @@ export interface ColumnChunk {
   readonly values: number;
   readonly encodings: readonly number[];
   readonly hasDictionary: boolean;
-  /** Where the first data page begins: after the dictionary. */
+  /** The offset of the first data page, after the dictionary. */
   readonly dataAt: number;
   readonly dataPages: number;
   readonly statistics: Statistics | undefined;
@@ -60,7 +60,7 @@ export interface ColumnsToEncode {
 /** One for a thread. */
 let shared: ValueEncoder | undefined;
 
-/** @throws DataError where there is not enough memory. */
+/** @throws DataError if memory runs out. */
 export function encodeChunks({ types, parts, compression }: ColumnsToEncode): ColumnChunk[] {
   shared ??= new ValueEncoder();
   const encoder = shared;
@@ -167,7 +167,7 @@ class PageWriter {
   }
 }
 
-/** Of a text in the statistics. */
+/** The longest string in the statistics. */
 const MAX_BOUND_BYTES = 64;
 
 function statisticsOf(
@@ -203,7 +203,7 @@ function textBounds({ min, max }: EncodedBounds): Statistics['bounds'] {
   };
 }
 
-/** Where the last character within the limit ends. */
+/** The end of the last character within the limit. */
 function characterEnd(text: Uint8Array): number {
   if (text.length <= MAX_BOUND_BYTES) return text.length;
   let end = MAX_BOUND_BYTES;

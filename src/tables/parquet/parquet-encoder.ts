@@ -56,8 +56,8 @@ interface RowGroup {
 export const ROW_GROUP_ROWS = 100_000;
 
 /**
- * Builds a Parquet file, as the encoder of a sink: rows are held until their row group is complete, then encoded column by column, in other
- * threads where there are some.
+ * Builds a Parquet file, as the encoder of a sink. Holds rows until their row group is complete, then encodes them column by column, in
+ * threads if it has any.
  */
 export class ParquetEncoder {
   readonly #format: ParquetFormat;

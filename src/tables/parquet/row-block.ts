@@ -22,7 +22,7 @@ export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
 
 /** A column of a part. */
 export interface BlockColumn {
-  /** Of the values; those of nulls are left out. */
+  /** The number of values, nulls excluded. */
   readonly count: number;
   /** Of the values together, without lengths. */
   readonly dataBytes: number;
@@ -177,7 +177,7 @@ function aligned(bytes: number): number {
 }
 
 const TWO_32 = 2 ** 32;
-/** Shorter texts are encoded here as long as they are ASCII: a call takes longer. */
+/** Shorter ASCII strings are encoded in a loop, which is faster than a call. */
 const MAX_LOOP = 48;
 
 /** The values of one column. */
@@ -260,7 +260,7 @@ class ColumnBuilder {
     this.#endCell(2);
   }
 
-  /** Adds a text of UTF-8 to the cell that was begun. */
+  /** Adds a string of UTF-8 to the current cell. */
   addElement(bytes: Uint8Array, start: number, end: number): void {
     const length = end - start;
     this.#reserve(length);

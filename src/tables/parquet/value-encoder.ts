@@ -21,7 +21,7 @@ export interface EncodedDictionary {
   readonly values: Uint8Array;
 }
 
-/** The least and the greatest value of a column: of texts, at most their first 65 bytes. */
+/** The least and the greatest value of a column. Strings are cut after 65 bytes. */
 export interface EncodedBounds {
   readonly min: Uint8Array;
   readonly max: Uint8Array;
@@ -235,9 +235,9 @@ export class ValueEncoder {
   }
 
   /**
-   * Makes the memory reach to a position. What is not written to takes no memory of the machine.
+   * Grows the memory to a position. Pages that are not written take no memory of the machine.
    *
-   * @throws DataError where there is not as much.
+   * @throws DataError if memory runs out.
    */
   #reserve(end: number): void {
     const { memory } = this.#exports;

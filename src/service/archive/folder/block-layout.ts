@@ -114,7 +114,7 @@ export class VarintReader {
   }
 }
 
-/** The two low bits of each number say whether a text number follows and whether it is the last one. */
+/** The two low bits of each number are flags: whether the number of a string follows, and whether this is the last number. */
 function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
   for (let i = 1; i < term.length; i++) {

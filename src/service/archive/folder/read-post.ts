@@ -106,7 +106,7 @@ function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[
   return all;
 }
 
-/** Removes repeated texts: the URLs of a link are often equal. */
+/** Removes repeated strings: the URLs of a link are often equal. */
 function distinct(texts: readonly Tokens[]): readonly Tokens[] {
   return texts.filter((text, i) => texts.findIndex(({ folded }) => folded === text.folded) === i);
 }

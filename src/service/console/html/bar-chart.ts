@@ -7,7 +7,7 @@ export interface Bar {
   /** The full name, for the tooltip. */
   readonly name: string;
   readonly value: number;
-  /** Where a click leads. */
+  /** The link of the bar. */
   readonly address?: string | undefined;
   /** The projected value. */
   readonly projected?: number | undefined;

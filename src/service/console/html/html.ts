@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** A value in markup. Text is escaped, lists are joined, and false, null and undefined are left out. */
+/** A value in markup. Text is escaped, lists are joined, and false, null and undefined are skipped. */
 export type HtmlValue =
   | Html
   | string

@@ -7,7 +7,7 @@ export function renderState(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
 
-/** A list of names and values. `false` stands for a fact that is left out. */
+/** A list of names and values. Skips a fact that is `false`. */
 export function facts(
   entries: readonly (readonly [name: string, value: HtmlValue] | false)[],
 ): Html {

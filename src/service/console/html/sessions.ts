@@ -30,7 +30,7 @@ const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
 const MAX_FORM_BYTES = 64 * 1024;
 
-/** A form of this origin whose token is no longer the one of its browser, which has signed out or in since. */
+/** A form of this origin with an outdated token, since the browser has signed out or in after it got the form. */
 export class StaleForm extends HttpProblem {
   readonly form: URLSearchParams;
 
