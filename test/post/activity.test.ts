@@ -266,7 +266,7 @@ describe('Activity', () => {
       ),
       { numRuns: draws(500, 5_000) },
     );
-    expect(read).toBeGreaterThan(100);
+    expect(read).toBeGreaterThan(draws(100, 100));
   });
 
   it('names what is missing and shows the start of the document', () => {

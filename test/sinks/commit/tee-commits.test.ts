@@ -86,7 +86,7 @@ describe('tee with a checkpoint', () => {
       ),
       { numRuns: draws(60, 600) },
     );
-    expect(commits).toBeGreaterThan(5);
+    expect(commits).toBeGreaterThan(draws(5, 5));
   });
 
   it('commits where a branch holds items back, at the cursor that it comes to', async () => {
