@@ -22,7 +22,7 @@ export interface SuiteFigures {
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
 const LEFT_OUT_TESTS =
-  'Without databases, clusters, browsers, bundlers, most kills and examples, and with a quarter of the drawn inputs: npm run test:all has them';
+  'Without databases, clusters, browsers, bundlers, kills, memory, most examples and commands, and with a quarter of the drawn inputs: npm run test:all has them';
 
 /**
  * Prints where the time went, and one final line without colours, for scripts. A password of the tests in what the

@@ -59,6 +59,8 @@ export default defineConfig(({ mode }) => {
       globalSetup: ['test/compile-sources.ts'],
       // Most tests wait for sockets and child processes: with fewer workers, a core of two is idle at times.
       maxWorkers: 3,
+      // Compiled sources and tests of the last run, by their content.
+      experimental: { fsModuleCache: true },
       projects: [
         {
           ...project,

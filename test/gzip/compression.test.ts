@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compressBlock, compressBlockSync } from '../../src/gzip/compression.js';
 import { nodeZstd } from '../../src/gzip/zstd.js';
+import { draws } from '../suite.js';
 
 const block = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
@@ -23,7 +24,7 @@ describe('blocks that are compressed by themselves', () => {
         const here = blocks.map(one => compressBlockSync(one, { kind: 'gzip', level }));
         expect(gunzipSync(join(here))).toEqual(join(blocks));
       }),
-      { numRuns: 40 },
+      { numRuns: draws(40, 40) },
     );
   });
 
@@ -35,7 +36,7 @@ describe('blocks that are compressed by themselves', () => {
         const inPool = await Promise.all(blocks.map(one => compressBlock(one, compression)));
         expect(inPool.map(one => Buffer.from(one))).toEqual(here.map(one => Buffer.from(one)));
       }),
-      { numRuns: 40 },
+      { numRuns: draws(40, 40) },
     );
   });
 
@@ -49,7 +50,7 @@ describe('blocks that are compressed by themselves', () => {
             join(blocks),
           );
       }),
-      { numRuns: 40 },
+      { numRuns: draws(40, 40) },
     );
   });
 

@@ -18,6 +18,7 @@ import {
   within,
 } from '../http/live-wire.js';
 import { status } from '../http/scripted-server.js';
+import { draws } from '../suite.js';
 import {
   acme,
   collected,
@@ -128,7 +129,7 @@ describe('a consumer', () => {
         }
         expect(committed.toSorted()).toEqual(idsOf(sent).toSorted());
       }),
-      { numRuns: 12 },
+      { numRuns: draws(12, 12) },
     );
   });
 

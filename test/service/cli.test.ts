@@ -148,24 +148,27 @@ describe('the command', () => {
     },
   );
 
-  it.concurrent('makes a token where that of its environment is empty, as in compose.yaml', async () => {
+  itInAll('makes a token where that of its environment is empty, as in compose.yaml', async () => {
     const { child, ready } = runAs([CLI], ['--host', '0.0.0.0'], { MILLRACE_SERVICE_TOKEN: '' });
     expect(await ready).toMatch(/\/console\/sign-in\?token=[\w-]{32}\n/);
     child.kill('SIGTERM');
   });
 
-  it.concurrent('takes the token of its environment, and then says nothing of a default password', async () => {
-    const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
-    const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
-    const { child, ready } = runAs([CLI], args, env);
-    const summary = await ready;
-    expect(summary).toContain('/console/sign-in?token=a-token-of-our-own\n');
-    expect(summary).not.toMatch(/unless --password|_control/);
-    child.kill('SIGTERM');
-    const asOption = runAs([CLI], ['--json', '--token', 'x'.repeat(16)], env);
-    expect(JSON.parse(await asOption.ready).token).toBe('x'.repeat(16));
-    asOption.child.kill('SIGTERM');
-  });
+  itInAll(
+    'takes the token of its environment, and then says nothing of a default password',
+    async () => {
+      const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
+      const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
+      const { child, ready } = runAs([CLI], args, env);
+      const summary = await ready;
+      expect(summary).toContain('/console/sign-in?token=a-token-of-our-own\n');
+      expect(summary).not.toMatch(/unless --password|_control/);
+      child.kill('SIGTERM');
+      const asOption = runAs([CLI], ['--json', '--token', 'x'.repeat(16)], env);
+      expect(JSON.parse(await asOption.ready).token).toBe('x'.repeat(16));
+      asOption.child.kill('SIGTERM');
+    },
+  );
 
   itInAll(
     'refuses a host of another machine, and a token that can be guessed, which it does not show',
@@ -254,7 +257,7 @@ describe('the command', () => {
 });
 
 describe('the variables', () => {
-  it.concurrent('of --env are those of the service that runs, whatever it was started with', async () => {
+  itInAll('of --env are those of the service that runs, whatever it was started with', async () => {
     const options = ['--posts-per-minute', '60', '--seed', 'one', '--limits', 'relaxed'];
     const { child, ready } = run('--json', '--account', 'acme', '--password', 'own', ...options);
     const { base_url: url, local_service: posts } = JSON.parse(await ready);
@@ -372,7 +375,7 @@ describe('the variables', () => {
     );
   });
 
-  it.concurrent.each([
+  itInAll.each([
     [['--env'], '--env needs the --port of the service'],
     [['--env', '--port', '8080', '--seed', 'one'], '--env asks the service that runs at --port'],
   ])('are not printed for %j', async (args, message) => {
@@ -383,7 +386,7 @@ describe('the variables', () => {
 });
 
 describe('an installed command', () => {
-  it.concurrent.each([
+  itInAll.each([
     ['its name in the path', {}, 'Usage: millrace-service [options]'],
     ['npx', { npm_command: 'exec' }, 'Usage: npx millrace-service [options]'],
     [

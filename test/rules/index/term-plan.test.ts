@@ -12,6 +12,7 @@ import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { dialectOf, type RuleProduct } from '../../../src/rules/post/dialect.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
+import { draws } from '../../suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -132,7 +133,7 @@ describe('plans', () => {
           seen.exact += exact ? 1 : 0;
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: draws(1_000, 1_000) },
     );
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(30);
   });

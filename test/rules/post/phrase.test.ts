@@ -36,7 +36,7 @@ describe('proximity', () => {
           expect(holdsProximity(tokens, words, distance)).toBe(near);
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: draws(3_000, 3_000) },
     );
     expect(found).toBeGreaterThan(300);
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RowValue } from '../../../src/tables/column.js';
+import { draws } from '../../suite.js';
 import { written } from './written-column.js';
 
 describe('the statistics of a column chunk', () => {
@@ -42,7 +43,7 @@ describe('the statistics of a column chunk', () => {
             );
           },
         ),
-        { numRuns: 30 },
+        { numRuns: draws(30, 30) },
       );
     },
   );

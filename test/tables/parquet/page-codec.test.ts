@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { draws } from '../../suite.js';
 import { written } from './written-column.js';
 
 describe('pages of a column', () => {
@@ -24,7 +25,7 @@ describe('pages of a column', () => {
             ]);
           },
         ),
-        { numRuns: 30 },
+        { numRuns: draws(30, 30) },
       );
     },
   );
