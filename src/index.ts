@@ -4,7 +4,6 @@
  * @module millrace
  */
 
-export * as tables from './all-tables.js';
 export type {
   BatchMessage,
   CommitMessage,
@@ -76,6 +75,7 @@ export {
   type Sink,
   type SinkRun,
 } from './flow/flow.js';
+export type { ToLine } from './flow/line.js';
 export type { MinipassStream, StreamSink } from './flow/minipass-streams.js';
 export { pipeline } from './flow/pipeline.js';
 export type { PipelineOptions } from './flow/pipeline-arguments.js';
@@ -158,7 +158,7 @@ export { type Bucket, type CountBucket, type CountsOptions, counts } from './sea
 export { type Preview, type PreviewOptions, preview } from './search/preview.js';
 export type { Product, QueryGap } from './search/query.js';
 export { type SearchOptions, type SearchRulesOptions, search } from './search/search.js';
-export type { SearchPlan } from './search/search-rules.js';
+export type { PackedQueries } from './search/search-rules.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export type { FileSinkOptions } from './sinks/commit/file-sink.js';
@@ -176,7 +176,6 @@ export {
 } from './sinks/completeness.js';
 export { type CsvOptions, csv } from './sinks/csv.js';
 export { type FilesOptions, files } from './sinks/files.js';
-export type { ToLine } from './sinks/line.js';
 export { type ParquetOptions, parquet } from './sinks/parquet.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export { type TeeOptions, tee } from './sinks/tee.js';
@@ -186,6 +185,7 @@ export { concat } from './sources/concat.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export { merge } from './sources/merge.js';
 export type { ParquetCompression } from './tables/parquet/page-codec.js';
+export * as tables from './tables/tables.js';
 export * as usage from './usage/usage.js';
 export { type Engaged, type EngagementOptions, engagement } from './users/engagement.js';
 export * as users from './users/users.js';

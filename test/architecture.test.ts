@@ -6,8 +6,6 @@ const SOURCE = path.resolve(import.meta.dirname, '../src');
 
 const FOUNDATIONS = ['base', 'json', 'gzip', 'storage'];
 const MACHINERY = [...FOUNDATIONS, 'http', 'post', 'rules', 'flow', 'files'];
-/** How a family defines the columns of its items. */
-const OWN_COLUMNS = ['tables/built-in', 'tables/post-columns'];
 
 const RULE_BASE = ['post', 'rules/tree', 'rules/post', 'rules/operators'];
 
@@ -47,7 +45,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'base', 'json'],
   flow: ['base', 'json', 'gzip', 'post'],
   operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
-  // Knows posts alone: a family has the columns of its items. How a format encodes rows in threads is for `files` to say.
+  // Knows no family: columns say what they read of its items. How a format encodes rows in threads is for `files` to say.
   tables: [
     ...['post', 'flow', 'base', 'json', 'gzip'],
     ...['files/record-columns', 'files/encode-rows'],
@@ -55,14 +53,14 @@ const ARROWS: Record<string, readonly string[]> = {
   sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
   sources: ['flow', 'files', ...FOUNDATIONS],
   // An entry of its own: nothing else loads the NATS client.
-  jetstream: [...MACHINERY, 'sources/merge-batches', 'sinks/line'],
-  search: [...MACHINERY, ...OWN_COLUMNS],
+  jetstream: MACHINERY,
+  search: MACHINERY,
   jobs: MACHINERY,
   replay: MACHINERY,
-  usage: [...MACHINERY, ...OWN_COLUMNS],
-  users: [...MACHINERY, ...OWN_COLUMNS],
+  usage: MACHINERY,
+  users: MACHINERY,
   // Minutes without a connection are filled from the replay of the compliance stream; stored files are read and rewritten.
-  compliance: [...MACHINERY, ...OWN_COLUMNS, 'replay', 'operators'],
+  compliance: [...MACHINERY, 'replay', 'operators'],
   // The command reads the tables of options, loads the library, and starts the service.
   command: [
     ...MACHINERY,
@@ -86,7 +84,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/cache': [],
   'service/long-work': [],
   'service/stored-map': ['base', 'storage'],
-  'service/temporary-folder': ['storage'],
+  'service/temporary-folder': ['base'],
   'service/service-options': [
     ...['base', 'post', 'service/archive/archive'],
     // One table has the options of all families.
@@ -115,11 +113,9 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/console': [...SERVICE_FAMILY, 'service'],
   // What threads can do: the kinds of columns and encoders, beside their features.
   worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
-  // The namespace `tables`: those of posts and of the families.
-  'all-tables': ['tables', 'search', 'usage', 'users', 'compliance'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
-    ...['compliance', 'sources', 'tables/parquet/page-codec', 'all-tables'],
+    ...['compliance', 'sources', 'tables/parquet/page-codec', 'tables/tables'],
   ],
 };
 

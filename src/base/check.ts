@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { didYouMean } from './closest.js';
 import { OptionError } from './errors.js';
 import { isRecord } from './record.js';
@@ -194,6 +195,15 @@ export function special<T, Else = undefined>(
   otherwise?: Else,
 ): Optional<T, Else> {
   return { meaning, expected, accepts, otherwise: otherwise as Else, isRequired: false };
+}
+
+/** A stream to write to. */
+export function writable(meaning: string) {
+  return special<Writable>(
+    meaning,
+    'a Node Writable',
+    value => typeof (value as Partial<Writable> | null)?.write === 'function',
+  );
 }
 
 /** Makes an option required. */

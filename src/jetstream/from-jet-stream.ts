@@ -19,9 +19,9 @@ import {
   type Run,
   sourceFlow,
 } from '../flow/flow.js';
+import { mergeBatches } from '../flow/merge-batches.js';
 import { isCount } from '../json/type-guards.js';
 import type { Activity } from '../post/activity.js';
-import { mergeBatches } from '../sources/merge-batches.js';
 import { JetStreamConnection } from './connection.js';
 import {
   type Access,
@@ -30,7 +30,7 @@ import {
   type JetStreamConnectionOptions,
 } from './connection-options.js';
 import type { JetStreamGap } from './jet-stream-errors.js';
-import { type ReadPlan, SubjectReader } from './read-subject.js';
+import { type ReadSettings, SubjectReader } from './read-subject.js';
 import {
   findStream,
   nameProblem,
@@ -136,11 +136,11 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
         : 'cannot be used with `subjects`: pass one',
     );
   const subjects = checked.subjects === undefined ? undefined : [checked.subjects].flat();
-  const plan: Plan<T> = {
+  const settings: StreamSettings<T> = {
     ...checked,
     subjects,
     shard,
-    item: item as Plan<T>['item'],
+    item: item as StreamSettings<T>['item'],
   };
   const step = {
     step: 'fromJetStream',
@@ -151,16 +151,16 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     ...(typeof until === 'number' && { until }),
     ...shardMember(shard),
   };
-  return sourceFlow(step, run => read(plan, { ...run, resume: run.resume ?? resume }));
+  return sourceFlow(step, run => read(settings, { ...run, resume: run.resume ?? resume }));
 }
 
-interface Plan<T> extends ReadPlan<T>, ReadStream, Access {
+interface StreamSettings<T> extends ReadSettings<T>, ReadStream, Access {
   readonly shard: Shard | undefined;
 }
 
-async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
+async function* read<T>(settings: StreamSettings<T>, run: Run): Batches<T | Activity> {
   const { signal, progress } = run;
-  const connection = await JetStreamConnection.open(plan, {
+  const connection = await JetStreamConnection.open(settings, {
     call: 'fromJetStream',
     signal,
     progress,
@@ -168,12 +168,12 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
   });
   const unlink = onceAborted(signal, () => void connection.close());
   try {
-    const stream = await findStream(connection, 'fromJetStream', plan);
-    const subjects = subjectsFor(plan, stream);
+    const stream = await findStream(connection, 'fromJetStream', settings);
+    const subjects = subjectsFor(settings, stream);
     const parts = subjects.map(
       subject =>
         new OwnFlow<T | Activity>(at =>
-          new SubjectReader({ ...plan, connection, stream, subject }, at).batches(),
+          new SubjectReader({ ...settings, connection, stream, subject }, at).batches(),
         ),
     );
     const [only] = parts;
@@ -190,7 +190,7 @@ async function* read<T>(plan: Plan<T>, run: Run): Batches<T | Activity> {
 
 /** All subjects, those of `toJetStream` by one wildcard; or each subject of a shard. */
 function subjectsFor(
-  { subject, shard, stream: name }: Plan<unknown>,
+  { subject, shard, stream: name }: StreamSettings<unknown>,
   { subjects }: OpenedStream,
 ): readonly string[] {
   if (shard === undefined || shard.of === 1)

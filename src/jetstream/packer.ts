@@ -8,11 +8,11 @@ import {
   whole,
 } from '../base/check.js';
 import { DataError } from '../base/errors.js';
+import { lineOf } from '../flow/line.js';
 import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import { type Compression, compressBlock } from '../gzip/compression.js';
 import { nodeZstd } from '../gzip/zstd.js';
 import { Activity } from '../post/activity.js';
-import { lineOf } from '../sinks/line.js';
 import { HEADERS, type Headers } from './message.js';
 
 /** How the messages of a batch are compressed. */

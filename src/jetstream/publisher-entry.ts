@@ -1,8 +1,8 @@
 import type { KV, KvEntry } from '@nats-io/kv';
 import { publish } from '../base/diagnostics.js';
+import type { ProcessIdentity } from '../base/process-identity.js';
 import type { Cursor, FlowIdentity } from '../flow/flow.js';
 import { isCount, isText, listOf, optional, parsedAs, shaped } from '../json/type-guards.js';
-import type { ProcessIdentity } from '../storage/process-identity.js';
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { threadId } from 'node:worker_threads';
+import { processState, thisProcess } from '../base/process-identity.js';
 import type { FlowIdentity, FlowStep } from '../flow/flow.js';
 import { flowDifference } from '../flow/flow-identity.js';
 import { realTime } from '../http/timing.js';
-import { processState, thisProcess } from '../storage/process-identity.js';
 import { JetStreamError, type JetStreamFailure } from './jet-stream-errors.js';
 import {
   ENTRY_VERSION,

@@ -36,15 +36,15 @@ const AROUND = 1_000;
 const TRIES = 8;
 
 /** What to make of messages, and where to end. */
-export interface ReadPlan<T> {
+export interface ReadSettings<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
   /** What makes an item of a payload; `undefined` for posts. */
   readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-/** What to read, and the plan for it. */
-interface SubjectPlan<T> extends ReadPlan<T> {
+/** What to read, and the settings for it. */
+interface SubjectSettings<T> extends ReadSettings<T> {
   readonly connection: JetStreamConnection;
   readonly stream: OpenedStream;
   /** The subject, or all subjects by a wildcard. */
@@ -53,7 +53,7 @@ interface SubjectPlan<T> extends ReadPlan<T> {
 
 /** Reads the posts of a subject from a cursor on. Each post comes once, and posts that are gone are reported. */
 export class SubjectReader<T> {
-  readonly #plan: SubjectPlan<T>;
+  readonly #settings: SubjectSettings<T>;
   readonly #run: Run;
   readonly #epochs: Epochs;
   readonly #positions: LostAndRepeated;
@@ -62,10 +62,10 @@ export class SubjectReader<T> {
   /** All messages up to this sequence are delivered or reported. */
   #last: number;
 
-  constructor(plan: SubjectPlan<T>, run: Run) {
-    this.#plan = plan;
+  constructor(settings: SubjectSettings<T>, run: Run) {
+    this.#settings = settings;
     this.#run = run;
-    const { until, stream, subject } = plan;
+    const { until, stream, subject } = settings;
     this.#end = until === 'never' ? undefined : until === 'caught up' ? stream.lastSequence : until;
     const { after, epochs, positions } = startOf(run.resume, stream, subject);
     this.#last = after;
@@ -74,7 +74,7 @@ export class SubjectReader<T> {
   }
 
   get #cursor(): Cursor {
-    const { stream, subject } = this.#plan;
+    const { stream, subject } = this.#settings;
     return {
       source: 'jetstream',
       stream: stream.name,
@@ -113,13 +113,13 @@ export class SubjectReader<T> {
   }
 
   #read(part: Omit<ReadOptions, 'stream' | 'subject'>): AsyncIterable<MessageGroup> {
-    const { connection, stream, subject } = this.#plan;
+    const { connection, stream, subject } = this.#settings;
     return readMessages(connection, { stream, subject, ...part });
   }
 
   /** Delivers the posts of a group of messages, or reports the sequences that the stream has dropped. */
   async *#groupOf({ messages, position, lost, behind }: MessageGroup): Batches<T | Activity> {
-    const origin = this.#plan.stream.name;
+    const origin = this.#settings.stream.name;
     const items: (T | Activity)[] = [];
     for (const message of messages) {
       try {
@@ -137,7 +137,7 @@ export class SubjectReader<T> {
     this.#last = position;
     if (lost !== undefined) {
       this.#positions.skip();
-      await this.#report([{ subject: this.#plan.subject, ...lost }]);
+      await this.#report([{ subject: this.#settings.subject, ...lost }]);
     }
     yield { items, cursor: this.#cursor, origin };
   }
@@ -149,9 +149,9 @@ export class SubjectReader<T> {
    */
   async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
     const { data, headers, subject, seq } = message;
-    const stream = this.#plan.stream.name;
+    const stream = this.#settings.stream.name;
     const { progress } = this.#run;
-    const { item } = this.#plan;
+    const { item } = this.#settings;
     let advice = `Delete the message (\`nats stream rmm ${stream} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
     try {
       if (epochs?.admits(subject, headers) === false) return;
@@ -175,7 +175,7 @@ export class SubjectReader<T> {
 
   /** Looks for lost messages on all replicas, delivers those that it finds, and reports the others. */
   async *#lostMessages(): Batches<T | Activity> {
-    const { name, replicas } = this.#plan.stream;
+    const { name, replicas } = this.#settings.stream;
     const { lost } = this.#positions;
     if (replicas > 1 && lost.length > 0) {
       const items: (T | Activity)[] = [];
@@ -188,7 +188,7 @@ export class SubjectReader<T> {
 
   /** The part of the stream around a sequence. */
   async *#around(sequence: number): AsyncGenerator<MessageGroup> {
-    const { state } = await this.#plan.connection.streamInfo(this.#plan.stream.name);
+    const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     yield* this.#read({
       after: Math.max(0, sequence - AROUND),
       until: Math.min(sequence + AROUND, state.last_seq),
@@ -204,7 +204,7 @@ export class SubjectReader<T> {
     if (open.length === 0) return [];
     const epochs = new Epochs(this.#epochs.toJSON());
     const positions = new LostAndRepeated(this.#positions.toJSON());
-    const { state } = await this.#plan.connection.streamInfo(this.#plan.stream.name);
+    const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
       // The stream may have had the messages that are looked for among those it has dropped.
@@ -219,9 +219,9 @@ export class SubjectReader<T> {
 
   /** Passes gaps to `onGap`; throws an `IncompleteError` without `onGap`. */
   async #report(gaps: readonly JetStreamGap[]): Promise<void> {
-    const { onGap } = this.#plan;
+    const { onGap } = this.#settings;
     if (gaps.length > 0 && onGap === undefined)
-      throw incomplete(this.#plan.stream.name, gaps, this.#cursor);
+      throw incomplete(this.#settings.stream.name, gaps, this.#cursor);
     for (const gap of gaps) await answerOf(onGap?.(gap), this.#run.signal);
   }
 }

@@ -146,13 +146,13 @@ const OPTIONS = {
  * );
  */
 export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, PublishedToJetStream> {
-  const plan = planOf(options);
-  const sink: Sink<T, PublishedToJetStream> = (input, run = {}) => publish(plan, input, run);
+  const settings = settingsOf(options);
+  const sink: Sink<T, PublishedToJetStream> = (input, run = {}) => publish(settings, input, run);
   return withInternals(sink, { holdsLocks: true, counts: true });
 }
 
 /** What to publish and how, checked. */
-interface Plan<T>
+interface PublishSettings<T>
   extends PublishedStream,
     Access,
     Pick<PublisherOptions, 'pack' | 'maxInFlight' | 'commitIntervalMs' | 'takeoverMs'> {
@@ -165,7 +165,7 @@ interface Plan<T>
 }
 
 /** @throws OptionError */
-function planOf<T>(options: ToJetStreamOptions<T>): Plan<T> {
+function settingsOf<T>(options: ToJetStreamOptions<T>): PublishSettings<T> {
   const call = 'toJetStream';
   const {
     create,
@@ -194,7 +194,7 @@ function planOf<T>(options: ToJetStreamOptions<T>): Plan<T> {
 }
 
 async function publish<T>(
-  plan: Plan<T>,
+  settings: PublishSettings<T>,
   input: AsyncIterable<T>,
   { signal: ended, progress }: SinkRun,
 ): Promise<PublishedToJetStream> {
@@ -211,20 +211,20 @@ async function publish<T>(
   let failure: { readonly error: unknown } | undefined;
   const unlink = onceAborted(signal, () => void connection?.close());
   try {
-    connection = await JetStreamConnection.open(plan, {
+    connection = await JetStreamConnection.open(settings, {
       call: 'toJetStream',
       signal,
       progress,
       cursor: () => publisher?.cursor,
     });
-    const stream = await openStream(connection, 'toJetStream', plan);
-    const kv = await connection.bucket(plan.bucket, stream.replicas);
-    const bucket = { connection, kv, name: plan.bucket };
+    const stream = await openStream(connection, 'toJetStream', settings);
+    const kv = await connection.bucket(settings.bucket, stream.replicas);
+    const bucket = { connection, kv, name: settings.bucket };
     publisher = await Publisher.start(bucket, {
-      ...plan,
-      key: keyOf(plan.name, flow),
+      ...settings,
+      key: keyOf(settings.name, flow),
       stream,
-      topics: (plan.topics?.length ?? 0) + 1,
+      topics: (settings.topics?.length ?? 0) + 1,
       flow,
       progress,
       onFailure: error => {
@@ -237,12 +237,12 @@ async function publish<T>(
     for await (const { items, cursor, origin } of batchesOf(input, pull)) {
       for (const item of detached(items)) {
         try {
-          const full = publisher.add(plan.outgoing(item, origin));
+          const full = publisher.add(settings.outgoing(item, origin));
           if (full !== undefined) await full;
         } catch (error) {
-          if (!(error instanceof DamagedItem) || plan.onDamaged === undefined) throw error;
+          if (!(error instanceof DamagedItem) || settings.onDamaged === undefined) throw error;
           const record = { origin, raw: Buffer.from(error.raw) };
-          await answerOf(plan.onDamaged(record, error), signal);
+          await answerOf(settings.onDamaged(record, error), signal);
           progress?.drop('damaged', 1);
         }
       }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processState, thisProcess } from '../storage/process-identity.js';
+import { processState, thisProcess } from '../base/process-identity.js';
 
 /**
  * Creates a temporary folder for this process. Its name identifies the process, so that folders of

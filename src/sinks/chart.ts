@@ -1,10 +1,9 @@
 import type { Writable } from 'node:stream';
 import asciichart from 'asciichart';
-import { checkOptions, type OptionTable, whole } from '../base/check.js';
+import { checkOptions, type OptionTable, whole, writable } from '../base/check.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { wrongItem } from '../flow/wrong-item.js';
 import { print } from '../storage/print.js';
-import { writable } from './line.js';
 
 /** The fields of a bucket that a chart reads; `counts` delivers them. */
 export interface ChartedBucket {

@@ -1,5 +1,6 @@
 import { checkOptions, func, type OptionTable } from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
+import { type LineItem, lineOf, type ToLine } from '../flow/line.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import {
   FILE_SINK_OPTIONS,
@@ -7,7 +8,6 @@ import {
   fileSinkOn,
   fileSinkPlan,
 } from './commit/file-sink.js';
-import { type LineItem, lineOf, type ToLine } from './line.js';
 import { linesFormat } from './write/format.js';
 import type { Written } from './write/written.js';
 

@@ -1,12 +1,12 @@
 import type { Writable } from 'node:stream';
 import { abortable, LinkedAbort } from '../base/abortable.js';
-import { checkOptions, func, type OptionTable } from '../base/check.js';
+import { checkOptions, func, type OptionTable, writable } from '../base/check.js';
 import { isNodeError } from '../base/errors.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
 import { withInternals } from '../flow/internals.js';
+import { LINE_FEED, type Line, type LineItem, lineOf, type ToLine } from '../flow/line.js';
 import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
-import { LINE_FEED, type Line, type LineItem, lineOf, type ToLine, writable } from './line.js';
 import type { Written } from './write/written.js';
 
 /** How `stdout` turns items into lines, and the stream to write to. */

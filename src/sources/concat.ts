@@ -2,9 +2,10 @@ import { cursorError } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { type Cursor, type Flow, identityOf, type Run } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-identity.js';
+import type { OpenSource, SourcePart } from '../flow/merge-batches.js';
 import { ProgressParts } from '../flow/progress.js';
 import type { ItemOf, Source } from '../flow/stage.js';
-import { joinSources, type OpenSource, type SourcePart } from './join-sources.js';
+import { joinSources } from './join-sources.js';
 
 /**
  * Reads sources one after the other: each is opened when the one before is complete. The items may be of

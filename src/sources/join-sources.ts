@@ -10,17 +10,9 @@ import {
   type Run,
 } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
+import type { OpenSource, SourcePart } from '../flow/merge-batches.js';
 import { checkSource } from '../flow/pipeline-arguments.js';
 import type { Source } from '../flow/stage.js';
-
-/** What a source delivers: batches of items, or whole files. */
-export interface SourcePart {
-  readonly cursor?: Cursor | undefined;
-  readonly items?: readonly unknown[];
-}
-
-/** Begins to read a source. */
-export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
 /** Reads sources as one. `end` gives what follows a source, of the cursor after it. */
 type Join = <Part extends SourcePart>(

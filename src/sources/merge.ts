@@ -1,8 +1,8 @@
 import { type Flow, identityOf } from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-identity.js';
+import { mergeBatches } from '../flow/merge-batches.js';
 import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
-import { mergeBatches } from './merge-batches.js';
 
 /**
  * Reads several sources at the same time, as one. Each source keeps its order, takes its turn when it has

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isNodeError, StorageError } from '../base/errors.js';
+import { type ProcessIdentity, processState, thisProcess } from '../base/process-identity.js';
 import {
   type FileSystem,
   nodeFileSystem,
@@ -11,7 +12,6 @@ import {
   unlinkIfThere,
   writeAll,
 } from './file-system.js';
-import { type ProcessIdentity, processState, thisProcess } from './process-identity.js';
 import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {

@@ -1,7 +1,6 @@
 import { didYouMean } from '../base/closest.js';
 import { isRecord } from '../base/record.js';
-import { type ItemKind, kindOfColumn } from './built-in.js';
-import type { Column, Table } from './column.js';
+import { type Column, type ItemKind, kindOfColumn, type Table } from './column.js';
 import { isColumnType, SCALAR_TYPES } from './convert-value.js';
 import { type PostColumnName, type PostItem, posts } from './post-columns.js';
 

@@ -3,8 +3,7 @@ import type { Field, FieldKind, FieldValue } from '../post/field.js';
 import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../post/field-table.js';
 import { fieldsOf, formatOf, type Part, partOf } from '../post/fields-of.js';
 import type { Person, Position, PostFields } from '../post/post-fields.js';
-import { builtIn, type Definition, definer, type ItemKind } from './built-in.js';
-import type { ColumnType } from './column.js';
+import { builtIn, type ColumnType, type Definition, definer, type ItemKind } from './column.js';
 
 /** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
 export type PostItem = Activity | { readonly activity: Activity };

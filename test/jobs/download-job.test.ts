@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DataError, IncompleteError, OptionError, StorageError } from '../../src/base/errors.js';
+import { thisProcess } from '../../src/base/process-identity.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { type DownloadedFile, downloadJob } from '../../src/jobs/download-job.js';
 import { activities } from '../../src/operators/activities.js';
@@ -11,7 +12,6 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
 import { localFiles } from '../../src/sources/local-files.js';
-import { thisProcess } from '../../src/storage/process-identity.js';
 import { status } from '../http/scripted-server.js';
 import { largeFile, servedFiles, UUID, whole } from './job-server.js';
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
 import { OptionError } from '../../src/base/errors.js';
 import { type Columns, listColumns } from '../../src/tables/columns.js';
+import * as tables from '../../src/tables/tables.js';
 import { pageNamed, tableOf } from '../pages.js';
 import { unchecked } from '../unchecked.js';
 import { own } from './own-column.js';

@@ -1,6 +1,6 @@
-import type * as tables from '../../src/all-tables.js';
 import { Activity } from '../../src/post/activity.js';
 import { rowReader } from '../../src/tables/row-reader.js';
+import type * as tables from '../../src/tables/tables.js';
 import { unchecked } from '../unchecked.js';
 
 export const post = new Activity(

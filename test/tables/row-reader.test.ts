@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
 import { DataError, OptionError } from '../../src/base/errors.js';
 import { Activity } from '../../src/post/activity.js';
 import { rowReader } from '../../src/tables/row-reader.js';
+import * as tables from '../../src/tables/tables.js';
 import { unchecked } from '../unchecked.js';
 import { own, post, read } from './own-column.js';
 

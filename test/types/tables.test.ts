@@ -1,5 +1,4 @@
 import { describe, expectTypeOf, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { map } from '../../src/operators/map.js';
@@ -7,10 +6,18 @@ import { routeByTag } from '../../src/operators/route-by-tag.js';
 import type { Activity } from '../../src/post/activity.js';
 import type { CountBucket } from '../../src/search/counts.js';
 import { collect } from '../../src/sinks/collect.js';
+import * as tables from '../../src/tables/tables.js';
+import type { UsageRow } from '../../src/usage/usage-table.js';
+import type { Engaged } from '../../src/users/engagement.js';
+import type { Count, CountAs, EngagementType } from '../../src/users/engagement-request.js';
 
 // Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
 const posts: Flow<Activity> = new Flow(async function* () {});
 const buckets: Flow<CountBucket> = new Flow(async function* () {});
+
+/** The items that the columns of a table read. */
+type ItemOf<Columns extends { readonly [name: string]: { value(item: never): unknown } }> =
+  Parameters<Columns[keyof Columns]['value']>[0];
 
 describe('types of rows', () => {
   it('follow from the columns, those of the caller included', () => {
@@ -58,6 +65,15 @@ describe('types of rows', () => {
     ]);
     expectTypeOf(more).returns.toHaveProperty('year').toEqualTypeOf<number | null>();
     expectTypeOf(more).returns.toHaveProperty('count').toEqualTypeOf<bigint | null>();
+  });
+
+  it('of the tables of families take what the families give', () => {
+    expectTypeOf<CountBucket>().toExtend<ItemOf<typeof tables.counts>>();
+    expectTypeOf<UsageRow>().toExtend<ItemOf<typeof tables.usage>>();
+    expectTypeOf<Engaged<EngagementType, Count<CountAs>>>().toExtend<
+      ItemOf<typeof tables.engagement>
+    >();
+    expectTypeOf<CountBucket>().not.toExtend<ItemOf<typeof tables.usage>>();
   });
 
   it('take posts that are on their way to a tag', () => {

@@ -1,8 +1,8 @@
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { RunInThread } from '../../files/record-columns.js';
 import type { EncodedBlock } from '../../files/rows.js';
+import { LINE_FEED, type Line } from '../../flow/line.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
-import { LINE_FEED, type Line } from '../line.js';
 
 /** How the items of a sink become the bytes of its files. */
 export interface FileFormat<T, Entry extends FileEntry = FileEntry> {

@@ -144,7 +144,7 @@ export const SOURCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'merge forgets a source',
     mistake: 'takes a merged source that has no cursor yet for done',
-    file: 'sources/merge-batches',
+    file: 'flow/merge-batches',
     from: '{ merge: parts.map(({ stand }) => stand) }',
     to: "{ merge: parts.map(({ stand }) => stand ?? 'done') }",
     cells: ['matrix merge/401-in-the-middle', 'matrix merge/kill-9-at-a-disk-call'],

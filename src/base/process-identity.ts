@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
-import { isNodeError } from '../base/errors.js';
+import { isNodeError } from './errors.js';
 
 /** Identifies a process, and tells it from a later one with the same pid. */
 export interface ProcessIdentity {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { processState, thisProcess } from '../../src/storage/process-identity.js';
+import { processState, thisProcess } from '../../src/base/process-identity.js';
 import { spawn } from '../child-processes.js';
 
 /** The same process, of which only the id is known. */

@@ -1,13 +1,11 @@
-import type { Writable } from 'node:stream';
 import { isStrayPromise } from '../base/abortable.js';
-import { special } from '../base/check.js';
 import { DataError } from '../base/errors.js';
-import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import { scanObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
 import type { FileBytes, JsonRecord } from '../json/records.js';
 import { Activity, type Routed } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
+import { kindOf, wrongItem } from './wrong-item.js';
 
 export const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
@@ -25,15 +23,6 @@ export type LineItem<T> = T extends FileBytes
   : T extends PromiseLike<infer Item>
     ? Item
     : T;
-
-/** The option of a sink that writes to a stream. */
-export function writable(meaning: string) {
-  return special<Writable>(
-    meaning,
-    'a Node Writable',
-    value => typeof (value as Partial<Writable> | null)?.write === 'function',
-  );
-}
 
 /**
  * The line of an item. An activity, event or other JSON document in bytes gives its exact bytes, with line feeds between

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
-import { post } from '../tables/own-column.js';
+import * as tables from '../../src/tables/tables.js';
+import { post } from './own-column.js';
 
 it.each([
   [{ favorites: '9007199254740993', replies: '2' }, [9007199254740993n, null, 2n]],

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
+import { lineOf } from '../../src/flow/line.js';
 import { Activity } from '../../src/post/activity.js';
 import { parseComplianceEvent } from '../../src/post/compliance-event.js';
-import { lineOf } from '../../src/sinks/line.js';
 import { jsonObject } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { unchecked } from '../unchecked.js';

@@ -1,19 +1,33 @@
 import { parseTimestamp } from '../base/time.js';
-import { builtIn, definer, type ItemKind } from '../tables/built-in.js';
-import type { UsageRow } from './usage-table.js';
+import { builtIn, definer, type ItemKind } from './column.js';
+
+/** A row of a usage report, as `usage.table` gives it. */
+interface UsageItem {
+  readonly publisher: string;
+  readonly product: string | null;
+  readonly period: string;
+  readonly fromDate: string;
+  readonly toDate: string;
+  readonly activities: number;
+  readonly requests: number | null;
+  readonly projected: number | null;
+  readonly threshold: number | null;
+  readonly thresholdOf: string | null;
+  readonly alert: number | null;
+}
 
 const USAGE: ItemKind = {
   name: 'usage rows',
   accepts: item => {
-    const { publisher, period } = Object(item) as Partial<UsageRow>;
+    const { publisher, period } = Object(item) as Partial<UsageItem>;
     return typeof publisher === 'string' && typeof period === 'string';
   },
 };
 
-const of = definer<UsageRow>();
+const of = definer<UsageItem>();
 
 /** The columns of a usage report, for the rows of `usage.rows`. */
-export const usage = builtIn(USAGE, (row: UsageRow) => row, {
+export const usageColumns = builtIn(USAGE, (row: UsageItem) => row, {
   publisher: of('string', 'Name', ({ publisher }) => publisher),
   product: of('string', 'Name; null for the publisher as a whole', ({ product }) => product),
   period: of('string', '`2024-05`, or `2024-05-31` of reports by day', ({ period }) => period),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
+import * as tables from '../../src/tables/tables.js';
 
 it('the row of a usage report has each of its values', () => {
   const row = tables.toRow(tables.usage)({

@@ -1,18 +1,24 @@
-import { builtIn, definer, type ItemKind } from '../tables/built-in.js';
-import type { CountBucket } from './counts.js';
+import { builtIn, definer, type ItemKind } from './column.js';
+
+/** A bucket of counts, as `counts` gives it. */
+interface CountedBucket {
+  readonly timePeriod: string;
+  readonly start: Date;
+  readonly count: number;
+}
 
 const BUCKETS: ItemKind = {
   name: 'buckets of counts',
   accepts: item => {
-    const { timePeriod, start } = Object(item) as Partial<CountBucket>;
+    const { timePeriod, start } = Object(item) as Partial<CountedBucket>;
     return typeof timePeriod === 'string' && start instanceof Date;
   },
 };
 
-const of = definer<CountBucket>();
+const of = definer<CountedBucket>();
 
 /** The columns of counted buckets, as `counts` gives them. */
-export const counts = builtIn(BUCKETS, (bucket: CountBucket) => bucket, {
+export const countColumns = builtIn(BUCKETS, (bucket: CountedBucket) => bucket, {
   time_period: of(
     'string',
     'Start as the service writes it, `YYYYMMDDHHMM` in UTC',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
+import * as tables from '../../src/tables/tables.js';
 
 it('the row of a bucket has all that it counts', () => {
   const start = new Date('2024-03-05T14:00Z');

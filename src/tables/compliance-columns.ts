@@ -1,5 +1,5 @@
 import type { ComplianceEvent } from '../post/compliance-event.js';
-import { builtIn, definer, type ItemKind } from '../tables/built-in.js';
+import { builtIn, definer, type ItemKind } from './column.js';
 
 const EVENTS: ItemKind = {
   name: 'compliance events',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import * as tables from '../../src/all-tables.js';
 import { parseComplianceEvent } from '../../src/post/compliance-event.js';
+import * as tables from '../../src/tables/tables.js';
 
 it.each([
   [

@@ -12,9 +12,9 @@ import { jsonElements } from '../../src/operators/json-elements.js';
 import { files } from '../../src/sinks/files.js';
 import { stdout } from '../../src/sinks/stdout.js';
 import { localFiles } from '../../src/sources/local-files.js';
+import { linesOf, rawOf } from '../sinks/damaged.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
-import { linesOf, rawOf } from './damaged.js';
 
 const POSTS = [
   { id_str: '1', text: 'a\n  b', entities: { urls: [{ url: 'x' }] } },

@@ -1,8 +1,16 @@
 import { cursorError } from '../base/check.js';
 import { WakeUp } from '../base/wait.js';
-import type { Cursor, Run } from '../flow/flow.js';
-import { ProgressParts } from '../flow/progress.js';
-import type { OpenSource, SourcePart } from './join-sources.js';
+import type { Cursor, Run } from './flow.js';
+import { ProgressParts } from './progress.js';
+
+/** What a source delivers: batches of items, or whole files. */
+export interface SourcePart {
+  readonly cursor?: Cursor | undefined;
+  readonly items?: readonly unknown[];
+}
+
+/** Begins to read a source. */
+export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
 /** Batches that a source may deliver before the others, to reach its next cursor. */
 const MAX_SEGMENT = 256;

@@ -1,0 +1,36 @@
+import type { Activity } from '../post/activity.js';
+import { builtIn, definer, type GivenValue, type ItemKind } from './column.js';
+import { isPostItem } from './post-columns.js';
+
+/** An activity with its totals, as `engagement` gives it whatever its options. */
+interface ItemWithTotals {
+  readonly activity: Activity;
+  readonly totals:
+    | {
+        readonly favorites?: GivenValue<'int64'>;
+        readonly retweets?: GivenValue<'int64'>;
+        readonly replies?: GivenValue<'int64'>;
+      }
+    | undefined;
+  readonly errors: readonly string[];
+}
+
+const TOTALS: ItemKind = {
+  name: 'engagement totals',
+  accepts: item => isPostItem(item) && 'errors' in item && Array.isArray(item.errors),
+};
+
+const of = definer<ItemWithTotals>();
+
+/** The columns of activities with totals, as `engagement` gives them. */
+export const engagementColumns = builtIn(TOTALS, (engaged: ItemWithTotals) => engaged, {
+  id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
+  favorites: of('int64', 'Likes, exact', ({ totals }) => totals?.favorites),
+  retweets: of('int64', 'Retweets, exact', ({ totals }) => totals?.retweets),
+  replies: of('int64', 'Replies, exact', ({ totals }) => totals?.replies),
+  errors: of(
+    'list<string>',
+    'Why there are no totals, in the words of the service',
+    ({ errors }) => errors,
+  ),
+});
