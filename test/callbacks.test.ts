@@ -113,10 +113,10 @@ const RUNS: Readonly<
     );
     return collect()(search(acme(), { ...query, onDamaged }), { signal });
   },
-  'search/search.ts onPlan': async (onPlan, signal) => {
+  'search/search.ts onQueries': async (onQueries, signal) => {
     server.otherwise = json({ results: [post] });
     const rules = { product: '30day', rules: [{ value: 'snow' }] } as const;
-    return collect()(search(acme(), { ...rules, onPlan }), { signal });
+    return collect()(search(acme(), { ...rules, onQueries }), { signal });
   },
   'search/query.ts onGap': async (onGap, signal) => {
     server.otherwise = json({ results: [post] });

@@ -20,7 +20,7 @@ export class Call {
 }
 
 /** What the command has and a script reaches by import, or not at all. */
-export interface Running {
+export interface ScriptContext {
   readonly library: Library;
   /** Aborted by Ctrl+C. */
   readonly signal: AbortSignal;
@@ -32,9 +32,9 @@ export interface Running {
 /** A value that a script writes as code, such as a function or a stream. Without text, the script leaves it out. */
 export class Code {
   readonly text: string | undefined;
-  readonly value: (running: Running) => unknown;
+  readonly value: (context: ScriptContext) => unknown;
 
-  constructor(text: string | undefined, value: (running: Running) => unknown) {
+  constructor(text: string | undefined, value: (context: ScriptContext) => unknown) {
     this.text = text;
     this.value = value;
   }
@@ -62,10 +62,10 @@ export interface Script {
 }
 
 /** Runs a script, and closes what its constants hold. */
-export async function runScript({ call }: Script, running: Running): Promise<unknown> {
+export async function runScript({ call }: Script, context: ScriptContext): Promise<unknown> {
   const constants = new Map<Call, unknown>();
   try {
-    return await evaluate(call, running, constants);
+    return await evaluate(call, context, constants);
   } finally {
     for (const value of constants.values()) await closeOf(value)?.call(value);
   }
@@ -95,15 +95,15 @@ const AWAITED = new Set(['openTombstones', 'jobs.run']);
 
 async function evaluate(
   value: unknown,
-  running: Running,
+  context: ScriptContext,
   constants: Map<Call, unknown>,
 ): Promise<unknown> {
-  if (value instanceof Code) return value.value(running);
+  if (value instanceof Code) return value.value(context);
   if (value instanceof Call) {
     if (constants.has(value)) return constants.get(value);
-    const call = exportNamed(running.library, value.name);
+    const call = exportNamed(context.library, value.name);
     const args: unknown[] = [];
-    for (const arg of value.args) args.push(await evaluate(arg, running, constants));
+    for (const arg of value.args) args.push(await evaluate(arg, context, constants));
     const result = await (call as (...given: readonly unknown[]) => unknown)(...args);
     if (value.constant !== undefined) constants.set(value, result);
     return result;
@@ -111,7 +111,7 @@ async function evaluate(
   if (!isPlain(value)) return value;
   const members: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value))
-    members[name] = await evaluate(member, running, constants);
+    members[name] = await evaluate(member, context, constants);
   return members;
 }
 

@@ -56,7 +56,7 @@ export function notJson({ url, headers }: HttpResponse, text: string, cause: unk
 }
 
 /** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
-export class Fields {
+export class JsonMembers {
   readonly #members: Readonly<Record<string, unknown>>;
   readonly #what: string;
   readonly #origin: string;
@@ -103,13 +103,13 @@ export class Fields {
     return this.#get(name) === true;
   }
 
-  object(name: string): Fields | undefined {
+  object(name: string): JsonMembers | undefined {
     const value = this.#get(name);
     return value === undefined ? undefined : this.#within(name, value);
   }
 
   /** Empty where it is absent. */
-  objects(name: string): Fields[] {
+  objects(name: string): JsonMembers[] {
     return this.#list(name).map((value, index) => this.#within(`${name}[${index}]`, value));
   }
 
@@ -143,7 +143,7 @@ export class Fields {
     return Array.isArray(value) ? value : this.refuse(name, 'a list');
   }
 
-  #within(name: string, value: unknown): Fields {
-    return new Fields(value, `${this.#what} (\`${name}\` in it)`, this.#origin);
+  #within(name: string, value: unknown): JsonMembers {
+    return new JsonMembers(value, `${this.#what} (\`${name}\` in it)`, this.#origin);
   }
 }

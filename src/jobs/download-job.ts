@@ -101,12 +101,12 @@ export async function downloadJob(
   }
 }
 
-type DownloadPlan = Checked<DownloadJobOptions, typeof OPTIONS>;
+type CheckedOptions = Checked<DownloadJobOptions, typeof OPTIONS>;
 
 async function download(
   account: Account,
   job: JobName,
-  options: DownloadPlan,
+  options: CheckedOptions,
   abort: LinkedAbort,
 ): Promise<JobVerdict> {
   const { folder, totals, shard = account.settings.shard } = options;
@@ -153,7 +153,7 @@ interface StoreRun {
  */
 async function storeFiles(
   run: StoreRun,
-  { folder, concurrency, onFile, signal: ended }: DownloadPlan,
+  { folder, concurrency, onFile, signal: ended }: CheckedOptions,
   abort: LinkedAbort,
   checked: Map<JobFile, CheckedFile>,
 ): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { DataError, type DataPosition } from '../base/errors.js';
 import { redact } from '../base/secret.js';
 import { urlForMessages } from '../http/http-message.js';
-import { Fields } from '../http/read-json.js';
+import { JsonMembers } from '../http/read-json.js';
 import { isSafeAddress } from '../http/settings.js';
 import type { Format } from '../post/activity.js';
 import {
@@ -16,14 +16,14 @@ import {
 
 /** A job with what happened to its rules, which only the response to its creation says. */
 export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
-  const rules = new Fields(value, 'a job', origin).object('rules');
+  const rules = new JsonMembers(value, 'a job', origin).object('rules');
   const job = parseJob(value, origin);
   return rules === undefined ? job : { ...job, rules: rules.objects('detail').map(parseRule) };
 }
 
 /** @param uuid the requested job, for a response without a `jobURL` */
 export function parseJob(value: unknown, origin: string, uuid?: string): Job {
-  const job = new Fields(value, 'a job', origin);
+  const job = new JsonMembers(value, 'a job', origin);
   const quote = job.object('quote');
   const results = job.object('results');
   return {
@@ -54,7 +54,7 @@ export function parseJob(value: unknown, origin: string, uuid?: string): Job {
 }
 
 export function parseJobList(value: unknown, origin: string): JobList {
-  const list = new Fields(value, 'a list of jobs', origin);
+  const list = new JsonMembers(value, 'a list of jobs', origin);
   const delivered = list.object('delivered');
   return {
     jobs: list.objects('jobs').map(item => ({
@@ -75,7 +75,7 @@ export function parseJobListing(
   origin: string,
   insecureOrigins?: readonly string[],
 ): JobListing {
-  const listing = new Fields(value, 'the files of a job', origin);
+  const listing = new JsonMembers(value, 'the files of a job', origin);
   const urlList = listing.texts('urlList');
   for (const url of urlList) checkFileUrl(url, { origin }, insecureOrigins);
   return {
@@ -116,7 +116,7 @@ export function parseJobCsv(
 }
 
 /** The members that a job and a list item share. */
-function parseCommon(job: Fields, uuid?: string) {
+function parseCommon(job: JsonMembers, uuid?: string) {
   const jobURL = job.text('jobURL') ?? '';
   const status = job.needText('status');
   return {
@@ -133,7 +133,7 @@ function parseCommon(job: Fields, uuid?: string) {
   };
 }
 
-function parseRule(detail: Fields): CreatedRule {
+function parseRule(detail: JsonMembers): CreatedRule {
   const rule = detail.object('rule');
   return {
     value: rule?.text('value') ?? '',

@@ -237,7 +237,7 @@ export class ReplayMachine {
 
   /**
    * How long the rest takes if all connections complete: the waits for the limit of connections and for
-   * minutes that are too recent, and the connections. `undefined` where that is too far away to plan.
+   * minutes that are too recent, and the connections. `undefined` if that takes more steps than this simulates.
    *
    * @param pace milliseconds that a connection takes for each millisecond of its range
    * @param connects see `next`
@@ -248,22 +248,22 @@ export class ReplayMachine {
     pace: number,
     connects: readonly number[] = [],
   ): number | undefined {
-    const plan = new ReplayMachine(this.state, this.#options);
-    const planned = [...connects];
-    plan.#youngMargin = this.#youngMargin;
-    plan.#oldMargin = this.#oldMargin;
+    const copy = new ReplayMachine(this.state, this.#options);
+    const connected = [...connects];
+    copy.#youngMargin = this.#youngMargin;
+    copy.#oldMargin = this.#oldMargin;
     let ms = Math.max(0, this.#notBefore - now);
     for (let step = 0; step < MAX_STEPS; step++) {
-      const action = plan.next(now + ms, serviceNow + ms, planned);
+      const action = copy.next(now + ms, serviceNow + ms, connected);
       if (action.do === 'done') return ms;
       if (action.do === 'wait') ms += action.ms;
       if (action.do !== 'connect') continue;
       const { range } = action;
       const length = range.to - range.from;
-      planned.push(now + ms);
+      connected.push(now + ms);
       ms += pace * length;
       const bytes = this.#bytesPerMs * length;
-      plan.ended(range, COMPLETED, { activities: 0, bytes }, now + ms, 0);
+      copy.ended(range, COMPLETED, { activities: 0, bytes }, now + ms, 0);
     }
     return undefined;
   }

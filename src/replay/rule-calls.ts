@@ -5,7 +5,7 @@ import { DataError, HttpError, RulesError } from '../base/errors.js';
 import { batchesOf, type Flow, type Run, sourceFlow } from '../flow/flow.js';
 import { frameRecords } from '../flow/frame-records.js';
 import type { Account } from '../http/account.js';
-import { Fields, readJson, readText } from '../http/read-json.js';
+import { JsonMembers, readJson, readText } from '../http/read-json.js';
 import { type AccountRequest, request } from '../http/request.js';
 import { responseError } from '../http/response-error.js';
 import { excerpt } from '../json/excerpt.js';
@@ -160,7 +160,7 @@ export async function getReplayRules(
   const found: ReplayRule[] = [];
   for (const { body } of ruleBodies('rule_ids', checked, READ_BYTES, id => id)) {
     const rules = await request(account, post(url, body, options), async response =>
-      new Fields(await readJson(response), 'one about rules', response.url)
+      new JsonMembers(await readJson(response), 'one about rules', response.url)
         .objects('rules')
         .map(parseReplayRule),
     );
@@ -303,7 +303,7 @@ async function* listed(account: Account, url: URL, run: Run, signal: AbortSignal
     const body = batchesOf(answer.body, { signal: bound });
     const start = () => new JsonArrayFramer(['rules'], limits, answer.url);
     for await (const { items } of frameRecords('replayRules.list', body, start)) {
-      const rules = items.map(rule => parseReplayRule(new Fields(rule, 'a rule', answer.url)));
+      const rules = items.map(rule => parseReplayRule(new JsonMembers(rule, 'a rule', answer.url)));
       await queue.add(rules.filter(({ id, value }) => seen.add(id ?? `value ${value}`)));
     }
   }).then(

@@ -2,7 +2,7 @@ import { checkOptions, type OptionTable, optionError, signal, text } from '../ba
 import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { type Account, checkAccount } from '../http/account.js';
-import { Fields } from '../http/read-json.js';
+import { JsonMembers } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
 import { parseExact } from '../json/exact-ids.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
@@ -106,7 +106,7 @@ export function ruleVerdicts(
   flag: 'created' | 'deleted' | 'valid',
 ): readonly RuleVerdict[] {
   try {
-    return new Fields(parseExact(body), 'one about rules', '').objects('detail').map(entry => {
+    return new JsonMembers(parseExact(body), 'one about rules', '').objects('detail').map(entry => {
       const rule = entry.object('rule');
       return {
         value: rule?.text('value'),
@@ -136,7 +136,7 @@ export interface ReplayRule {
 }
 
 /** A rule as the service lists it. */
-export function parseReplayRule(rule: Fields): ReplayRule {
+export function parseReplayRule(rule: JsonMembers): ReplayRule {
   return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
 }
 

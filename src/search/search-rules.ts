@@ -15,7 +15,7 @@ import { positionOf } from './query-cursor.js';
 import { type Results, runQuery, withDates } from './run-query.js';
 
 /** The queries that rules were packed into, told before the first request. */
-export interface SearchPlan {
+export interface PackedQueries {
   readonly queries: readonly PackedQuery[];
   /**
    * The requests that the run needs at least: one for each query that is not complete yet. `preview` says how many
@@ -24,8 +24,8 @@ export interface SearchPlan {
   readonly requests: number;
 }
 
-/** Called with the plan of a run before its first request. */
-export type OnPlan = (plan: SearchPlan) => unknown;
+/** Called with the queries of a run before its first request. */
+export type OnQueries = (packed: PackedQueries) => unknown;
 
 /** A search for rules that has passed all checks. */
 export interface PackedSearch {
@@ -33,15 +33,15 @@ export interface PackedSearch {
   /** One for each of them. */
   readonly queries: readonly [Query, ...Query[]];
   /** Names rules and packing: a cursor belongs to both. */
-  readonly plan: string;
+  readonly packing: string;
   readonly matcher: RuleMatcher;
-  readonly onPlan: OnPlan | undefined;
+  readonly onQueries: OnQueries | undefined;
   readonly resume: Cursor | undefined;
   readonly makeResults: () => Results<Activity>;
 }
 
 /** What identifies rules and the queries that they were packed into. */
-export function planName(rules: readonly Rule[], packed: readonly PackedQuery[]): string {
+export function packingId(rules: readonly Rule[], packed: readonly PackedQuery[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)
     hash.update(`${JSON.stringify([value, tag, id])}\n`);
@@ -189,10 +189,10 @@ function stopped(
   );
 }
 
-function cursorOf({ plan }: PackedSearch, { query, at, first }: State, ids: IdWindow): Cursor {
+function cursorOf({ packing }: PackedSearch, { query, at, first }: State, ids: IdWindow): Cursor {
   return {
     source: 'search',
-    rules: plan,
+    rules: packing,
     query,
     ...(at !== undefined && { at }),
     ...(first !== undefined && { first }),
@@ -204,10 +204,10 @@ function stateOf(search: PackedSearch, cursor: Cursor) {
   const { source, rules, query, at, first, ids } = cursor as Readonly<Record<string, unknown>>;
   if (source !== 'search' || typeof rules !== 'string')
     throw cursorError('is not one of search() for rules');
-  if (rules !== search.plan)
+  if (rules !== search.packing)
     throw new OptionError(
       'resume',
-      `The cursor belongs to another request: its rules were ${rules}, and now they are ${search.plan}. Use the same rules and limits, or start afresh without the cursor`,
+      `The cursor belongs to another request: its rules were ${rules}, and now they are ${search.packing}. Use the same rules and limits, or start afresh without the cursor`,
     );
   const texts = isRecord(ids) && typeof ids.toJSON === 'function' ? ids.toJSON() : ids;
   const isCursor = (value: unknown) => value === undefined || isRecord(value);
@@ -229,9 +229,9 @@ function restore(ids: IdWindow, texts: readonly unknown[]): void {
 }
 
 async function tell(search: PackedSearch, requests: number, run: Run): Promise<void> {
-  const { packed, matcher, onPlan } = search;
+  const { packed, matcher, onQueries } = search;
   const { progress } = run;
   if (progress !== undefined)
     progress.note = `${sizes(matcher.size, packed.length)}, at least ${requests} ${requests === 1 ? 'request' : 'requests'}`;
-  await answerOf(onPlan?.({ queries: packed, requests }), run.signal);
+  await answerOf(onQueries?.({ queries: packed, requests }), run.signal);
 }

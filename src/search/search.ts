@@ -34,7 +34,7 @@ import {
   row,
 } from './query.js';
 import { type Results, runQuery } from './run-query.js';
-import { type OnPlan, planName, runPacked } from './search-rules.js';
+import { type OnQueries, packingId, runPacked } from './search-rules.js';
 
 /** What searches for a query and for rules have in common. */
 interface FetchOptions {
@@ -100,7 +100,7 @@ export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>
    * Called before the first request of a run, with the queries and the number of requests that they need at least. It
    * may return a promise; what it throws ends the run.
    */
-  readonly onPlan?: OnPlan | undefined;
+  readonly onQueries?: OnQueries | undefined;
 }
 
 const MAX_RESULTS = 500;
@@ -147,7 +147,7 @@ const RULES_OPTIONS = {
     explain: textRuleProblem,
   }),
   queryLimits: group<PackOptions>('how large a query may be', PACK_OPTIONS),
-  onPlan: func<OnPlan>('told of the queries before the first request'),
+  onQueries: func<OnQueries>('told of the queries before the first request'),
 } satisfies OptionTable<SearchRulesOptions>;
 
 /**
@@ -216,15 +216,15 @@ export function prepareQuery(account: Account, options: SearchOptions) {
 function searchRules(account: Account, options: SearchRulesOptions): Flow<Activity> {
   const prepared = prepareRules(account, options);
   const { queries, packed, rules, matcher, budget, shard, onDamaged } = prepared;
-  const plan = planName(rules, packed);
+  const packing = packingId(rules, packed);
   const { query: _, ...identity } = queries[0].checkpointIdentity;
-  const step = { step: 'search', rules: plan, ...identity };
+  const step = { step: 'search', rules: packing, ...identity };
   const parts =
     shard === undefined ? queries : queries.flatMap(one => shardOfQuery(one, shard) ?? []);
   return sourceFlow(step, run => {
     const [first, ...others] = withBudget(parts, budget);
     if (first === undefined) return none();
-    const search = { ...prepared, plan, queries: [first, ...others] } as const;
+    const search = { ...prepared, packing, queries: [first, ...others] } as const;
     return reportingDamaged(run, onDamaged, report =>
       runPacked({ ...search, makeResults: () => postResults(report, matcher) }, run),
     );
@@ -237,7 +237,7 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
     if (options[name as keyof SearchRulesOptions] !== undefined)
       throw optionError('search', name, problem);
   const checked = checkAccountOptions('search', account, RULES_OPTIONS, options);
-  const { rules, queryLimits, slices, budget = {}, onDamaged, onPlan, incremental } = checked;
+  const { rules, queryLimits, slices, budget = {}, onDamaged, onQueries, incremental } = checked;
   const { maxResults = MAX_RESULTS, shard = account.settings.shard } = checked;
   refuseParts(incremental === true, { shard });
   checkBudget(budget, { maxResults, slices });
@@ -255,7 +255,7 @@ export function prepareRules(account: Account, options: SearchRulesOptions) {
   const queries = [first as Query, ...others] as const;
   const matcher = compileRules(rules, { product: 'search' });
   const { resume } = checked;
-  return { queries, packed, rules, matcher, budget, shard, onDamaged, onPlan, resume };
+  return { queries, packed, rules, matcher, budget, shard, onDamaged, onQueries, resume };
 }
 
 const RULES_HAVE_NO = {

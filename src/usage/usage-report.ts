@@ -1,7 +1,7 @@
 import { date, type OptionTable, oneOf, optionError, signal } from '../base/check.js';
 import { formatTimestamp, parseDate, parseTimestamp, type Timestamp } from '../base/time.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
-import { Fields, readJson } from '../http/read-json.js';
+import { JsonMembers, readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
 
@@ -102,7 +102,7 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
   const url = usageUrl('usage.report', account, options);
   const { signal } = options;
   return request(account, { method: 'GET', url, family: 'usage', signal }, async response =>
-    parseReport(new Fields(await readJson(response), 'a usage report', response.url)),
+    parseReport(new JsonMembers(await readJson(response), 'a usage report', response.url)),
   );
 }
 
@@ -130,7 +130,7 @@ function dayOf(date: Timestamp | undefined): string | undefined {
   return ms === undefined ? undefined : `${formatTimestamp(ms).slice(0, 8)}0000`;
 }
 
-function parseReport(report: Fields): UsageReport {
+function parseReport(report: JsonMembers): UsageReport {
   const account = report.object('account') ?? report.refuse('account', 'an object');
   return {
     account: { name: account.needText('name'), status: account.needText('status') },
@@ -144,7 +144,7 @@ function parseReport(report: Fields): UsageReport {
   };
 }
 
-function parseProduct(product: Fields): ProductUsage {
+function parseProduct(product: JsonMembers): ProductUsage {
   const projected = product.object('projected');
   return {
     name: product.needText('name'),
@@ -159,7 +159,7 @@ function parseProduct(product: Fields): ProductUsage {
   };
 }
 
-function parseSpan(span: Fields): UsageSpan {
+function parseSpan(span: JsonMembers): UsageSpan {
   const fromDate = dateOf(span, 'fromDate');
   const toDate = dateOf(span, 'toDate');
   return {
@@ -170,7 +170,7 @@ function parseSpan(span: Fields): UsageSpan {
   };
 }
 
-function dateOf(span: Fields, name: string): string {
+function dateOf(span: JsonMembers, name: string): string {
   const date = span.needText(name);
   return parseTimestamp(date) === undefined ? span.refuse(name, 'YYYYMMDDHHMM') : date;
 }

@@ -12,7 +12,7 @@ import { tap } from '../../src/operators/tap.js';
 import type { Activity } from '../../src/post/activity.js';
 import { packRules } from '../../src/rules/pack-rules.js';
 import { type SearchRulesOptions, search } from '../../src/search/search.js';
-import type { SearchPlan } from '../../src/search/search-rules.js';
+import type { PackedQueries } from '../../src/search/search-rules.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
@@ -113,32 +113,32 @@ describe('a search for rules', () => {
   });
 
   it('asks each query once, and says before the first request how many there are at least', async () => {
-    const plans: SearchPlan[] = [];
+    const told: PackedQueries[] = [];
     const progress = new Progress();
     const notes = new Set<string | undefined>();
     const requests = await requestsDuring(async () => {
-      const onPlan = (plan: SearchPlan) => {
-        plans.push(plan);
+      const onQueries = (queries: PackedQueries) => {
+        told.push(queries);
         notes.add(progress.note);
       };
-      const flow = search(local(), { ...THREE, maxResults: 500, onPlan });
+      const flow = search(local(), { ...THREE, maxResults: 500, onQueries });
       for await (const _ of flow.batches({ progress })) notes.add(progress.note);
     });
     expect(PACKED.length).toBe(3);
-    expect(plans).toEqual([{ queries: PACKED, requests: 3 }]);
+    expect(told).toEqual([{ queries: PACKED, requests: 3 }]);
     expect([...notes]).toEqual(['4 rules in 3 queries, at least 3 requests', undefined]);
     expect(requests).toBe(3);
     expect(progress.fraction).toBe(1);
     expect(progress.dropped.get('dedupe')).toBeGreaterThan(0);
   });
 
-  it('sends no request where onPlan throws', async () => {
+  it('sends no request where onQueries throws', async () => {
     const failure = new Error('too many');
     const requests = await requestsDuring(() =>
       expect(
         run({
           ...THREE,
-          onPlan: async () => {
+          onQueries: async () => {
             throw failure;
           },
         }),
@@ -168,9 +168,9 @@ describe('a search for rules', () => {
     for await (const { cursor } of search(local(), THREE).batches()) cursors.push(stored(cursor));
     const inLast = cursors.find(({ query }) => query === 2) as Cursor;
     const plans: number[] = [];
-    await run({ ...THREE, resume: inLast, onPlan: ({ requests }) => void plans.push(requests) });
+    await run({ ...THREE, resume: inLast, onQueries: ({ requests }) => void plans.push(requests) });
     expect(plans).toEqual([1]);
-    await run({ ...THREE, resume: cursors.at(-1), onPlan: () => plans.push(0) });
+    await run({ ...THREE, resume: cursors.at(-1), onQueries: () => plans.push(0) });
     expect(plans).toEqual([1]);
   });
 

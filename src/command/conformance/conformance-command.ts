@@ -7,7 +7,7 @@ import { isLoopback } from '../../base/is-loopback.js';
 import { type Account, account } from '../../http/account.js';
 import { loadVariables, SETTINGS, type UrlSettingName } from '../../http/settings.js';
 import { CHECK_FAMILIES, CHECKED_ENDPOINTS, type CheckFamily } from './check-table.js';
-import { type CheckPlan, type CheckResult, planChecks, runChecks } from './run-checks.js';
+import { type CheckResult, type ChosenChecks, chooseChecks, runChecks } from './run-checks.js';
 
 const FLAGS = flagsOf(
   {
@@ -46,14 +46,14 @@ export async function checkConformance(args: readonly string[], calledAs: string
   if (given.envFile !== undefined) loadVariables(String(given.envFile));
   await using acme = account({ retry: { attempts: 1 } });
   const families = familiesOf(given.only === undefined ? undefined : String(given.only));
-  const plan = planChecks(acme, families, { withRates: given.rates === true });
-  if (plan.requests === 0) throw nothingToCheck(acme, plan);
+  const chosen = chooseChecks(acme, families, { withRates: given.rates === true });
+  if (chosen.requests === 0) throw nothingToCheck(acme, chosen);
   // Standard output is for the report alone.
-  process.stderr.write(`${announcement(acme, plan)}\n`);
-  if (given.yes !== true && !isOnThisMachine(acme, plan)) await confirm();
+  process.stderr.write(`${announcement(acme, chosen)}\n`);
+  if (given.yes !== true && !isOnThisMachine(acme, chosen)) await confirm();
   const results: CheckResult[] = [];
   try {
-    for await (const result of runChecks(acme, plan.checks, { query: String(given.query) })) {
+    for await (const result of runChecks(acme, chosen.checks, { query: String(given.query) })) {
       results.push(result);
       if (given.json !== true) process.stdout.write(lineOf(result));
     }
@@ -63,7 +63,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
     return EXIT.unreachable;
   }
   const differing = results.filter(({ result }) => result === 'differs').length;
-  const { requests, searches, posts, skipped } = plan;
+  const { requests, searches, posts, skipped } = chosen;
   process.stdout.write(
     given.json === true
       ? `${JSON.stringify({ requests, searches, posts, differing, skipped, checks: results })}\n`
@@ -83,19 +83,19 @@ function familiesOf(only: string | undefined): readonly CheckFamily[] {
   });
 }
 
-/** The origins to which the checks of a plan send requests. */
-function originsOf(account: Account, { checks }: CheckPlan): readonly URL[] {
+/** The origins to which the chosen checks send requests. */
+function originsOf(account: Account, { checks }: ChosenChecks): readonly URL[] {
   const names = new Set<UrlSettingName>(
     checks.map(({ endpoint }) => CHECKED_ENDPOINTS[endpoint].base),
   );
   return [...names].flatMap(name => account.settings[name] ?? []);
 }
 
-function isOnThisMachine(account: Account, plan: CheckPlan): boolean {
-  return originsOf(account, plan).every(({ hostname }) => isLoopback(hostname));
+function isOnThisMachine(account: Account, chosen: ChosenChecks): boolean {
+  return originsOf(account, chosen).every(({ hostname }) => isLoopback(hostname));
 }
 
-function nothingToCheck(account: Account, { skipped }: CheckPlan): OptionError {
+function nothingToCheck(account: Account, { skipped }: ChosenChecks): OptionError {
   const names = skipped.flatMap(({ settings }) => settings);
   const variables = new Set(
     names.map(name => SETTINGS[name as keyof typeof SETTINGS].env as string),
@@ -110,9 +110,9 @@ function nothingToCheck(account: Account, { skipped }: CheckPlan): OptionError {
   );
 }
 
-function announcement(account: Account, plan: CheckPlan): string {
-  const origins = new Set(originsOf(account, plan).map(({ origin }) => origin));
-  const { requests, searches, posts, skipped } = plan;
+function announcement(account: Account, chosen: ChosenChecks): string {
+  const origins = new Set(originsOf(account, chosen).map(({ origin }) => origin));
+  const { requests, searches, posts, skipped } = chosen;
   const left = skipped
     .map(({ family, settings }) => `\nWithout ${family}: no ${settings.join(', ')}.`)
     .join('');

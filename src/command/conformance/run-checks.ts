@@ -17,7 +17,7 @@ import {
 import { JSON_TYPE, type Mismatch, type Observed } from './expectations.js';
 
 /** What a run of checks sends. */
-export interface CheckPlan {
+export interface ChosenChecks {
   readonly checks: readonly Check[];
   /** Families without checks, since the account lacks settings that they need. */
   readonly skipped: readonly {
@@ -49,11 +49,11 @@ export interface CheckResult {
  *
  * @param withRates Whether to exceed a rate, too.
  */
-export function planChecks(
+export function chooseChecks(
   account: Account,
   families: readonly CheckFamily[],
   { withRates = false }: { readonly withRates?: boolean } = {},
-): CheckPlan {
+): ChosenChecks {
   const missing = new Map<CheckFamily, ReadonlySet<SettingName>>();
   for (const { family, base, path, needs } of Object.values<CheckedEndpoint>(CHECKED_ENDPOINTS)) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as SettingName);

@@ -63,14 +63,14 @@ export interface JobRecord {
   readonly completedAt?: number | undefined;
   /** Minutes whose data may be incomplete. */
   readonly suspectMinutes?: readonly number[] | undefined;
-  /** The failed stage, which selects the status message. */
-  readonly failure?: JobStage | undefined;
+  /** The failed phase, which selects the status message. */
+  readonly failure?: JobPhase | undefined;
   /** The job has expired: only this record is left. */
   readonly gone?: boolean | undefined;
 }
 
-/** The stages in which a job can fail. */
-export type JobStage = 'estimating' | 'running' | 'validation';
+/** The phases in which a job can fail. */
+export type JobPhase = 'estimating' | 'running' | 'validation';
 
 /** A transition: the new status, its instant, and the fields that change with it. */
 export type JobChange = Pick<JobRecord, 'status' | 'since'> & Partial<JobRecord>;

@@ -9,8 +9,8 @@ import {
   expired,
   expiryOf,
   type JobChange,
+  type JobPhase,
   type JobRecord,
-  type JobStage,
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
@@ -192,14 +192,14 @@ export class JobRunner {
 
   /** Does the work of a state that a semaphore limits, and waits for its dwell time. */
   async #work(
-    stage: 'estimating' | 'running',
+    phase: 'estimating' | 'running',
     work: (archive: Archive) => Promise<(since: number) => JobChange>,
   ): Promise<JobChange> {
     const { context, idle, signal } = this.#dependencies;
     const { since } = this.#job;
     // After a restart, a job in this state does not hold the semaphore yet.
-    if (this.#semaphore === undefined) await this.#take(this.#dependencies[stage], since);
-    const due = since + this.#dwell[stage];
+    if (this.#semaphore === undefined) await this.#take(this.#dependencies[phase], since);
+    const due = since + this.#dwell[phase];
     const startedAt = performance.now();
     let change: ((since: number) => JobChange) | undefined;
     try {
@@ -212,22 +212,22 @@ export class JobRunner {
     if (change !== undefined) await idle.waitUntil(due, signal);
     // As if the clock had not jumped, but never in the future.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
-    const result = this.#fails(stage, end, change === undefined) ?? change?.(end);
+    const result = this.#fails(phase, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);
     this.#semaphore = undefined;
     return result as JobChange;
   }
 
-  /** The transition to `failed`, if a fault is planted for the stage or its work has failed. */
-  #fails(stage: JobStage, since: number, failed = false): JobChange | undefined {
+  /** The transition to `failed`, if a fault is planted for the phase or its work has failed. */
+  #fails(phase: JobPhase, since: number, failed = false): JobChange | undefined {
     const { faults } = this.#dependencies.context;
     const planted = faults.matchJob(
       'job-failure',
       this.#job.title,
-      fault => fault.during === stage,
+      fault => fault.during === phase,
     );
     return planted !== undefined || failed
-      ? { status: 'failed', since, failure: stage }
+      ? { status: 'failed', since, failure: phase }
       : undefined;
   }
 

@@ -6,8 +6,8 @@ import { type DataUrls, dataPath, localName } from './data-files.js';
 import { megabytes } from './estimate.js';
 import {
   type DataFile,
+  type JobPhase,
   type JobRecord,
-  type JobStage,
   type JobState,
   jobDays,
 } from './job-record.js';
@@ -195,7 +195,7 @@ const MESSAGES: Record<Exclude<JobState, 'opened' | 'estimating' | 'failed'>, st
   delivered: 'Job delivered and available for download',
 };
 
-const FAILURES: Record<JobStage, string> = {
+const FAILURES: Record<JobPhase, string> = {
   estimating: 'Auto-estimate job has failed. Gnip investigating',
   running: 'Failure running job. Gnip investigating',
   validation: 'Job completed but failed validation. Gnip investigating.',

@@ -8,7 +8,7 @@ import { DAY, MINUTE } from '../../../src/base/time.js';
 import { CHECK_FAMILIES, CHECKS } from '../../../src/command/conformance/check-table.js';
 import {
   type CheckResult,
-  planChecks,
+  chooseChecks,
   runChecks,
 } from '../../../src/command/conformance/run-checks.js';
 import { type Account, account } from '../../../src/http/account.js';
@@ -34,7 +34,7 @@ const ALL = CHECKS.filter(({ burst }) => burst === undefined);
 
 async function resultsOf(acme: Account, query = 'coffee'): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
-  const { checks } = planChecks(acme, CHECK_FAMILIES);
+  const { checks } = chooseChecks(acme, CHECK_FAMILIES);
   for await (const result of runChecks(acme, checks, { query })) results.push(result);
   return results;
 }
@@ -130,22 +130,22 @@ describe('the checks', () => {
     expect(differing(await resultsOf(account(rest, {})))).toEqual({});
   });
 
-  it('send as many requests as the plan says, and change nothing', async () => {
+  it('send as many requests as the chosen says, and change nothing', async () => {
     const { service, addresses } = await started();
     const before = await service.snapshot();
     const acme = account(addresses, {});
-    const plan = planChecks(acme, CHECK_FAMILIES);
+    const chosen = chooseChecks(acme, CHECK_FAMILIES);
     await resultsOf(acme);
     const sent = service.requests();
-    expect(sent).toHaveLength(plan.requests);
+    expect(sent).toHaveLength(chosen.requests);
     const searches = sent.filter(
       ({ endpoint, status }) => ['search', 'counts'].includes(`${endpoint}`) && status === 200,
     );
-    expect(searches).toHaveLength(plan.searches);
+    expect(searches).toHaveLength(chosen.searches);
     const posts = sent.reduce((sum, { posts = 0 }) => sum + posts, 0);
     expect(posts).toBeGreaterThan(0);
-    expect(posts).toBeLessThanOrEqual(plan.posts);
-    expect(plan).toMatchObject({ requests: 43, searches: 8, posts: 20, skipped: [] });
+    expect(posts).toBeLessThanOrEqual(chosen.posts);
+    expect(chosen).toMatchObject({ requests: 43, searches: 8, posts: 20, skipped: [] });
     expect(await service.snapshot()).toEqual(before);
     const jobs = sent.filter(({ endpoint, method }) => endpoint === 'jobs' && method !== 'GET');
     expect(jobs).toEqual([]);
@@ -155,12 +155,12 @@ describe('the checks', () => {
     const { addresses } = await started();
     const { account: name, label, email, password, baseUrl } = addresses;
     const acme = account({ baseUrl, account: name, label, email, password }, {});
-    const plan = planChecks(acme, ['search', 'jobs', 'engagement']);
-    expect(plan.skipped).toEqual([
+    const chosen = chooseChecks(acme, ['search', 'jobs', 'engagement']);
+    expect(chosen.skipped).toEqual([
       { family: 'jobs', settings: ['historicalUrl', 'publisher'] },
       { family: 'engagement', settings: ['dataUrl'] },
     ]);
-    expect(new Set(plan.checks.map(({ endpoint }) => endpoint))).toEqual(
+    expect(new Set(chosen.checks.map(({ endpoint }) => endpoint))).toEqual(
       new Set(['posts', 'counts']),
     );
   });
@@ -170,15 +170,15 @@ describe('the checks', () => {
     // All requests come within one second of the service, on a busy machine, too.
     service.clock.freeze();
     const acme = account(addresses, {});
-    const plan = planChecks(acme, ['search'], { withRates: true });
-    expect(plan.requests - planChecks(acme, ['search']).requests).toBe(25);
+    const chosen = chooseChecks(acme, ['search'], { withRates: true });
+    expect(chosen.requests - chooseChecks(acme, ['search']).requests).toBe(25);
     const results: CheckResult[] = [];
-    for await (const result of runChecks(acme, plan.checks.slice(-1), { query: 'coffee' }))
+    for await (const result of runChecks(acme, chosen.checks.slice(-1), { query: 'coffee' }))
       results.push(result);
     expect(results).toMatchObject([{ name: 'more requests than a second allows', result: 'ok' }]);
     expect(service.requests({ status: 429 }).length).toBeGreaterThan(0);
     const { addresses: relaxed } = await started();
-    for await (const { differences } of runChecks(account(relaxed, {}), plan.checks.slice(-1), {
+    for await (const { differences } of runChecks(account(relaxed, {}), chosen.checks.slice(-1), {
       query: 'coffee',
     }))
       expect(differences).toMatchObject([{ what: 'status', expected: '429' }]);
@@ -517,7 +517,7 @@ describe('the checks end early', () => {
   it('where the service goes away', async () => {
     const { service, addresses } = await started();
     const acme = account(addresses, {});
-    const { checks } = planChecks(acme, CHECK_FAMILIES);
+    const { checks } = chooseChecks(acme, CHECK_FAMILIES);
     const run = runChecks(acme, checks, { query: 'coffee' });
     await run.next();
     await service.stop();

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { DataError } from '../../src/base/errors.js';
+import { JsonMembers } from '../../src/http/read-json.js';
+
+const ORIGIN = 'https://usage.test/x';
+const of = (value: unknown) => new JsonMembers(value, 'a usage report', ORIGIN);
+
+/** What a reader of one member gives, or the message of its error. */
+function outcome(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(DataError);
+    expect((error as DataError).position.origin).toBe(ORIGIN);
+    return (error as Error).message;
+  }
+}
+
+it.each([null, [], 'text', 7, undefined])('%j is refused where an object is needed', value => {
+  expect(outcome(() => of(value))).toContain(
+    'The response is not a usage report: it is not a JSON object',
+  );
+});
+
+describe('a member', () => {
+  it.each([
+    ['text', 'a', 'a'],
+    ['text', '', ''],
+    ['text', 7, '7'],
+    ['number', 7, 7],
+    ['number', '7.5', 7.5],
+    ['number', ' 7 ', 7],
+    ['flag', true, true],
+    ['flag', 'true', false],
+    ['has', 0, true],
+    ['texts', ['a', ''], ['a', '']],
+  ] as const)('as %s of %j is %j', (name, value, expected) => {
+    expect(of({ a: value })[name]('a')).toEqual(expected);
+  });
+
+  it.each([
+    ['text', true, 'its `a` should be a string, and is true'],
+    ['needText', undefined, 'its `a` should be a string, and is missing'],
+    ['needText', null, 'its `a` should be a string, and is missing'],
+    ['number', '', 'its `a` should be a number, and is ""'],
+    ['number', 'seven', 'its `a` should be a number, and is "seven"'],
+    ['number', 'Infinity', 'its `a` should be a number'],
+    ['needNumber', undefined, 'its `a` should be a number, and is missing'],
+    ['texts', 'a', 'its `a` should be a list'],
+    ['texts', ['a', 1], 'its `a` should be a list of strings'],
+    ['objects', {}, 'its `a` should be a list'],
+    ['objects', [{}, 1], 'is not a usage report (`a[1]` in it): it is not a JSON object'],
+    ['object', 1, 'is not a usage report (`a` in it): it is not a JSON object'],
+  ] as const)('as %s of %j is refused', (name, value, message) => {
+    expect(outcome(() => of({ a: value })[name]('a'))).toContain(message);
+  });
+
+  it.each([
+    ['text', undefined],
+    ['number', undefined],
+    ['object', undefined],
+    ['flag', false],
+    ['has', false],
+    ['objects', []],
+    ['texts', []],
+  ] as const)('as %s that is absent or null is %j', (name, expected) => {
+    expect(of({})[name]('a')).toEqual(expected);
+    expect(of({ a: null })[name]('a')).toEqual(expected);
+  });
+
+  it('is none that every object inherits', () => {
+    expect(of({}).has('constructor')).toBe(false);
+    expect(outcome(() => of({}).needText('toString'))).toContain('is missing');
+  });
+
+  it('is not shown with the query of an address, which may be a signature', () => {
+    const message = outcome(() => of({ a: ['https://files.test/x?signature=secret'] }).text('a'));
+    expect(message).toContain('https://files.test/x?...');
+    expect(message).not.toContain('secret');
+  });
+});
