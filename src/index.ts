@@ -162,6 +162,7 @@ export type { PackedQueries } from './search/search-rules.js';
 export { type ChartedBucket, type ChartOptions, chart } from './sinks/chart.js';
 export { collect } from './sinks/collect.js';
 export type { FileSinkOptions } from './sinks/commit/file-sink.js';
+export type { Written, WrittenFile } from './sinks/commit/run-result.js';
 export {
   type Committed,
   type CommittedOptions,
@@ -180,7 +181,6 @@ export { type ParquetOptions, parquet } from './sinks/parquet.js';
 export { type StdoutOptions, stdout } from './sinks/stdout.js';
 export { type TeeOptions, tee } from './sinks/tee.js';
 export { safeName } from './sinks/write/safe-name.js';
-export type { Written, WrittenFile } from './sinks/write/written.js';
 export { concat } from './sources/concat.js';
 export { type LocalFilesOptions, localFiles } from './sources/local-files.js';
 export { merge } from './sources/merge.js';

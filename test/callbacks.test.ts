@@ -130,7 +130,7 @@ const RUNS: Readonly<
     now += 60 * DAY;
     return pipeline(search(of, { ...incremental, onGap }), sink(), { signal });
   },
-  'sinks/commit/on-file.ts onFile': async (onFile, signal) =>
+  'sinks/commit/call-on-file.ts onFile': async (onFile, signal) =>
     pipeline(
       await linesOf('{"id":1}'),
       jsonLines(),

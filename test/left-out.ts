@@ -19,7 +19,7 @@ export const LEFT_OUT: readonly string[] = [
   'test/service/jobs/*-{kill,lock}.test.ts',
   'test/service/temporary-folder.test.ts',
   'test/sinks/{files,tables,tee}-kill.test.ts',
-  'test/sinks/commit/on-file-kill.test.ts',
+  'test/sinks/commit/call-on-file-kill.test.ts',
   'test/sinks/held-memory.test.ts',
   'test/supply.test.ts',
   'test/walk.test.ts',

@@ -6,7 +6,7 @@ import { COUNTS_OPTIONS } from '../search/counts.js';
 import type { Preview } from '../search/preview.js';
 import type { OptionRows } from '../search/query.js';
 import { SEARCH_OPTIONS } from '../search/search.js';
-import type { Written } from '../sinks/write/written.js';
+import type { Written } from '../sinks/commit/run-result.js';
 import { Call } from './call-script.js';
 import {
   ACCOUNT,

@@ -14,9 +14,10 @@ import { withInternals } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { checkDamaged } from './commit/damaged-log.js';
-import { HeldRows } from './commit/held-rows.js';
-import { changedFilesOf, type RunResult, runSinks } from './commit/run-sinks.js';
+import { changedFilesOf, type RunResult } from './commit/run-result.js';
+import { runSinks } from './commit/run-sinks.js';
 import type { TargetCalls, WriteRange } from './commit/transaction.js';
+import { UncommittedRows } from './commit/uncommitted-rows.js';
 
 export type { WriteRange };
 
@@ -146,16 +147,16 @@ export function committedOn<T, Tx = void>(
     const { signal, progress } = run;
     const flow = identityOf(input);
     const owner = { sink: { step: 'committed' }, flow };
-    const held = new HeldRows(checked, owner, run);
+    const uncommitted = new UncommittedRows(checked, owner, run);
     const result = await runSinks<T>(fs, {
       sinks: [],
-      checkpoint: async () => held,
+      checkpoint: async () => uncommitted,
       damaged: checked.damaged,
       owner,
       progress,
       signal,
       read: async ({ signal, before, committer, damaged }) =>
-        held.write(input, {
+        uncommitted.write(input, {
           signal,
           resume: before?.cursor,
           progress,
@@ -166,7 +167,7 @@ export function committedOn<T, Tx = void>(
           commitNow: async cursor => committer?.commitLast(cursor),
         }),
     });
-    return committedResult(held, result, { flow, progress });
+    return committedResult(uncommitted, result, { flow, progress });
   };
   const branch = new CommittedSink(fs, checked as CheckedOptions<unknown, unknown>);
   return withInternals(sink, { counts: true, branch });

@@ -15,8 +15,8 @@ import {
   fileSinkOn,
   fileSinkPlan,
 } from './commit/file-sink.js';
+import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
-import type { Written } from './write/written.js';
 
 /** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {

@@ -8,8 +8,8 @@ import {
   fileSinkOn,
   fileSinkPlan,
 } from './commit/file-sink.js';
+import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
-import type { Written } from './write/written.js';
 
 /**
  * The path of each item's file, the checkpoint of the run, and the form, size and number of the

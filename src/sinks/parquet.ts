@@ -25,7 +25,7 @@ import {
   fileSinkOn,
   fileSinkPlan,
 } from './commit/file-sink.js';
-import type { Written } from './write/written.js';
+import type { Written } from './commit/run-result.js';
 
 /**
  * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.

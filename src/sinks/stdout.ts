@@ -7,7 +7,7 @@ import { withInternals } from '../flow/internals.js';
 import { LINE_FEED, type Line, type LineItem, lineOf, type ToLine } from '../flow/line.js';
 import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
-import type { Written } from './write/written.js';
+import type { Written } from './commit/run-result.js';
 
 /** How `stdout` turns items into lines, and the stream to write to. */
 export interface StdoutOptions<T> {

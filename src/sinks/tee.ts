@@ -120,7 +120,7 @@ export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
   const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {
     const tee = new TeeRun(plan, input, run);
     const fs = plan.files[0]?.file.fs ?? plan.committed?.committed.fs;
-    if (fs === undefined) await tee.read({ writers: [], signal: run.signal });
+    if (fs === undefined) await tee.read({ sinkRuns: [], signal: run.signal });
     else await tee.end(await runSinks<unknown>(fs, tee.together()));
     return tee.results;
   };

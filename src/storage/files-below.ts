@@ -66,7 +66,7 @@ function notUtf8(folder: string, name: Buffer): StorageError {
   );
 }
 
-/** What every version of `sinks/commit/checkpoint.ts` prints first. */
+/** What every version of `sinks/commit/checkpoint-text.ts` prints first. */
 const START = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 /**

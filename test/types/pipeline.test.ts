@@ -13,9 +13,9 @@ import { mapAsync } from '../../src/operators/map-async.js';
 import { throttle } from '../../src/operators/throttle.js';
 import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
+import type { Written } from '../../src/sinks/commit/run-result.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
-import type { Written } from '../../src/sinks/write/written.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
 

@@ -24,7 +24,7 @@ import {
   DAMAGED,
   headOf,
   isCommittedFile,
-} from './checkpoint.js';
+} from './checkpoint-text.js';
 
 /** Where a checkpoint is kept, while no other run has it. */
 export interface CheckpointStore {

@@ -3,15 +3,15 @@ import { StorageError } from '../../base/errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { FileCounts } from '../write/output-file.js';
 import type { Outputs } from '../write/outputs.js';
+import type { HandOn } from './call-on-file.js';
+import type { CheckpointStore } from './checkpoint-file.js';
 import {
   type Checkpoint,
   type CheckpointState,
   type CommittedFile,
   DAMAGED,
-} from './checkpoint.js';
-import type { CheckpointStore } from './checkpoint-file.js';
+} from './checkpoint-text.js';
 import type { DamagedLog } from './damaged-log.js';
-import type { HandOn } from './on-file.js';
 
 /** The outputs of one sink, which commits alone or together with others. */
 export interface Member {

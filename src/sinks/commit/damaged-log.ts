@@ -14,7 +14,7 @@ import { storageError } from '../../storage/storage-error.js';
 import { linesFormat } from '../write/format.js';
 import { PART } from '../write/output-names.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
-import { type CommittedFile, DAMAGED } from './checkpoint.js';
+import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 
 /** Where a record is in the log. */
 interface Place {

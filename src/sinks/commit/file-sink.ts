@@ -31,12 +31,13 @@ import { withInternals } from '../../flow/internals.js';
 import type { Compression } from '../../gzip/compression.js';
 import { nodeZstd } from '../../gzip/zstd.js';
 import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
-import { type FileSinkPlan, onlyOutput, withSuffix } from '../write/file-writer.js';
+import { withSuffix } from '../write/path-function.js';
 import { extensionProblem, parsePathTemplate } from '../write/path-template.js';
-import type { Written } from '../write/written.js';
+import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './call-on-file.js';
 import { checkpointPaths } from './checkpoint-file.js';
 import { checkDamaged } from './damaged-log.js';
-import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './on-file.js';
+import { type FileSinkPlan, onlyOutput } from './file-sink-run.js';
+import type { Written } from './run-result.js';
 import { runSinks } from './run-sinks.js';
 
 /** A file sink, as `tee` sees it. */
@@ -66,8 +67,8 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
       progress,
       signal: ended,
       owner: { sink: settings, flow: identityOf(input) },
-      read: async ({ writers: [writer], signal, before, committer, damaged }) =>
-        writer?.write(
+      read: async ({ sinkRuns: [sinkRun], signal, before, committer, damaged }) =>
+        sinkRun?.write(
           input,
           { signal, progress, resume: before?.cursor, damaged },
           cursor => committer?.reached(cursor),

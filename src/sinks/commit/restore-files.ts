@@ -5,7 +5,7 @@ import { syncFolder } from '../../storage/folder.js';
 import { storageError } from '../../storage/storage-error.js';
 import type { FileCounts } from '../write/output-file.js';
 import { PART } from '../write/output-names.js';
-import { type Checkpoint, type CommittedFile, DAMAGED } from './checkpoint.js';
+import { type Checkpoint, type CommittedFile, DAMAGED } from './checkpoint-text.js';
 import type { Member } from './committer.js';
 
 /**

@@ -7,19 +7,25 @@ import type { Progress } from '../../flow/progress.js';
 import { shownTime } from '../../flow/progress-text.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { fileSystemIn, workingFolder } from '../../storage/folder.js';
-import { type FileSinkPlan, FileWriter } from '../write/file-writer.js';
 import type { FileFormat } from '../write/format.js';
-import type { Written } from '../write/written.js';
+import { CheckpointFile, type CheckpointStore } from './checkpoint-file.js';
 import {
   type Checkpoint,
   type CheckpointOwner,
   type CommittedFile,
   DAMAGED,
-} from './checkpoint.js';
-import { CheckpointFile, type CheckpointStore } from './checkpoint-file.js';
+} from './checkpoint-text.js';
 import { AGAIN, Committer, type Member, settleAndSync, withoutCursor } from './committer.js';
 import { DamagedLog } from './damaged-log.js';
+import { type FileSinkPlan, FileSinkRun } from './file-sink-run.js';
 import { adoptFinished, checkOutputs, restore } from './restore-files.js';
+import {
+  type RunOfSinks,
+  type RunResult,
+  type SinkOfRun,
+  withAdded,
+  writtenOf,
+} from './run-result.js';
 
 interface FileSinkOfRun<T> extends SinkOfRun {
   readonly plan: FileSinkPlan<T>;
@@ -47,7 +53,7 @@ export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointSt
 
 export interface Session<T> {
   /** One for each sink. */
-  readonly writers: readonly FileWriter<T>[];
+  readonly sinkRuns: readonly FileSinkRun<T>[];
   /** What runs the plan of the input, for all sinks together. */
   readonly engine: Engine;
   /** Fires also when a file cannot be written. */
@@ -101,6 +107,33 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   }
 }
 
+/** Whether the checkpoint has files that an earlier run has not handed on. */
+function hasToHandOn<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
+  return sinks.some(
+    ({ plan, branch }) =>
+      plan.handOn !== undefined &&
+      files.some(file => file.branch === branch && file.handedOn === undefined),
+  );
+}
+
+/** The result of a run whose checkpoint is complete: nothing is asked or opened. */
+async function completedRun<T>(
+  fs: FileSystem,
+  { shownName }: CheckpointStore,
+  options: RunSinksOptions<T>,
+  before: Checkpoint,
+): Promise<RunResult> {
+  await checkOutputs(fs, shownName, before);
+  const { completed, files } = before;
+  options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
+  const { written, damaged } = writtenOf(options, files);
+  return {
+    written: written.map(one => ({ ...one, completeSince: completed })),
+    damaged,
+    completeSince: completed,
+  };
+}
+
 interface Locked {
   readonly store: CheckpointStore;
   readonly before: Checkpoint | undefined;
@@ -119,7 +152,7 @@ async function run<T>(
   const broken = new LinkedAbort(signal);
   let committer: Committer | undefined;
   const fail = (error: unknown) => {
-    for (const { outputs } of writers) outputs.fail(error);
+    for (const { outputs } of sinkRuns) outputs.fail(error);
     damaged?.outputs.fail(error);
     broken.abort(error);
   };
@@ -138,9 +171,9 @@ async function run<T>(
   const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];
   const engine = new Engine();
   const takesDamaged = damagedFile === undefined ? undefined : damaged;
-  const writers = sinks.map(
+  const sinkRuns = sinks.map(
     ({ plan, progress }, index) =>
-      new FileWriter(fs, plan, formats[index] as FileFormat<T>, {
+      new FileSinkRun(fs, plan, formats[index] as FileFormat<T>, {
         ...shared,
         reserved: [...reserved, ...logs],
         progress,
@@ -148,7 +181,7 @@ async function run<T>(
         engine,
       }),
   );
-  const members = sinks.map((sink, index) => memberOf(sink, writers[index] as FileWriter<T>));
+  const members = sinks.map((sink, index) => memberOf(sink, sinkRuns[index] as FileSinkRun<T>));
   try {
     const before = locked?.before;
     if (locked !== undefined) {
@@ -163,7 +196,7 @@ async function run<T>(
     const end = isWritten
       ? before.cursor
       : await read({
-          writers,
+          sinkRuns,
           engine,
           signal: broken.signal,
           before,
@@ -177,15 +210,15 @@ async function run<T>(
       throw withoutCursor(locked.store.name, `the checkpoint ${locked.store.shownName}`);
     return await committer.finish(JSON.stringify(end ?? null));
   } catch (error) {
-    throw writers[0]?.outputs.failure ?? error;
+    throw sinkRuns[0]?.outputs.failure ?? error;
   } finally {
     broken.unlink();
     await committer?.idle();
-    await closeAll([...writers, damaged]);
+    await closeAll([...sinkRuns, damaged]);
   }
 }
 
-function memberOf<T>({ plan, branch }: FileSinkOfRun<T>, { outputs }: FileWriter<T>): Member {
+function memberOf<T>({ plan, branch }: FileSinkOfRun<T>, { outputs }: FileSinkRun<T>): Member {
   return {
     branch,
     everyMs: plan.commitIntervalMs,
@@ -238,102 +271,4 @@ async function finish(members: readonly Member[], signal: AbortSignal): Promise<
     });
   }
   return [...files.values()];
-}
-
-/** One of the sinks of a run. */
-export interface SinkOfRun {
-  readonly plan: Pick<FileSinkPlan<never>, 'handOn'>;
-  /** Its number in the checkpoint; absent for a sink by itself. */
-  readonly branch?: number | undefined;
-}
-
-/** What the result of a run depends on. */
-export interface RunOfSinks {
-  readonly sinks: readonly SinkOfRun[];
-  /** The file of the records that cannot be used. */
-  readonly damaged: string | undefined;
-  readonly progress: Progress | undefined;
-}
-
-/** What a run has written. */
-export interface RunResult {
-  /** What each sink has. */
-  readonly written: readonly Written[];
-  /** Where there is, or was, a file of damaged records: how many it has. */
-  readonly damaged: number | undefined;
-  /** Where the checkpoint said that all is written. */
-  readonly completeSince?: Date | undefined;
-}
-
-/** Whether the checkpoint has files that an earlier run has not handed on. */
-export function hasToHandOn({ sinks }: RunOfSinks, { files }: Checkpoint): boolean {
-  return sinks.some(
-    ({ plan, branch }) =>
-      plan.handOn !== undefined &&
-      files.some(file => file.branch === branch && file.handedOn === undefined),
-  );
-}
-
-/** The result of a run whose checkpoint is complete: nothing is asked or opened. */
-export async function completedRun(
-  fs: FileSystem,
-  { shownName }: CheckpointStore,
-  options: RunOfSinks,
-  before: Checkpoint,
-): Promise<RunResult> {
-  await checkOutputs(fs, shownName, before);
-  const { completed, files } = before;
-  options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
-  const { written, damaged } = writtenOf(options, files);
-  return {
-    written: written.map(one => ({ ...one, completeSince: completed })),
-    damaged,
-    completeSince: completed,
-  };
-}
-
-/** Adds to each result what this run has written. */
-export function withAdded(
-  { sinks, progress }: RunOfSinks,
-  run: RunResult,
-  { store, before }: { readonly store: CheckpointStore; readonly before: readonly CommittedFile[] },
-): RunResult {
-  const written = run.written.map((result, index) => {
-    const own = before.filter(file => file.branch === sinks[index]?.branch);
-    const postsBefore = own.reduce((sum, { posts }) => sum + posts, 0);
-    return { ...result, added: result.posts - postsBefore, ...changedFilesOf(progress) };
-  });
-  if (written.every(({ added }) => added === 0) && !store.hasNew) progress?.tell('nothing new');
-  return { ...run, written };
-}
-
-/** What a result says of changed files, if the source has found any. */
-export function changedFilesOf(progress: Progress | undefined): Pick<Written, 'changedFiles'> {
-  const { changedFiles = 0 } = progress ?? {};
-  return changedFiles === 0 ? {} : { changedFiles };
-}
-
-/** What each sink has written, by the files of a checkpoint. */
-export function writtenOf(
-  { sinks, damaged }: RunOfSinks,
-  committed: readonly CommittedFile[],
-): RunResult {
-  const kept = committed.filter(({ branch }) => branch === DAMAGED);
-  const records = kept.reduce((sum, { posts }) => sum + posts, 0);
-  const count = damaged !== undefined || kept.length > 0 ? records : undefined;
-  const written = sinks.map(({ branch }) => {
-    const files = committed.filter(file => file.branch === branch);
-    return {
-      posts: files.reduce((sum, { posts }) => sum + posts, 0),
-      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-      files: files.map(({ path: file, posts, bytes, handedOn }) => ({
-        path: file,
-        posts,
-        bytes,
-        ...(handedOn !== undefined && { handedOn }),
-      })),
-      ...(count !== undefined && { damaged: count }),
-    };
-  });
-  return { written, damaged: count };
 }

@@ -19,13 +19,14 @@ import type { Argument } from '../../flow/internals.js';
 import { applyStage } from '../../flow/pipeline-arguments.js';
 import type { Progress } from '../../flow/progress.js';
 import { type CommittedSink, committedResult } from '../committed.js';
-import type { FileWriter } from '../write/file-writer.js';
-import type { CheckpointOwner } from './checkpoint.js';
+import type { CheckpointOwner } from './checkpoint-text.js';
 import type { FileSink } from './file-sink.js';
-import { HeldRows, type RowsRun } from './held-rows.js';
-import type { OpenStore, RunResult, RunSinksOptions, Session } from './run-sinks.js';
+import type { FileSinkRun } from './file-sink-run.js';
+import type { RunResult } from './run-result.js';
+import type { OpenStore, RunSinksOptions, Session } from './run-sinks.js';
 import { ENDED, TeeCommits } from './tee-commits.js';
 import { TeeInput } from './tee-input.js';
+import { type RowsRun, UncommittedRows } from './uncommitted-rows.js';
 
 export interface BranchPlan {
   readonly position: number;
@@ -75,7 +76,7 @@ export class TeeRun {
   /** The branch to `committed`. */
   readonly #rows: OpenBranch | undefined;
   readonly #others: readonly OpenBranch[];
-  #held: HeldRows<unknown, unknown> | undefined;
+  #uncommitted: UncommittedRows<unknown, unknown> | undefined;
   #started = false;
   /** The engine that the input is read by, where a branch takes rows. */
   #engine: Engine | undefined;
@@ -140,16 +141,19 @@ export class TeeRun {
     const { committed, files } = this.#plan;
     return async (fs, folder) => {
       const { options } = (committed as CommittedBranchPlan).committed;
-      const held = new HeldRows(options, owner, { signal: this.#run.signal, progress });
+      const uncommitted = new UncommittedRows(options, owner, {
+        signal: this.#run.signal,
+        progress,
+      });
       const paths = files.map(({ file }) => String(file.plan.settings.path));
       try {
-        await held.lock(fs, folder, paths);
+        await uncommitted.lock(fs, folder, paths);
       } catch (error) {
-        await held.close();
+        await uncommitted.close();
         throw error;
       }
-      this.#held = held;
-      return held;
+      this.#uncommitted = uncommitted;
+      return uncommitted;
     };
   }
 
@@ -158,10 +162,10 @@ export class TeeRun {
     if (!this.#started) await this.#readNothing();
     for (const { number, plan } of this.#files)
       this.results[plan.position - 1] = result.written[number];
-    if (this.#rows === undefined || this.#held === undefined) return;
+    if (this.#rows === undefined || this.#uncommitted === undefined) return;
     const { progress } = this.#run;
     const flow = identityOf(this.#input);
-    this.results[this.#rows.plan.position - 1] = committedResult(this.#held, result, {
+    this.results[this.#rows.plan.position - 1] = committedResult(this.#uncommitted, result, {
       flow,
       progress,
     });
@@ -169,7 +173,7 @@ export class TeeRun {
 
   /** Reads the input to its end, or until all branches have ended. */
   async read(opened: Opened): Promise<Cursor | null | undefined> {
-    const { writers, signal, before, committer, damaged } = opened;
+    const { sinkRuns, signal, before, committer, damaged } = opened;
     this.#started = true;
     const { resume, cursors } = cursorsOf(before?.cursor, this.#committing.length);
     const ended = cursors.map(cursor => cursor === ENDED);
@@ -203,7 +207,7 @@ export class TeeRun {
       for (const branch of this.#committing) {
         const { number } = branch;
         if (ended[number] === true) continue;
-        const write = this.#write(branch, writers[number], {
+        const write = this.#write(branch, sinkRuns[number], {
           signal: stop.signal,
           resume: cursors[number] as Cursor | undefined,
           damaged: damaged?.ofBranch(),
@@ -238,14 +242,17 @@ export class TeeRun {
 
   #write(
     { output, progress }: OpenBranch,
-    writer: FileWriter<unknown> | undefined,
+    sinkRun: FileSinkRun<unknown> | undefined,
     run: RowsRun,
   ): Promise<Cursor | null | undefined> {
     const { signal, resume, damaged, reached } = run;
     const bound = boundFlow(output, { signal, progress });
-    if (writer !== undefined)
-      return writer.write(bound, { signal, resume, progress, damaged }, reached);
-    return (this.#held as HeldRows<unknown, unknown>).write(bound, { ...run, progress });
+    if (sinkRun !== undefined)
+      return sinkRun.write(bound, { signal, resume, progress, damaged }, reached);
+    return (this.#uncommitted as UncommittedRows<unknown, unknown>).write(bound, {
+      ...run,
+      progress,
+    });
   }
 
   /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
@@ -257,11 +264,11 @@ export class TeeRun {
   }
 
   /** The input: rows, where a branch can take them, and items otherwise. */
-  #batches(pull: Pull, { writers, engine }: Opened): AsyncIterable<EngineBatch> {
+  #batches(pull: Pull, { sinkRuns, engine }: Opened): AsyncIterable<EngineBatch> {
     const plan = Plan.in(this.#input);
     const takesRows = this.#files.some(
       ({ output, number }) =>
-        writers[number]?.takesRows === true && Plan.in(output)?.isComplete === true,
+        sinkRuns[number]?.takesRows === true && Plan.in(output)?.isComplete === true,
     );
     if (plan === undefined || !takesRows || engine?.canRun(this.#input) !== true)
       return batchesOf(this.#input, pull);
@@ -288,7 +295,7 @@ export class TeeRun {
   }
 }
 
-type Opened = Pick<Session<unknown>, 'writers'> &
+type Opened = Pick<Session<unknown>, 'sinkRuns'> &
   Partial<Pick<Session<unknown>, 'before' | 'committer' | 'damaged' | 'engine'>> & {
     readonly signal: AbortSignal | undefined;
   };

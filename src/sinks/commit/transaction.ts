@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Channel } from '../../base/channel.js';
 import { optionError } from '../../base/check.js';
-import { MillraceError, StorageError } from '../../base/errors.js';
-import { backoffMs, type OnWait } from '../../base/wait.js';
+import { StorageError } from '../../base/errors.js';
 import {
   type CheckpointOwner,
   type CheckpointPlace,
@@ -11,7 +9,8 @@ import {
   parseSaved,
   printSaved,
   type Saved,
-} from './checkpoint.js';
+} from './checkpoint-text.js';
+import { CommitRetries, type RetryOptions, type RetryRun } from './commit-retries.js';
 
 /** Identifies what one call of `write` gets. */
 export interface WriteRange {
@@ -33,24 +32,16 @@ export interface TargetCalls<T, Tx> {
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
   readonly save: (text: string, tx: Tx) => unknown;
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
-  readonly isRetryable?: ((error: unknown) => boolean) | undefined;
 }
 
-export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx> {
-  /** The target, for messages. */
-  readonly name: string;
+export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx>, RetryOptions {
   /** The maximum number of rows that `write` gets. */
   readonly rows: number;
-  readonly retries: number;
-  readonly retryWaitMs: number;
 }
 
 /** What the run gives a target. */
-export interface TargetRun {
+export interface TargetRun extends RetryRun {
   readonly owner: CheckpointOwner;
-  /** Fires when the run is to end. */
-  readonly signal: AbortSignal;
-  readonly onWait: OnWait | undefined;
 }
 
 /** What a commit ends with. */
@@ -73,8 +64,6 @@ export interface OpenParts<T> {
   end(end: CommitEnd): Promise<void>;
 }
 
-const MAX_WAIT_MS = 30_000;
-
 /**
  * Commits rows and text together, through functions of the caller. Where a commit fails, its outcome is unknown: the
  * next try reads the saved text before it writes, in the same transaction.
@@ -83,6 +72,7 @@ export class Target<T, Tx> {
   readonly #options: TargetOptions<T, Tx>;
   readonly #run: TargetRun;
   readonly #place: CheckpointPlace;
+  readonly #retries: CommitRetries;
   /** What is committed. */
   saved: Saved = {
     state: 'running',
@@ -100,6 +90,7 @@ export class Target<T, Tx> {
   constructor(options: TargetOptions<T, Tx>, run: TargetRun) {
     this.#options = options;
     this.#run = run;
+    this.#retries = new CommitRetries(options, run);
     this.#place = { path: options.name, subject: `The checkpoint of ${options.name}` };
     this.#text = printSaved(this.saved, run.owner);
   }
@@ -118,7 +109,7 @@ export class Target<T, Tx> {
         if (found === undefined) await this.#options.save(this.#text, tx);
       });
     } catch (error) {
-      throw this.#failure('read the checkpoint of', error);
+      throw this.#retries.failure('read the checkpoint of', error);
     }
     if (found === undefined) return;
     this.saved = parseSaved(found, this.#place, this.#run.owner);
@@ -139,9 +130,9 @@ export class Target<T, Tx> {
         break;
       } catch (error) {
         failures++;
-        if (failures > this.#options.retries || !this.#isRetryable(error))
-          throw this.#failure('commit to', error);
-        await this.#pause(failures, error);
+        if (failures > this.#retries.max || !this.#retries.isRetryable(error))
+          throw this.#retries.failure('commit to', error);
+        await this.#retries.pause(failures, error);
       }
     }
     this.saved = next;
@@ -198,8 +189,12 @@ export class Target<T, Tx> {
       });
     } catch (error) {
       // The outcome is unknown where it was about to be committed.
-      if (text === undefined || !this.#isRetryable(error) || (await this.#loaded(error)) !== text)
-        throw this.#failure('commit to', error);
+      if (
+        text === undefined ||
+        !this.#retries.isRetryable(error) ||
+        (await this.#loaded(error)) !== text
+      )
+        throw this.#retries.failure('commit to', error);
     }
     this.saved = next as Saved;
     this.#text = text as string;
@@ -299,7 +294,7 @@ export class Target<T, Tx> {
   /** What is saved, after an error. */
   async #loaded(error: unknown): Promise<string | undefined> {
     for (let failures = 1; ; failures++) {
-      await this.#pause(failures, error);
+      await this.#retries.pause(failures, error);
       try {
         let found: string | undefined;
         await this.#inTransaction(async tx => {
@@ -307,52 +302,9 @@ export class Target<T, Tx> {
         });
         return found;
       } catch {
-        if (failures >= this.#options.retries) return undefined;
+        if (failures >= this.#retries.max) return undefined;
       }
     }
-  }
-
-  #isRetryable(error: unknown): boolean {
-    if (this.#run.signal.aborted) return false;
-    if (error instanceof MillraceError) return error.retryable;
-    return this.#options.isRetryable?.(error) ?? mayBePassing(error);
-  }
-
-  async #pause(failures: number, error: unknown): Promise<void> {
-    const { signal, onWait } = this.#run;
-    const waitMs = backoffMs(failures, {
-      firstMs: this.#options.retryWaitMs,
-      maxMs: MAX_WAIT_MS,
-      random: Math.random(),
-    });
-    const failure = this.#failure('commit to', error);
-    const end = onWait?.({
-      reason: 'retry',
-      waitMs,
-      retry: failures,
-      until: new Date(Date.now() + waitMs),
-      error: failure instanceof MillraceError ? failure : undefined,
-    });
-    try {
-      await delay(waitMs, undefined, { signal });
-    } catch {
-      signal.throwIfAborted();
-    } finally {
-      end?.();
-    }
-  }
-
-  /** An error of the caller's functions, with what to do. Those of Millrace, aborts and mistakes in code stay as they are. */
-  #failure(doing: string, error: unknown): unknown {
-    const { signal } = this.#run;
-    if (signal.aborted) return signal.reason;
-    if (error instanceof MillraceError || isMistake(error)) return error;
-    const { name } = this.#options;
-    const reason = error instanceof Error ? error.message : String(error);
-    return new StorageError(
-      `Could not ${doing} ${name}: ${reason}. See the cause, then run the same again: it goes on after the last commit`,
-      { path: name, cause: error, retryable: true },
-    );
   }
 
   #calledAgain(): StorageError {
@@ -379,24 +331,4 @@ function* partsOf<T>(rows: readonly T[], size: number): Generator<readonly T[]> 
     return;
   }
   for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size);
-}
-
-/** Whether an error is one of code. `fetch` throws a `TypeError` with a cause where a connection fails. */
-function isMistake(error: unknown): boolean {
-  return (
-    (error instanceof TypeError ||
-      error instanceof ReferenceError ||
-      error instanceof RangeError ||
-      error instanceof SyntaxError) &&
-    error.cause === undefined
-  );
-}
-
-/** Classes of SQLSTATE that the same statement gives again: data, constraints, syntax and access. */
-const LASTING = /^(22|23|42)[0-9A-Z]{3}$/;
-
-function mayBePassing(error: unknown): boolean {
-  if (isMistake(error)) return false;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code !== 'string' || !LASTING.test(code);
 }

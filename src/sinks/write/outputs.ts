@@ -5,8 +5,9 @@ import type { EncodedBlock } from '../../files/rows.js';
 import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { Buffers, type Encoder, type FileEntry, type FileFormat } from './format.js';
+import { type FilesByPath, NumberedFiles } from './numbered-files.js';
 import { type FileCounts, OutputFile, type SharedByFiles } from './output-file.js';
-import { numberedName, OutputNames, type OutputNamesOptions } from './output-names.js';
+import { OutputNames, type OutputNamesOptions } from './output-names.js';
 import { PartFiles, type PartFilesOptions, type WriteRanges } from './part-files.js';
 
 export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
@@ -40,7 +41,7 @@ export interface FileRange {
 const RECENT = 5;
 
 /** All output files of a sink. They share memory, the limit of open files, and the first failure. */
-export class Outputs implements SharedByFiles {
+export class Outputs implements SharedByFiles, FilesByPath {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
   /** Whether each commit ends all files. */
@@ -51,7 +52,7 @@ export class Outputs implements SharedByFiles {
   /** By absolute path, in the order of their creation. */
   readonly #files = new Map<string, OutputFile>();
   /** Where files are numbered, only one output of a path may decide which is the last. */
-  readonly #byPath = new Map<string, FileSeries>();
+  readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
   /** One file of each folder that may have to be made, by folder. */
   #begun = new Map<string, OutputFile>();
@@ -75,15 +76,15 @@ export class Outputs implements SharedByFiles {
   }
 
   /** The files of a path. */
-  open(path: string): FileSeries {
+  open(path: string): NumberedFiles {
     const { maxBytes } = this.#options;
-    if (maxBytes === undefined) return new FileSeries(this, path, maxBytes);
-    let series = this.#byPath.get(path);
-    if (series === undefined) {
-      series = new FileSeries(this, path, maxBytes);
-      this.#byPath.set(path, series);
+    if (maxBytes === undefined) return new NumberedFiles(this, path, maxBytes);
+    let output = this.#byPath.get(path);
+    if (output === undefined) {
+      output = new NumberedFiles(this, path, maxBytes);
+      this.#byPath.set(path, output);
     }
-    return series;
+    return output;
   }
 
   /** Resumes the files of an earlier run; all but those in `named` are parts as long as `counts` says. */
@@ -91,7 +92,6 @@ export class Outputs implements SharedByFiles {
     for (const before of counts) this.#add(before.path, before).named = named.has(before);
   }
 
-  /** The file of a path, which may get another name where its own is reserved. */
   fileAt(wanted: string): OutputFile {
     const file = this.#names.unreserved(wanted);
     const found = this.#files.get(this.#names.absolute(file));
@@ -105,7 +105,6 @@ export class Outputs implements SharedByFiles {
     return this.#add(file);
   }
 
-  /** Whether the path has a file. */
   has(file: string): boolean {
     return this.#files.has(this.#names.absolute(this.#names.unreserved(file)));
   }
@@ -128,7 +127,6 @@ export class Outputs implements SharedByFiles {
     return this.#changed.size > 0;
   }
 
-  /** A file has ended as it was full. */
   filledOne(): void {
     this.#filled = true;
   }
@@ -298,61 +296,5 @@ export class Outputs implements SharedByFiles {
     this.#files.set(this.#names.claim(name, this), file);
     if (before === undefined) this.#begun.set(path.dirname(name), file);
     return file;
-  }
-}
-
-/** The files of one path: one, or several with numbers where their size is limited. */
-export class FileSeries {
-  readonly #outputs: Outputs;
-  readonly #path: string;
-  readonly #maxBytes: number | undefined;
-  #number = 0;
-  #file: OutputFile | undefined;
-
-  constructor(outputs: Outputs, path: string, maxBytes: number | undefined) {
-    this.#outputs = outputs;
-    this.#path = path;
-    this.#maxBytes = maxBytes;
-    // Those of an earlier run: the last one is continued, unless it is finished.
-    if (maxBytes !== undefined)
-      while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
-  }
-
-  add(entry: FileEntry): void {
-    const file = this.fileFor(entry.byteLength);
-    file.add(entry);
-    // A commit waits for files that are full: their end must not wait for the next item.
-    if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
-  }
-
-  /** The file that an entry of this size goes to. */
-  fileFor(byteLength: number): OutputFile {
-    let file = this.#file;
-    if (this.#maxBytes === undefined) {
-      file ??= this.#outputs.fileAt(this.#path);
-    } else if (file === undefined) {
-      this.#number = Math.max(1, this.#number);
-      file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
-    }
-    // The next file may be full already: an output whose path is spelled differently adds to it, too.
-    while (this.#isFull(file, byteLength)) {
-      this.#end(file);
-      file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));
-    }
-    this.#file = file;
-    return file;
-  }
-
-  #isFull(file: OutputFile, byteLength: number): boolean {
-    if (this.#maxBytes === undefined) return false;
-    if (file.ended) return true;
-    const { size } = file;
-    return size > 0 && size + byteLength + 1 > this.#maxBytes;
-  }
-
-  #end(file: OutputFile): void {
-    if (file.ended) return;
-    file.end();
-    this.#outputs.filledOne();
   }
 }

@@ -1,8 +1,9 @@
 import path from 'node:path';
 import { optionError } from '../../base/check.js';
 import { DataError } from '../../base/errors.js';
-import { aboutStages } from '../../flow/wrong-item.js';
-import type { Activity } from '../../post/activity.js';
+import { isTagged } from '../../flow/line.js';
+import { aboutStages, wrongItem } from '../../flow/wrong-item.js';
+import { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
 
@@ -213,4 +214,62 @@ export function untagged(origin: string | undefined): DataError {
       { position: { origin } },
     ),
   );
+}
+
+/** Which output an item goes to. */
+export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
+
+type Keys = Map<string | number, Keys | object>;
+
+/**
+ * Routes by a template. Outputs are kept in a tree keyed by the template's fields, so a path is built only
+ * once.
+ */
+export function routeByTemplate<O extends object>(
+  template: PathTemplate,
+  open: (path: string) => O,
+): PickOutput<unknown, O> {
+  if (template.constant) {
+    let output: O | undefined;
+    return () => {
+      output ??= open(template.fill([]));
+      return output;
+    };
+  }
+  const root: Keys = new Map();
+  const { keys } = template;
+  const last = keys.length - 1;
+  return (item, origin) => {
+    const tagged = isTagged(item) ? item : undefined;
+    const activity = tagged?.activity ?? item;
+    if (!(activity instanceof Activity)) throw notAPost(item, origin);
+    if (tagged === undefined && template.needsTag) throw untagged(origin);
+    const tag = tagged?.tag ?? '';
+    let at = root;
+    for (let level = 0; level < last; level++) {
+      const key = (keys[level] as (typeof keys)[0])(activity, tag);
+      let below = at.get(key) as Keys | undefined;
+      if (below === undefined) {
+        below = new Map();
+        at.set(key, below);
+      }
+      at = below;
+    }
+    const key = (keys[last] as (typeof keys)[0])(activity, tag);
+    let output = at.get(key) as O | undefined;
+    if (output === undefined) {
+      output = open(template.fill(keys.map(keyOf => keyOf(activity, tag))));
+      at.set(key, output);
+    }
+    return output;
+  };
+}
+
+function notAPost(item: unknown, origin: string | undefined): DataError {
+  return wrongItem(item, {
+    need: 'The fields of `path` need activities',
+    reads: 'activities',
+    or: 'pass a function as `path`',
+    origin,
+  });
 }

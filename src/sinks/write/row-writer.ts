@@ -2,8 +2,9 @@ import type { RowEncoding } from '../../files/encode-rows.js';
 import type { RecordColumn } from '../../files/record-columns.js';
 import type { StoredRows } from '../../files/rows.js';
 import type { FileFormat } from './format.js';
+import type { NumberedFiles } from './numbered-files.js';
 import type { OutputFile } from './output-file.js';
-import type { FileSeries, Outputs } from './outputs.js';
+import type { Outputs } from './outputs.js';
 import type { PathKeys } from './path-keys.js';
 import { type PathTemplate, untagged } from './path-template.js';
 
@@ -28,7 +29,7 @@ interface Range {
 
 /** The posts that go to one file, and those after it where its size is limited. */
 interface Partition {
-  readonly series: FileSeries;
+  readonly output: NumberedFiles;
   /** The last range; the next post extends it where it follows in the same file. */
   range: Range | undefined;
 }
@@ -59,7 +60,7 @@ export class RowWriter<T> {
   readonly #outputs: Outputs;
   readonly #options: RowWriterOptions<T>;
   /** By the keys that fill the template, as JSON: a path is built only once. */
-  readonly #byKeys = new Map<string, FileSeries>();
+  readonly #byKeys = new Map<string, NumberedFiles>();
 
   constructor(outputs: Outputs, options: RowWriterOptions<T>) {
     this.#outputs = outputs;
@@ -133,7 +134,7 @@ export class RowWriter<T> {
     for (let index = 0; index < rows.length; index++) {
       const start = starts[rows[index]!]!;
       const line = content.subarray(start, start + lengths[rows[index]!]!);
-      partitions[combinations[index]!]!.series.add(line);
+      partitions[combinations[index]!]!.output.add(line);
       if (this.#outputs.full) await this.#outputs.relieve();
     }
     posts.file.release();
@@ -178,12 +179,12 @@ export class RowWriter<T> {
     const byFile = new Map<OutputFile, Partition>();
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
-      const series = this.#seriesOf(keysOf(places, keySets[combination % width] ?? [], tag));
+      const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
       // Several combinations may fill the template with one path, and several paths may be those of one file.
-      const first = series.fileFor(0);
+      const first = output.fileFor(0);
       let partition = byFile.get(first);
       if (partition === undefined) {
-        partition = { series, range: undefined };
+        partition = { output, range: undefined };
         byFile.set(first, partition);
       }
       partitions[combination] = partition;
@@ -191,14 +192,14 @@ export class RowWriter<T> {
     return { combinations, partitions, files: byFile.size };
   }
 
-  #seriesOf(keys: readonly (string | number)[]): FileSeries {
+  #outputOf(keys: readonly (string | number)[]): NumberedFiles {
     const text = JSON.stringify(keys);
-    let series = this.#byKeys.get(text);
-    if (series === undefined) {
-      series = this.#outputs.open(this.#options.path.fill(keys));
-      this.#byKeys.set(text, series);
+    let output = this.#byKeys.get(text);
+    if (output === undefined) {
+      output = this.#outputs.open(this.#options.path.fill(keys));
+      this.#byKeys.set(text, output);
     }
-    return series;
+    return output;
   }
 }
 
@@ -220,13 +221,13 @@ function rangesOf(
     let { range } = partition;
     if (areLines) {
       const byteLength = lengths[rows[index]!]!;
-      const target = partition.series.fileFor(byteLength);
+      const target = partition.output.fileFor(byteLength);
       const position = target.allocate(byteLength);
       if (range?.file !== target || range.position + range.bytes !== position)
         range = rangeAt(target, position, Number.POSITIVE_INFINITY);
       range.bytes += byteLength + 1;
     } else if (range === undefined) {
-      const target = partition.series.fileFor(0);
+      const target = partition.output.fileFor(0);
       range = rangeAt(target, 0, target.room);
     } else if (range.rows.length === range.room) range = rangeAt(range.file, 0, range.file.maxRoom);
     if (range !== partition.range) {

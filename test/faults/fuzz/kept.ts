@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Checkpoint } from '../../../src/sinks/commit/checkpoint.js';
+import type { Checkpoint } from '../../../src/sinks/commit/checkpoint-text.js';
 import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-module.js';
 import type { Random } from '../random.js';

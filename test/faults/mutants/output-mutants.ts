@@ -45,7 +45,7 @@ export const OUTPUT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cursor ahead of items',
     mistake: 'commits the cursor of a batch before its items are written',
-    file: 'sinks/write/file-writer',
+    file: 'sinks/commit/file-sink-run',
     from: 'const isWritten = rows !== undefined && …;',
     to: 'if (cursor !== undefined) await reached(cursor); const isWritten = rows !== undefined && …;',
     cells: ['disks files/kill', 'matrix search/kill-9-at-a-disk-call'],

@@ -2,7 +2,12 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
-import { checkedText, checkOf, completedOf, headOf } from '../../../src/sinks/commit/checkpoint.js';
+import {
+  checkedText,
+  checkOf,
+  completedOf,
+  headOf,
+} from '../../../src/sinks/commit/checkpoint-text.js';
 
 const PLACE = { path: 'out/run.json', subject: 'The checkpoint out/run.json' };
 const OWNER = {

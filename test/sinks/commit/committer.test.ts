@@ -6,8 +6,8 @@ import { gunzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
+import type { WrittenFile } from '../../../src/sinks/commit/run-result.js';
 import { files } from '../../../src/sinks/files.js';
-import type { WrittenFile } from '../../../src/sinks/write/written.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 let folder: string;

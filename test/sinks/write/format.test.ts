@@ -11,6 +11,7 @@ import {
   fileSinkOn,
   fileSinkPlan,
 } from '../../../src/sinks/commit/file-sink.js';
+import type { Written } from '../../../src/sinks/commit/run-result.js';
 import { filesOn } from '../../../src/sinks/files.js';
 import {
   type Encoder,
@@ -18,7 +19,6 @@ import {
   type FileFormat,
   linesFormat,
 } from '../../../src/sinks/write/format.js';
-import type { Written } from '../../../src/sinks/write/written.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { draws } from '../../suite.js';
 import { places } from '../cursors.js';

@@ -1,27 +1,24 @@
-import path from 'node:path';
-import { DataError, isBudgetSpent } from '../../base/errors.js';
+import { isBudgetSpent } from '../../base/errors.js';
 import type { RowEncoding } from '../../files/encode-rows.js';
 import type { Engine } from '../../files/engine.js';
 import type { EngineBatch } from '../../files/rows.js';
 import { batchesOf, type Cursor, type FlowStep, type Pull } from '../../flow/flow.js';
-import { isTagged } from '../../flow/line.js';
 import type { Progress } from '../../flow/progress.js';
-import { kindOf, wrongItem } from '../../flow/wrong-item.js';
-import { Activity } from '../../post/activity.js';
 import type { FileSystem } from '../../storage/file-system.js';
-import type { DamagedLog } from '../commit/damaged-log.js';
-import type { HandOn } from '../commit/on-file.js';
-import type { FileFormat } from './format.js';
-import { type FileSeries, Outputs, type OutputsOptions, type SharedOptions } from './outputs.js';
-import { pathKeys } from './path-keys.js';
+import type { FileFormat } from '../write/format.js';
+import type { NumberedFiles } from '../write/numbered-files.js';
+import { Outputs, type OutputsOptions, type SharedOptions } from '../write/outputs.js';
+import { routeByFunction, withSuffix } from '../write/path-function.js';
+import { pathKeys } from '../write/path-keys.js';
 import {
-  endsInZstd,
-  NO_ZSTD,
   type PathField,
   type PathTemplate,
-  untagged,
-} from './path-template.js';
-import { RowWriter } from './row-writer.js';
+  type PickOutput,
+  routeByTemplate,
+} from '../write/path-template.js';
+import { RowWriter } from '../write/row-writer.js';
+import type { HandOn } from './call-on-file.js';
+import type { DamagedLog } from './damaged-log.js';
 
 /** A sink that writes files: its options, checked, and its format. */
 export interface FileSinkPlan<T>
@@ -46,8 +43,8 @@ export interface FileSinkPlan<T>
   readonly damaged: string | undefined;
 }
 
-/** What a run gives its writers. */
-interface WriterRun extends SharedOptions {
+/** What all sinks of a run get. */
+interface RunOptions extends SharedOptions {
   readonly progress: Progress | undefined;
   /** Whether there is a checkpoint. */
   readonly commits: boolean;
@@ -65,15 +62,15 @@ export function onlyOutput<T>({ path: target }: FileSinkPlan<T>): string | undef
 const FLUSH_EVERY_MS = 1_000;
 
 /** One run of a file sink. The committer decides when it is committed. */
-export class FileWriter<T> {
+export class FileSinkRun<T> {
   readonly outputs: Outputs;
   readonly #format: FileFormat<T>;
   readonly #plan: FileSinkPlan<T>;
   readonly #engine: Engine;
   readonly #rows: RowWriter<T> | undefined;
-  readonly #run: Pick<WriterRun, 'damaged' | 'progress'>;
+  readonly #run: Pick<RunOptions, 'damaged' | 'progress'>;
 
-  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: FileFormat<T>, run: WriterRun) {
+  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: FileFormat<T>, run: RunOptions) {
     const { engine, commits } = run;
     const { path, maxOpen } = plan;
     const limit = commits ? format.wholeFiles?.committedBytes : undefined;
@@ -192,7 +189,7 @@ export class FileWriter<T> {
     return this.#plan.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
   }
 
-  #route(): PickOutput<T, FileSeries> {
+  #route(): PickOutput<T, NumberedFiles> {
     const { path: target, suffix } = this.#plan;
     const open = (file: string) => this.outputs.open(file);
     if (typeof target !== 'function') return routeByTemplate(target, open);
@@ -219,100 +216,4 @@ function rowEncodingOf<T>(
   return rows !== undefined && (maxBytes >= least || rows.kind === undefined)
     ? { ...rows, compression }
     : undefined;
-}
-
-/** `x.jsonl`, `.gz` → `x.jsonl.gz` */
-export function withSuffix(file: string, suffix: string): string {
-  return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
-}
-
-/** Which output an item goes to. */
-export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
-
-type Keys = Map<string | number, Keys | object>;
-
-/**
- * Routes by a template. Outputs are kept in a tree keyed by the template's fields, so a path is built only
- * once.
- */
-export function routeByTemplate<O extends object>(
-  template: PathTemplate,
-  open: (path: string) => O,
-): PickOutput<unknown, O> {
-  if (template.constant) {
-    let output: O | undefined;
-    return () => {
-      output ??= open(template.fill([]));
-      return output;
-    };
-  }
-  const root: Keys = new Map();
-  const { keys } = template;
-  const last = keys.length - 1;
-  return (item, origin) => {
-    const tagged = isTagged(item) ? item : undefined;
-    const activity = tagged?.activity ?? item;
-    if (!(activity instanceof Activity)) throw notAPost(item, origin);
-    if (tagged === undefined && template.needsTag) throw untagged(origin);
-    const tag = tagged?.tag ?? '';
-    let at = root;
-    for (let level = 0; level < last; level++) {
-      const key = (keys[level] as (typeof keys)[0])(activity, tag);
-      let below = at.get(key) as Keys | undefined;
-      if (below === undefined) {
-        below = new Map();
-        at.set(key, below);
-      }
-      at = below;
-    }
-    const key = (keys[last] as (typeof keys)[0])(activity, tag);
-    let output = at.get(key) as O | undefined;
-    if (output === undefined) {
-      output = open(template.fill(keys.map(keyOf => keyOf(activity, tag))));
-      at.set(key, output);
-    }
-    return output;
-  };
-}
-
-/** Routes by the caller's function; `..` in its names is refused. */
-export function routeByFunction<T, O>(
-  pathOf: (item: T) => string,
-  finish: (path: string) => string,
-  open: (path: string) => O,
-): PickOutput<T, O> {
-  const outputs = new Map<string, O>();
-  return (item, origin) => {
-    const name = pathOf(item);
-    let output = outputs.get(name);
-    if (output === undefined) {
-      output = open(finish(checked(name, origin)));
-      outputs.set(name, output);
-    }
-    return output;
-  };
-}
-
-function checked(name: unknown, origin: string | undefined): string {
-  const refused = (fault: string) =>
-    new DataError(`The option \`path\` returned ${fault}`, { position: { origin } });
-  if (typeof name !== 'string') throw refused(`${kindOf(name)}, not text`);
-  const shown = JSON.stringify(name);
-  if (name === '' || /[/\\]$/.test(name)) throw refused(`${shown}, which names no file`);
-  if (name.includes('\0')) throw refused(`${shown}, which holds a NUL`);
-  if (name.split(/[/\\]/).includes('..'))
-    throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
-  if (endsInZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
-  const normal = path.normalize(name);
-  // The key in `outputs` where they are equal, so that the copy can be freed.
-  return normal === name ? name : normal;
-}
-
-function notAPost(item: unknown, origin: string | undefined): DataError {
-  return wrongItem(item, {
-    need: 'The fields of `path` need activities',
-    reads: 'activities',
-    or: 'pass a function as `path`',
-    origin,
-  });
 }

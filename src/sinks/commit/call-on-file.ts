@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { answerOf } from '../../base/abortable.js';
 import { func, type OptionTable, oneOf, optionError, whole } from '../../base/check.js';
 import type { Json } from '../../json/type-guards.js';
-import type { WrittenFile } from '../write/written.js';
+import type { WrittenFile } from './run-result.js';
 
 /** What happens to each file that is finished. */
 export interface HandOnOptions {

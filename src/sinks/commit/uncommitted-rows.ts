@@ -9,17 +9,17 @@ import type { Progress } from '../../flow/progress.js';
 import { detached } from '../../post/detached.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
+import { type CheckpointStore, lockPaths, prepareFolder } from './checkpoint-file.js';
 import {
   type Checkpoint,
   type CheckpointOwner,
   type CheckpointText,
   type Pending,
   parseCursor,
-} from './checkpoint.js';
-import { type CheckpointStore, lockPaths, prepareFolder } from './checkpoint-file.js';
+} from './checkpoint-text.js';
 import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
-export interface HeldRowsOptions<T, Tx> extends TargetOptions<T, Tx> {
+export interface UncommittedRowsOptions<T, Tx> extends TargetOptions<T, Tx> {
   readonly waitMs: number;
 }
 
@@ -49,10 +49,10 @@ const MAX_HELD = { alone: 1, inTee: 4 };
  * Where many rows come before a commit, as between cursors that lie far apart, they go into a transaction that is open until
  * then, and such a commit cannot be tried again.
  */
-export class HeldRows<T, Tx> implements CheckpointStore {
+export class UncommittedRows<T, Tx> implements CheckpointStore {
   readonly name: string;
   readonly everyMs: number;
-  readonly #options: HeldRowsOptions<T, Tx>;
+  readonly #options: UncommittedRowsOptions<T, Tx>;
   readonly #progress: Progress | undefined;
   /** Fires when the run is to end. */
   readonly #broken: LinkedAbort;
@@ -73,7 +73,7 @@ export class HeldRows<T, Tx> implements CheckpointStore {
   #parts: OpenParts<T> | undefined;
 
   constructor(
-    options: HeldRowsOptions<T, Tx>,
+    options: UncommittedRowsOptions<T, Tx>,
     owner: CheckpointOwner,
     { signal, progress }: SinkRun,
   ) {

@@ -7,7 +7,7 @@ import {
   parseSaved,
   printSaved,
   type Saved,
-} from '../../../src/sinks/commit/checkpoint.js';
+} from '../../../src/sinks/commit/checkpoint-text.js';
 
 const place = { path: 'posts', subject: 'The checkpoint of posts' };
 const owner = { sink: { step: 'committed' }, flow: [{ step: 'search', query: 'rain' }] };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../../src/post/activity.js';
-import type { WrittenFile } from '../../../src/sinks/write/written.js';
+import type { WrittenFile } from '../../../src/sinks/commit/run-result.js';
 import { killUntilDone } from '../../kill/kill-until-done.js';
 import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';

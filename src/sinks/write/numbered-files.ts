@@ -1,0 +1,71 @@
+import type { FileEntry } from './format.js';
+import type { OutputFile } from './output-file.js';
+import { numberedName } from './output-names.js';
+
+/** All files of a sink. */
+export interface FilesByPath {
+  /** Whether each commit ends all files. */
+  readonly endsFiles: boolean;
+  /** The file of a path, which may get another name where its own is reserved. */
+  fileAt(path: string): OutputFile;
+  /** Whether the path has a file. */
+  has(path: string): boolean;
+  /** Called when a file has ended as it was full. */
+  filledOne(): void;
+}
+
+/** The files of one path: one, or several with numbers where their size is limited. */
+export class NumberedFiles {
+  readonly #outputs: FilesByPath;
+  readonly #path: string;
+  readonly #maxBytes: number | undefined;
+  #number = 0;
+  #file: OutputFile | undefined;
+
+  constructor(outputs: FilesByPath, path: string, maxBytes: number | undefined) {
+    this.#outputs = outputs;
+    this.#path = path;
+    this.#maxBytes = maxBytes;
+    // Those of an earlier run: the last one is continued, unless it is finished.
+    if (maxBytes !== undefined)
+      while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
+  }
+
+  add(entry: FileEntry): void {
+    const file = this.fileFor(entry.byteLength);
+    file.add(entry);
+    // A commit waits for files that are full: their end must not wait for the next item.
+    if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
+  }
+
+  /** The file that an entry of this size goes to. */
+  fileFor(byteLength: number): OutputFile {
+    let file = this.#file;
+    if (this.#maxBytes === undefined) {
+      file ??= this.#outputs.fileAt(this.#path);
+    } else if (file === undefined) {
+      this.#number = Math.max(1, this.#number);
+      file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
+    }
+    // The next file may be full already: an output whose path is spelled differently adds to it, too.
+    while (this.#isFull(file, byteLength)) {
+      this.#end(file);
+      file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));
+    }
+    this.#file = file;
+    return file;
+  }
+
+  #isFull(file: OutputFile, byteLength: number): boolean {
+    if (this.#maxBytes === undefined) return false;
+    if (file.ended) return true;
+    const { size } = file;
+    return size > 0 && size + byteLength + 1 > this.#maxBytes;
+  }
+
+  #end(file: OutputFile): void {
+    if (file.ended) return;
+    file.end();
+    this.#outputs.filledOne();
+  }
+}
