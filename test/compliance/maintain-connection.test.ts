@@ -1,6 +1,16 @@
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { DeliveredTime } from '../../src/compliance/maintain-connection.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  type ConnectionListener,
+  DeliveredTime,
+  maintainConnection,
+} from '../../src/compliance/maintain-connection.js';
+import { account } from '../../src/http/account.js';
+import { begin, send, wireOf } from '../http/live-wire.js';
+import { ScriptedServer } from '../http/scripted-server.js';
+import { impatient } from '../http/virtual-time.js';
+import { LOGIN } from '../login.js';
 
 const START = 1_700_000_000_000;
 /** How far apart the service sends heartbeats while nothing happens, and how long one takes on the wire. */
@@ -146,5 +156,81 @@ describe('the time up to which a connection has delivered every event', () => {
     const events = [{ at: new Date(START + 86_400_000) }, { at: new Date(START - 1_800_000) }];
     expect(new DeliveredTime().afterEvents(events, START)).toBe(START - 1_800_000);
     expect(new DeliveredTime().afterEvents(events.slice(0, 1), START)).toBeUndefined();
+  });
+});
+
+/** A promise and what resolves it. */
+function signalled(): [promise: Promise<void>, resolve: () => void] {
+  let resolve = () => {};
+  const promise = new Promise<void>(settle => {
+    resolve = settle;
+  });
+  return [promise, resolve];
+}
+
+describe('a connection', () => {
+  const EVENTS = Array.from(
+    { length: 40 },
+    (_, n) =>
+      `{"delete":{"status":{"id":${n},"id_str":"${n}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${START}"}}`,
+  );
+
+  /** Connects to a server that sends the events one by one: the first, and the others once it is allowed to. */
+  async function connected(events: ConnectionListener['events'], allowed: Promise<void>) {
+    const server = await new ScriptedServer().start();
+    onTestFinished(() => server.stop());
+    const [allSent, onSent] = signalled();
+    server.otherwise = async response => {
+      begin(response);
+      for (const [index, piece] of (await wireOf(EVENTS, { trailer: false })).entries()) {
+        if (index === 1) await allowed;
+        await send(response, piece);
+      }
+      onSent();
+    };
+    const acme = account(
+      { complianceStreamUrl: server.url, account: 'acme', timing: impatient(), ...LOGIN },
+      {},
+    );
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort(new Error('The test has ended')));
+    const run = maintainConnection(acme, new URL(server.url), stop.signal, {
+      connected() {},
+      delivered() {},
+      async damaged() {},
+      events,
+    });
+    run.catch(() => {});
+    return { run, allSent };
+  }
+
+  it('reads no further events until its listener can accept more', async () => {
+    let calls = 0;
+    let received = 0;
+    const [first, onFirst] = signalled();
+    const [room, makeRoom] = signalled();
+    const { allSent } = await connected(async events => {
+      calls++;
+      received += events.length;
+      onFirst();
+      await room;
+    }, first);
+    await allSent;
+    // Enough turns of the event loop for what was sent to arrive.
+    for (let turn = 0; turn < 1_000 && calls === 1; turn++) await setImmediate();
+    expect([calls, received]).toEqual([1, 1]);
+    makeRoom();
+    await expect.poll(() => received).toBe(EVENTS.length);
+  });
+
+  it('ends with what its listener rejects with', async () => {
+    const failure = new Error('the disk is full');
+    let calls = 0;
+    const [calledAgain, onSecond] = signalled();
+    const { run } = await connected(async () => {
+      if (++calls > 1) onSecond();
+      throw failure;
+    }, Promise.resolve());
+    await expect(Promise.race([run, calledAgain])).rejects.toBe(failure);
   });
 });

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { chooseThreads, FileDecoder } from '../../src/files/choose-threads.js';
 import { POSTS } from '../../src/operators/activities.js';
@@ -34,8 +35,9 @@ const SETUP = {
 function decoderFor(
   readers: ConstructorParameters<typeof FileDecoder>[1],
   expected = { count: 20, bytes: 1 },
+  setup: ConstructorParameters<typeof FileDecoder>[0] = SETUP,
 ): FileDecoder {
-  const decoder = new FileDecoder(SETUP, readers);
+  const decoder = new FileDecoder(setup, readers);
   onTestFinished(() => decoder.threads?.close());
   decoder.expect(expected);
   return decoder;
@@ -52,6 +54,24 @@ describe('the decoder of the files of a run', () => {
     expect(decoder.inThreads).toBe(false);
     decoder.expect({ count: 1, bytes: MIB });
     expect(decoder.inThreads).toBe(true);
+  });
+
+  it.each([
+    ['on the main thread', 0],
+    ['in a thread', 1],
+  ])('refuses a file that is one byte larger than maxBytes of gunzip: %s', async (_, workers) => {
+    const text = '{"id":1,"id_str":"1"}\n';
+    for (const bytes of [gzipSync(text), Buffer.from(text)])
+      for (const [maxBytes, count] of [
+        [text.length, 1],
+        [text.length - 1, undefined],
+      ] as const) {
+        const decoding = { ...SETUP.decoding, gunzip: { plain: 'pass' as const, maxBytes } };
+        const decoder = decoderFor([{ workers }], undefined, { ...SETUP, decoding });
+        const decoded = await decoder.decode({ file: { bytes: Buffer.from(bytes) }, origin: 'a' });
+        expect(decoded?.rows.count).toBe(count);
+        decoded?.release();
+      }
   });
 
   it('decodes the same without threads', async () => {

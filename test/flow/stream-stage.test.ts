@@ -1,8 +1,10 @@
-import { Transform, type TransformCallback } from 'node:stream';
+import { Duplex, PassThrough, Transform, type TransformCallback } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
+import { Minipass } from 'minipass';
 import { describe, expect, it } from 'vitest';
 import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
+import type { StageStream } from '../../src/flow/stream-stage.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
 
@@ -141,5 +143,66 @@ describe('a Node Transform that ends before its input', () => {
       for await (const _ of items) await setTimeout(20);
     };
     await expect(pipeline(failing, atThird(act), slow)).rejects.toBe(failure);
+  });
+});
+
+/** A pair of web streams whose readable end closes as if all were read, whatever ends the writable one. */
+function endingWebPair() {
+  let output: ReadableStreamDefaultController<number> | undefined;
+  const close = () => output?.close();
+  return {
+    readable: new ReadableStream<number>({
+      start(controller) {
+        output = controller;
+      },
+    }),
+    writable: new WritableStream<number>({
+      write: item => output?.enqueue(item),
+      close,
+      abort: close,
+    }),
+  };
+}
+
+/** A Duplex whose readable side ends as if all were read when its input is destroyed. */
+function endingDuplex(): Duplex {
+  return new Duplex({
+    objectMode: true,
+    autoDestroy: false,
+    read() {},
+    write(item, _, done) {
+      this.push(item);
+      done();
+    },
+    final(done) {
+      this.push(null);
+      done();
+    },
+    destroy(_, done) {
+      this.push(null);
+      done(null);
+    },
+  });
+}
+
+const KINDS: readonly (readonly [string, () => StageStream<number, number>])[] = [
+  ['a PassThrough', () => new PassThrough({ objectMode: true })],
+  ['a Duplex that ends when it is destroyed', endingDuplex],
+  ['a Minipass stream', () => new Minipass<number, number>({ objectMode: true })],
+  ['a TransformStream', () => new TransformStream<number, number>()],
+  ['web streams that end when they are aborted', endingWebPair],
+];
+
+describe.each(KINDS)('the failure of a source before %s', (_, stream) => {
+  it.each([1, 3, 6])('ends the run with it after %i items', async count => {
+    const failure = new Error('the source broke');
+    const failing = new Flow<number>(async function* () {
+      for (let item = 1; item <= count; item++) {
+        yield { items: [item] };
+        await setImmediate();
+      }
+      throw failure;
+    });
+    await expect(pipeline(failing, stream(), collect())).rejects.toBe(failure);
   });
 });

@@ -1,4 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Kvm } from '@nats-io/kv';
+import { connect } from '@nats-io/transport-node';
 import { Activity, type CommitMessage, collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
@@ -46,6 +48,22 @@ describe.skipIf(!hasNatsServer)('posts through a stream', () => {
       new Set(posts(0, 1000).map(post => post.raw.toString())),
     );
     expect(read).toHaveLength(1000);
+  });
+
+  it('are all read after the entry of the publisher was deleted and others were published under its name', async () => {
+    await using node = await startNode();
+    const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
+    const create = { maxBytes: MAX_BYTES };
+    await pipeline(source(60, 10), toJetStream({ ...to, create, name: 'numbers' }));
+    const connection = await connect({ servers: node.url });
+    await (await new Kvm(connection).open('millrace')).delete('numbers');
+    await connection.close();
+    const others = new Flow(async function* () {
+      yield { items: posts(60, 100), cursor: { at: 100 } };
+    });
+    await pipeline(others, toJetStream({ ...to, create, name: 'numbers' }));
+    const read = await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect());
+    expect(new Set(read.map(({ id }) => id))).toEqual(new Set(posts(0, 100).map(({ id }) => id)));
   });
 
   it('say on a channel which cursors were committed', async () => {

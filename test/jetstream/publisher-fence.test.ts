@@ -1,7 +1,7 @@
 import { threadId } from 'node:worker_threads';
 import type { KV } from '@nats-io/kv';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { JetStreamConnection } from '../../src/jetstream/connection.js';
 import { clientFailure } from '../../src/jetstream/jet-stream-errors.js';
 import { takeOver } from '../../src/jetstream/publisher-fence.js';
@@ -9,6 +9,7 @@ import type { OpenedStream } from '../../src/jetstream/stream-settings.js';
 import { unchecked } from '../unchecked.js';
 
 const KEY = 'posts';
+const START = Date.UTC(2024, 0, 1);
 
 /** What the servers do with a request. */
 type Behavior = 'in order' | 'lost answer' | 'not applied' | 'older state' | 'lost state';
@@ -156,6 +157,19 @@ describe('the entry of a publisher', () => {
   });
 
   // Readers leave out messages of an epoch below the highest, so that all posts of this run would be lost.
+  it('begins a higher epoch than all before it once its entry was deleted', async () => {
+    // The messages of the deleted publisher are still in the stream, with their epochs.
+    const epochs: number[] = [];
+    for (let publishers = 0; publishers < 3; publishers++) {
+      const now = vi.spyOn(Date, 'now').mockReturnValue(START + publishers);
+      const entry = await takenOver(new Bucket());
+      now.mockRestore();
+      epochs.push(entry.state.epoch);
+      entry.close();
+    }
+    expect(epochs).toEqual([START, START + 1, START + 2]);
+  });
+
   it('begins a higher epoch than the run before, also where the clock was set back between them', async () => {
     const bucket = new Bucket();
     const before = await takenOver(bucket);

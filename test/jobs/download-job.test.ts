@@ -13,6 +13,8 @@ import { jsonLines } from '../../src/operators/json-lines.js';
 import { collect } from '../../src/sinks/collect.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { status } from '../http/scripted-server.js';
+import { MOUNT, onDisk } from '../storage/mounted-disk.js';
+import { SimulatedDisk } from '../storage/simulated-disk.js';
 import { largeFile, servedFiles, UUID, whole } from './job-server.js';
 import {
   download,
@@ -265,6 +267,38 @@ describe('jobs.download', () => {
     served.faults.clear();
     return reason;
   };
+
+  it('syncs the folder of a file that a killed download has left before it records the file', async () => {
+    await serveInstead({ files: servedFiles(1) });
+    const disk = new SimulatedDisk();
+    // The root of the disk survives.
+    disk.put(`${MOUNT}/other`, Buffer.alloc(0));
+    const to = `${MOUNT}/archive`;
+    const run = () => onDisk(disk, () => downloadJob(served.account(), UUID, { folder: to }));
+    disk.before = (call, file) => {
+      // The download is killed right after the file got its name.
+      if (call.startsWith('rename') && file.endsWith('.json.gz.part')) disk.cutAt = disk.calls + 1;
+    };
+    await expect(run()).rejects.toThrow();
+    disk.before = () => {};
+    disk.keepAll();
+    const [name] = fileNames();
+    expect(disk.files()).toContain(`${to}/${name}`);
+    let isKnown = false;
+    await onDisk(disk, () =>
+      downloadJob(served.account(), UUID, {
+        folder: to,
+        onFile: ({ known }) => {
+          isKnown = known;
+        },
+      }),
+    );
+    expect(isKnown).toBe(true);
+    // The power is cut: nothing survives that was not synced.
+    disk.restart(() => 0);
+    expect(disk.files()).toContain(`${to}/.millrace-download.json`);
+    expect(disk.files()).toContain(`${to}/${name}`);
+  });
 
   it('ends with the reason of an abort', async () => {
     expect(await abortedDownload()).toBe('enough');

@@ -1,3 +1,4 @@
+import { readdir, readlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +17,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { json, status } from '../http/scripted-server.js';
 import { unchecked } from '../unchecked.js';
-import { type JobServer, servedFile, servedFiles, UUID, whole } from './job-server.js';
+import { type JobServer, largeFile, servedFile, servedFiles, UUID, whole } from './job-server.js';
 import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
@@ -292,6 +293,38 @@ describe('the end of a run', () => {
     );
     expect(await served.server.closed(3)).toBeLessThan(AT_ONCE_MS);
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'closes the temporary files of files that wait for their turn',
+    async () => {
+      const spooled = async () => {
+        const names = await readdir('/proc/self/fd');
+        const targets = await Promise.all(
+          names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')),
+        );
+        return targets.filter(target => target.includes('millrace-spool-')).toSorted();
+      };
+      const before = await spooled();
+      const gzip = largeFile(5 * 1024 * 1024);
+      const files = servedFiles(6).map((file, at) => (at === 1 ? { ...file, gzip } : file));
+      const served = await start({ files });
+      const abort = new AbortController();
+      const reason = new Error('enough');
+      let open: readonly string[] = [];
+      // The first file never arrives. The third is requested once the second is on disk.
+      served.faults.set(files[0]!.segment, () => () => {});
+      served.faults.set(files[2]!.segment, () => async () => {
+        open = await spooled();
+        abort.abort(reason);
+      });
+      const source = jobFiles(served.account(), UUID, { concurrency: 2 });
+      await expect(pipeline(source, gunzip(), collect(), { signal: abort.signal })).rejects.toBe(
+        reason,
+      );
+      expect(open.length).toBe(before.length + 1);
+      expect(await spooled()).toEqual(before);
+    },
+  );
 
   it('cancels requests if the reader stops early', async () => {
     const served = await start({ files: servedFiles(24) });

@@ -341,6 +341,62 @@ describe('rules of a list, for stored files', () => {
     expect(await run(paths, matchRules(rules), 2, options)).toEqual(expected);
   });
 
+  it.each<[where: string, place: (post: string) => string]>([
+    ['first', post => post.replace(/^\{/, '{"matching_rules":[],')],
+    [
+      'in the middle',
+      post => post.replace(/,"text":/, ',"matching_rules":[{"tag":"old"}],"text":'),
+    ],
+    ['last', post => post.replace(/\}$/, ',"matching_rules":[{"tag":"old"}]}')],
+    ['absent', post => post],
+  ])(
+    'write the bytes of item by item if they outgrow the buffer and the member is %s',
+    async (_, place) => {
+      const posts = POSTS.slice(0, 40).map(({ raw }) => place(raw.toString()));
+      const paths = await store([gz(posts)]);
+      for (const count of [1, 20, 400]) {
+        const rules = Array.from({ length: count }, (_, n) => ({ value: 'snow', tag: `tag ${n}` }));
+        const options = { isRouted: false };
+        const expected = await run(paths, matchRules(compileRules(rules)), 0, options);
+        expect(expected.error).toBeUndefined();
+        for (const workers of [0, 1])
+          expect(await run(paths, matchRules(rules), workers, options)).toEqual(expected);
+        const lines = Object.values(expected.contents!).flatMap(text => text.trim().split('\n'));
+        const matching = lines.map(line => {
+          const { matching_rules: own, gnip } = JSON.parse(line);
+          return (gnip?.matching_rules ?? own).length;
+        });
+        expect(matching.toSorted((a, b) => a - b)).toEqual([
+          ...Array(20).fill(0),
+          ...Array(20).fill(count),
+        ]);
+      }
+    },
+  );
+
+  it('write each line whole if it ends at any byte around the end of the buffer', async () => {
+    const rule = (length: number, n: number) => ({ value: `w${n}`, tag: 'x'.repeat(length) });
+    const written = async (lengths: readonly number[]) => {
+      const texts = lengths.map((_, n) =>
+        original({ ...PLAIN, id: '1000', text: `snow w${n}` }).raw.toString(),
+      );
+      const other = original({ ...PLAIN, id: '1001', text: 'rain' }).raw.toString();
+      const paths = await store(texts.map(text => gz([text, other])));
+      // A tag has 255 characters at most.
+      const long = [...'abcdef'].map(letter => ({ value: 'snow', tag: letter.repeat(200) }));
+      const rules = [...long, ...lengths.map(rule)];
+      const options = { isRouted: false };
+      const expected = await run(paths, matchRules(compileRules(rules)), 0, options);
+      expect(await run(paths, matchRules(rules), 0, options)).toEqual(expected);
+      const [text = ''] = Object.values(expected.contents!);
+      return { bytes: `${texts[0]}\n${other}\n`.length, line: text.indexOf('\n') };
+    };
+    const { bytes, line } = await written([20]);
+    // There is room for the posts, an eighth of that, and 512 bytes.
+    const room = 20 + bytes + Math.ceil(bytes / 8) + 512 - line;
+    await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
+  });
+
   it('are matched on the main thread where the thread that matches them ends', async () => {
     const paths = await store([
       gz(Array.from({ length: 20 }, () => POSTS).flatMap(raws)),

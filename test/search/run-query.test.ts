@@ -35,6 +35,22 @@ async function run(options: Partial<SearchOptions>, acme = testAccount(server)) 
   return { found, cursors, counts };
 }
 
+describe('the budget of posts', () => {
+  it('counts damaged results, which the service has sent and charged', async () => {
+    const isDamaged = (index: number) => index % 10 < 4;
+    server.otherwise = searchPages(
+      POSTS.map((one, index) => (isDamaged(index) ? { ...one, bytes: '{"text":"no id"}' } : one)),
+    );
+    let damaged = 0;
+    const onDamaged = () => void damaged++;
+    await expect(run({ budget: { posts: 30 }, onDamaged })).rejects.toMatchObject({
+      reason: 'budget',
+    });
+    expect(server.received.length).toBe(3);
+    expect(damaged).toBe(12);
+  });
+});
+
 describe('slices of a window', () => {
   it('cover it without gaps or overlaps, newest first, with about equal lengths', () => {
     const minute = fc.integer({ min: 0, max: 10_000_000 });

@@ -39,6 +39,8 @@ function rowsOf(text: string, options: Options = {}): (string | null)[][] {
   return unchecked<(string | null)[][]>(
     parse(text, {
       relax_column_count: false,
+      // Readers end a record at any of these. By default, this one takes that of the first line.
+      record_delimiter: ['\r\n', '\n', '\r'],
       cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
       ...options,
     }),
@@ -220,6 +222,7 @@ describe('csv', () => {
     ['string', '""', '""""""'],
     ['string', ' a ', ' a '],
     ['string', 'a\rb', '"a\rb"'],
+    ['string', 'a\nb', '"a\nb"'],
     ['list<int64>', [9223372036854775807n, 1n], '"[9223372036854775807,1]"'],
     ['list<string>', ['a', '"'], '"[""a"",""\\""""]"'],
     ['list<timestamp>', [new Date(5)], '"[""1970-01-01T00:00:00.005Z""]"'],

@@ -500,6 +500,35 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
+  it('keeps a record once if the run after the crash commits and crashes before it reports the record again', async () => {
+    const disk = new SimulatedDisk();
+    const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
+    /** Delivers the items up to `stopAt`. The record is behind the second item. */
+    const source = (readsAhead: boolean, stopAt: number) =>
+      new Flow<string>(async function* ({ resume, damaged }) {
+        const stage = damaged?.stage();
+        const keep = () => stage?.keep(record, new DataError('No object'));
+        if (readsAhead) await keep();
+        for (let at = Number(resume?.at ?? 0); at < 4; at++) {
+          if (at === stopAt) throw new Error('stopped');
+          if (at === 2 && !readsAhead) await keep();
+          const cursor = { at: at + 1 };
+          if (!readsAhead) stage?.reached(cursor);
+          yield { items: [`"${at}"`], cursor };
+        }
+      });
+    const run = (readsAhead: boolean, stopAt: number) =>
+      pipeline(
+        source(readsAhead, stopAt),
+        filesOn<string>(disk, { ...EACH, path: '/out/posts.jsonl', line: text => text }),
+      );
+    await expect(run(true, 1)).rejects.toThrow('stopped');
+    expect(keptIn(String(disk.read(`${OUT.damaged}.part`)))).toEqual(['null']);
+    await expect(run(false, 2)).rejects.toThrow('stopped');
+    expect(await run(false, Number.POSITIVE_INFINITY)).toMatchObject({ posts: 4, damaged: 1 });
+    expect(keptOn(disk)).toEqual(['null']);
+  });
+
   it('keeps once what is reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);

@@ -1,9 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { StorageError } from '../../../src/base/errors.js';
+import { pipeline } from '../../../src/flow/pipeline.js';
 import { restore } from '../../../src/sinks/commit/restore-files.js';
+import { filesOn } from '../../../src/sinks/files.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
+import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { places } from '../cursors.js';
+
+// A lock that a crash left empty is waited for.
+vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 it('a part that is one byte shorter than its checkpoint says is refused', async () => {
   const file = path.join(await temporaryFolder(), 'out.jsonl');
@@ -14,4 +22,63 @@ it('a part that is one byte shorter than its checkpoint says is refused', async 
   await expect(restored()).rejects.toThrow('has only 8 bytes');
   await writeFile(`${file}.part`, '{"id":1}\n');
   expect(await restored()).toEqual(new Set());
+});
+
+describe('a file that a crash has left under its final name', () => {
+  const FILE = '/out/a.jsonl';
+  const CHECKPOINT = '/state/run.json';
+  const handedOn: number[] = [];
+  const run = (disk: SimulatedDisk, hasOnFile: boolean) =>
+    pipeline(
+      places([[1], [2], [3]]),
+      filesOn<number>(disk, {
+        path: FILE,
+        checkpoint: CHECKPOINT,
+        ...(hasOnFile && { onFile: ({ bytes }) => void handedOn.push(bytes) }),
+      }),
+    );
+
+  /** The disk of a run that is killed once the file has its name and before the checkpoint says so. */
+  async function renamed(hasOnFile: boolean): Promise<SimulatedDisk> {
+    for (let cut = 1; ; cut++) {
+      const disk = new SimulatedDisk();
+      disk.cutAt = cut;
+      await expect(run(disk, hasOnFile)).rejects.toBeInstanceOf(PowerCut);
+      disk.keepAll();
+      if (!disk.files().includes(FILE)) continue;
+      expect(JSON.parse(String(disk.read(CHECKPOINT))).state).toBe('finishing');
+      return disk;
+    }
+  }
+
+  describe.each([
+    ['with onFile', true],
+    ['without onFile', false],
+  ])('%s', (_, hasOnFile) => {
+    it.each<[string, string]>([
+      ['shorter', '1\n2\n'],
+      ['one byte longer', '1\n2\n3\n\n'],
+    ])('is refused if it is %s than the checkpoint says', async (_, text) => {
+      const disk = await renamed(hasOnFile);
+      disk.put(FILE, Buffer.from(text));
+      await expect(run(disk, hasOnFile)).rejects.toThrow(StorageError);
+      expect(String(disk.read(FILE))).toBe(text);
+    });
+
+    it('is finished if it has the size that the checkpoint says', async () => {
+      const disk = await renamed(hasOnFile);
+      handedOn.length = 0;
+      expect(await run(disk, hasOnFile)).toMatchObject({ posts: 3, bytes: 6 });
+      expect(handedOn).toEqual(hasOnFile ? [6] : []);
+    });
+  });
+
+  it('is refused if it is gone, unless a call of onFile may have moved it', async () => {
+    const without = await renamed(false);
+    without.remove(FILE);
+    await expect(run(without, false)).rejects.toThrow(/is missing/);
+    const moved = await renamed(true);
+    moved.remove(FILE);
+    expect(await run(moved, true)).toMatchObject({ posts: 3 });
+  });
 });

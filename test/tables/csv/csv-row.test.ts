@@ -18,19 +18,24 @@ describe('a row of CSV', () => {
     const value = fc.oneof(text, fc.constant(null), fc.bigInt(), fc.boolean(), fc.double());
     fc.assert(
       fc.property(fc.array(value, { minLength: 2, maxLength: 6 }), values => {
-        const [read] = parse(`${csvRow(values, false)}\n`, {
-          record_delimiter: '\r\n',
+        const records = parse(`${csvRow(values, false)}\n`, {
+          // Readers end a record at any of these.
+          record_delimiter: ['\r\n', '\n', '\r'],
           cast: (field, { quoting }) => (field === '' && !quoting ? null : field),
         });
-        expect(read).toEqual(
+        expect(records).toEqual([
           values.map(one => (one === null ? null : Object.is(one, -0) ? '-0' : String(one))),
-        );
+        ]);
       }),
     );
   });
 });
 
 describe('a row of CSV for readers that differ', () => {
+  it.each(['a\nb', 'a\rb', '\n', '\r', 'a\r\nb'])('quotes a field with a line end: %j', text => {
+    expect(csvRow([text, 1], false)).toBe(`"${text}",1\r`);
+  });
+
   it('is never the line that ends COPY before PostgreSQL 18', () => {
     expect(csvRow(['\\.'], false)).toBe('"\\."\r');
     expect(csvRow(['\\.', 'a\\.'], false)).toBe('"\\.",a\\.\r');
