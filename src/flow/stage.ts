@@ -127,7 +127,7 @@ type Read<In> = [In] extends [Untyped] ? unknown : In;
 /** The items that an argument must read. Every stage reads `never`. */
 type Fed<In> = [In] extends [Untyped] ? never : In;
 
-type Callable = (...args: never) => unknown;
+export type Callable = (...args: never) => unknown;
 
 type StageFor<In> =
   | ((input: AsyncIterable<In>) => AsyncIterable<unknown>)
@@ -145,7 +145,7 @@ type EitherFor<In> =
   | WritableSink<In>;
 
 type AnyStage = ((input: never) => AsyncIterable<unknown>) | StageStream<never, unknown>;
-type AnySink = ((input: never, run: never) => Promise<unknown>) | WritableSink<never>;
+export type AnySink = ((input: never, run: never) => Promise<unknown>) | WritableSink<never>;
 
 type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
   ? 'Call it: the stage is what it returns'
@@ -154,7 +154,7 @@ type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
     : 'This is no stage: an operator is a function, or a stream to pipe through';
 
 /** What a stage reads. */
-type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown
+export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown
   ? ItemOf<Input>
   : S extends WebTransform<infer In, unknown>
     ? In

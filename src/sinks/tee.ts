@@ -1,11 +1,12 @@
 import path from 'node:path';
+import type { Writable } from 'node:stream';
 import { checkOptions, type OptionTable, optionError, text } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
-import type { FlowSink, Sink } from '../flow/flow.js';
+import type { Flow, Sink, SinkRun } from '../flow/flow.js';
 import { hold } from '../flow/held-streams.js';
 import { type Argument, internalsOf, withInternals } from '../flow/internals.js';
 import { checkSink, composedOf, isPlainObject } from '../flow/pipeline-arguments.js';
-import type { WritableSink } from '../flow/stage.js';
+import type { AnySink, Callable, InputOf, SinkArgument, SinkResult } from '../flow/stage.js';
 import { checkDamagedOf, FileSink, mustDiffer } from './commit/file-sink.js';
 import { runSinks } from './commit/run-sinks.js';
 import {
@@ -42,13 +43,53 @@ const OPTIONS = {
   damaged: text('the file of the records that cannot be used'),
 } satisfies OptionTable<TeeOptions>;
 
-/** A sink or a stream to write to, at the end of a branch of `tee`. */
-type Branch<In, R> = FlowSink<In, R> | WritableSink<In>;
+// `tee` checks each branch as `pipeline` checks its last argument, with a type parameter for the type of each, and a sentence
+// as the type of one that does not fit. The items are known from where `tee` is called. If it is called by itself, `In` is
+// `never`, and any sink fits.
 
-/** The branches with these results, in their order. */
-type Branches<In, Results extends unknown[]> = {
-  [At in keyof Results]: Branch<In, Results[At]>;
-};
+/** `In`, which the compiler does not infer from a branch. */
+type Known<In> = [In][In extends unknown ? 0 : never];
+
+/** A branch. `Before` are the branches before it. */
+type Branch<In, S, Before = never> = [In] extends [never]
+  ? [S] extends [AnySink]
+    ? S | SinkOf<InputOf<Before>>
+    : SinkArgument<never, S>
+  : SinkArgument<Known<In>, S>;
+
+/** What a branch is inferred from if only the branches before it say what the items are. */
+type SinkOf<In> = (
+  input: [In] extends [never] ? unknown : unknown extends In ? unknown : Flow<In>,
+  run: SinkRun,
+) => Promise<unknown>;
+
+/** The last argument: a branch, or options. */
+type LastBranch<In, S, Before> = [S] extends [never]
+  ? Branch<In, S, Before> | TeeOptions | undefined
+  : [S] extends [Callable | AnySink]
+    ? Branch<In, S, Before>
+    : TeeOptions | undefined;
+
+/** The items that all branches read. */
+type ItemsOf<In, S> = [In] extends [never]
+  ? ReaderOf<S> extends (items: infer All) => void
+    ? All
+    : never
+  : In;
+
+/** The type of a Node `Writable` does not say what it reads. */
+type ReaderOf<S> = S extends Writable
+  ? never
+  : S extends Callable | AnySink
+    ? (items: InputOf<S>) => void
+    : never;
+
+type ResultsOf<S extends unknown[]> = { [At in keyof S]: SinkResult<S[At]> };
+
+/** The results of branches, and of the last argument if it is one. */
+type Results<S extends unknown[], Last> = [Last] extends [Callable | AnySink]
+  ? ResultsOf<[...S, Last]>
+  : ResultsOf<S>;
 
 /**
  * Gives every item to several branches, each a sink or, by `compose`, operators and a sink. They run at the
@@ -81,40 +122,96 @@ type Branches<In, Results extends unknown[]> = {
  *   ),
  * );
  */
+export function tee<In = never, A = never>(a: Branch<In, A>): Sink<ItemsOf<In, A>, ResultsOf<[A]>>;
+export function tee<In = never, A = never, Z = never>(
+  a: Branch<In, A>,
+  last: LastBranch<In, Z, A>,
+): Sink<ItemsOf<In, A | Z>, Results<[A], Z>>;
+export function tee<In = never, A = never, B = never, Z = never>(
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  last: LastBranch<In, Z, A | B>,
+): Sink<ItemsOf<In, A | B | Z>, Results<[A, B], Z>>;
+export function tee<In = never, A = never, B = never, C = never, Z = never>(
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  c: Branch<In, C, A | B>,
+  last: LastBranch<In, Z, A | B | C>,
+): Sink<ItemsOf<In, A | B | C | Z>, Results<[A, B, C], Z>>;
+export function tee<In = never, A = never, B = never, C = never, D = never, Z = never>(
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  c: Branch<In, C, A | B>,
+  d: Branch<In, D, A | B | C>,
+  last: LastBranch<In, Z, A | B | C | D>,
+): Sink<ItemsOf<In, A | B | C | D | Z>, Results<[A, B, C, D], Z>>;
+export function tee<In = never, A = never, B = never, C = never, D = never, E = never, Z = never>(
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  c: Branch<In, C, A | B>,
+  d: Branch<In, D, A | B | C>,
+  e: Branch<In, E, A | B | C | D>,
+  last: LastBranch<In, Z, A | B | C | D | E>,
+): Sink<ItemsOf<In, A | B | C | D | E | Z>, Results<[A, B, C, D, E], Z>>;
 export function tee<
-  In,
-  A = void,
-  B = void,
-  C = void,
-  D = void,
-  E = void,
-  F = void,
-  G = void,
-  H = void,
+  In = never,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  Z = never,
 >(
-  ...branches: [...Branches<In, [A, B, C, D, E, F, G, H]>, options?: TeeOptions]
-): Sink<In, [A, B, C, D, E, F, G, H]>;
-export function tee<In, A = void, B = void, C = void, D = void, E = void, F = void, G = void>(
-  ...branches: [...Branches<In, [A, B, C, D, E, F, G]>, options?: TeeOptions]
-): Sink<In, [A, B, C, D, E, F, G]>;
-export function tee<In, A = void, B = void, C = void, D = void, E = void, F = void>(
-  ...branches: [...Branches<In, [A, B, C, D, E, F]>, options?: TeeOptions]
-): Sink<In, [A, B, C, D, E, F]>;
-export function tee<In, A = void, B = void, C = void, D = void, E = void>(
-  ...branches: [...Branches<In, [A, B, C, D, E]>, options?: TeeOptions]
-): Sink<In, [A, B, C, D, E]>;
-export function tee<In, A = void, B = void, C = void, D = void>(
-  ...branches: [...Branches<In, [A, B, C, D]>, options?: TeeOptions]
-): Sink<In, [A, B, C, D]>;
-export function tee<In, A = void, B = void, C = void>(
-  ...branches: [...Branches<In, [A, B, C]>, options?: TeeOptions]
-): Sink<In, [A, B, C]>;
-export function tee<In, A = void, B = void>(
-  ...branches: [...Branches<In, [A, B]>, options?: TeeOptions]
-): Sink<In, [A, B]>;
-export function tee<In, A = void>(
-  ...branches: [...Branches<In, [A]>, options?: TeeOptions]
-): Sink<In, [A]>;
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  c: Branch<In, C, A | B>,
+  d: Branch<In, D, A | B | C>,
+  e: Branch<In, E, A | B | C | D>,
+  f: Branch<In, F, A | B | C | D | E>,
+  last: LastBranch<In, Z, A | B | C | D | E | F>,
+): Sink<ItemsOf<In, A | B | C | D | E | F | Z>, Results<[A, B, C, D, E, F], Z>>;
+export function tee<
+  In = never,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  G = never,
+  Z = never,
+>(
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  c: Branch<In, C, A | B>,
+  d: Branch<In, D, A | B | C>,
+  e: Branch<In, E, A | B | C | D>,
+  f: Branch<In, F, A | B | C | D | E>,
+  g: Branch<In, G, A | B | C | D | E | F>,
+  last: LastBranch<In, Z, A | B | C | D | E | F | G>,
+): Sink<ItemsOf<In, A | B | C | D | E | F | G | Z>, Results<[A, B, C, D, E, F, G], Z>>;
+export function tee<
+  In = never,
+  A = never,
+  B = never,
+  C = never,
+  D = never,
+  E = never,
+  F = never,
+  G = never,
+  H = never,
+>(
+  a: Branch<In, A>,
+  b: Branch<In, B, A>,
+  c: Branch<In, C, A | B>,
+  d: Branch<In, D, A | B | C>,
+  e: Branch<In, E, A | B | C | D>,
+  f: Branch<In, F, A | B | C | D | E>,
+  g: Branch<In, G, A | B | C | D | E | F>,
+  h: Branch<In, H, A | B | C | D | E | F | G>,
+  options: TeeOptions | undefined,
+): Sink<ItemsOf<In, A | B | C | D | E | F | G | H>, ResultsOf<[A, B, C, D, E, F, G, H]>>;
 export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
   const plan = teePlan(args);
   const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {

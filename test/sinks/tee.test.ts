@@ -298,7 +298,7 @@ describe('an error of tee', () => {
       opened = true;
       yield { items: [1] };
     });
-    const run = pipeline(source, tee(collect(), unchecked(take(1))));
+    const run = pipeline(source, tee(collect(), unchecked<Sink<number>>(take(1))));
     await expect(run).rejects.toThrow(OptionError);
     await expect(run).rejects.toThrow(/argument 2 of `tee`.*It is an operator/);
     expect(opened).toBe(false);

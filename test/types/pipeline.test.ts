@@ -12,8 +12,10 @@ import { map } from '../../src/operators/map.js';
 import { mapAsync } from '../../src/operators/map-async.js';
 import { throttle } from '../../src/operators/throttle.js';
 import { through } from '../../src/operators/through.js';
+import type { Activity } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
 import type { Written } from '../../src/sinks/commit/run-result.js';
+import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
@@ -186,6 +188,8 @@ describe('types of a pipeline', () => {
     expectTypeOf(join).returns.resolves.toEqualTypeOf<
       [Written, Written, { id: string; n: number }[], string[], number | undefined]
     >();
+    const alone = () => tee(csv({ path: 'a.csv' }), collect(), { checkpoint: 'c' });
+    expectTypeOf(alone).returns.toEqualTypeOf<Sink<Activity, [Written, Activity[]]>>();
     // @ts-expect-error bytes are not posts
     const wrong = () => pipeline(bytes, tee(collect(), ids));
     expectTypeOf(wrong).toBeFunction();

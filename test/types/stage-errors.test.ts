@@ -18,6 +18,7 @@ declare const blocks: Flow<Uint8Array>;
 interface Row { readonly row: number }
 declare const ofRows: Operator<Row, Row>;
 declare const signal: AbortSignal;
+const teeOfPosts = tee(csv({ path: 'a.csv' }), collect(), async some => { for await (const { id } of some) return id; });
 `;
 
 /** Flows of each kind of items that built-in stages give. */
@@ -148,6 +149,23 @@ const WRONG: Readonly<Record<string, readonly [marked: string, says: string]>> =
     'stdout()',
     'The argument before it is a sink: only options may follow',
   ],
+  "pipeline(posts, tee(collect(), csv({ path: 'a.csv', columns: tables.counts }), collect()))": [
+    `csv({ path: 'a.csv', columns: tables.counts })`,
+    'It reads buckets of counts, but gets posts: take them from counts()',
+  ],
+  "pipeline(localFiles('a'), tee(compose(dedupe(), collect()), collect(), { checkpoint: 'c' }))": [
+    'compose(dedupe(), collect())',
+    'It reads posts, but gets bytes: put jsonLines(), activities() before it',
+  ],
+  'pipeline(posts, tee(collect(), dedupe()))': [
+    'dedupe()',
+    'Nothing reads what it makes: put a sink after it, such as files() or collect()',
+  ],
+  'pipeline(posts, tee(collect, collect()))': ['collect', 'Call it: the stage is what it returns'],
+  'pipeline(buckets, teeOfPosts)': [
+    'teeOfPosts',
+    'It reads posts, but gets buckets of counts: take them from search()',
+  ],
   'pipeline(search, collect())': ['search', 'Call it: a source is what it returns'],
   'pipeline([1, 2], collect())': [
     '[1, 2]',
@@ -166,6 +184,9 @@ const RIGHT = [
   `pipeline(posts, chunk(10), files({ path: 'a.jsonl', line: some => String(some.length) }))`,
   `pipeline(posts, async function* (some) { for await (const { id } of some) yield id; }, async ids => { for await (const id of ids) return id; })`,
   `pipeline(posts, async some => { for await (const { id } of some) return id; }, { signal, onSummary: ({ state }) => state })`,
+  `pipeline(posts, teeOfPosts)`,
+  `pipeline(posts, tee(collect(), createWriteStream('a'), undefined))`,
+  `pipeline(posts, tee(async some => { for await (const { id } of some) return id; }, files({ path: ({ id }) => id }), { damaged: 'a' }))`,
   `pipeline(merge(posts, posts), tee(collect(), compose(dedupe(), csv({ path: 'a.csv', columns: ['id'] }))))`,
 ];
 
