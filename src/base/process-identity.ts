@@ -13,13 +13,12 @@ export interface ProcessIdentity {
   readonly started?: string | undefined;
 }
 
+let startOfThis: string | undefined;
+
 export function thisProcess(): ProcessIdentity {
-  return {
-    pid: process.pid,
-    host: os.hostname(),
-    machine: thisMachine(),
-    started: processStat('self')?.started,
-  };
+  // Read once, as it never changes: each lock asks for it.
+  startOfThis ??= processStat('self')?.started;
+  return { pid: process.pid, host: os.hostname(), machine: thisMachine(), started: startOfThis };
 }
 
 /**
