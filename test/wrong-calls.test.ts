@@ -455,9 +455,9 @@ describe('rules that are only texts', () => {
 
   it.each(calls)("are refused by %s with what to write: { value: 'coffee' }", async (_, call) => {
     for (const [rules, written] of [
-      [['coffee'], "{ value: 'coffee' } in place of 'coffee'"],
-      [[{ value: 'tea' }, "it's"], '{ value: "it\'s" } in place of "it\'s"'],
-      ['coffee', "{ value: 'coffee' } in place of 'coffee'"],
+      [['coffee'], "{ value: 'coffee' } instead of 'coffee'"],
+      [[{ value: 'tea' }, "it's"], '{ value: "it\'s" } instead of "it\'s"'],
+      ['coffee', "{ value: 'coffee' } instead of 'coffee'"],
     ]) {
       const error = await (async () => await call(unchecked(rules)))().catch(thrown => thrown);
       expect(error).toBeInstanceOf(millrace.OptionError);

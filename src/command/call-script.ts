@@ -29,7 +29,7 @@ export interface ScriptContext {
   readonly confirm: (question: string) => Promise<true>;
 }
 
-/** A value that a script writes as code, such as a function or a stream. Without text, the script leaves it out. */
+/** A value that a script writes as code, such as a function or a stream. Without text, the script omits it. */
 export class Code {
   readonly text: string | undefined;
   readonly value: (context: ScriptContext) => unknown;

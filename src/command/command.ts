@@ -134,7 +134,7 @@ function sinkOf(out: string, argument: string): FileSinkName {
   const meant = /parquet/i.test(end)
     ? `Parquet compresses by itself: name it ${stem}.parquet`
     : /json/i.test(end)
-      ? `JSON lines are no JSON document: name it ${stem}.jsonl${/\.(gz|zst)$/i.exec(end)?.[0] ?? ''}`
+      ? `JSON lines are not a JSON document: name it ${stem}.jsonl${/\.(gz|zst)$/i.exec(end)?.[0] ?? ''}`
       : 'it must end in .jsonl or .ndjson for JSON lines, .csv or .parquet; all but .parquet also with .gz or .zst';
   throw new OptionError('out', `${argument} ${out}: ${meant}`);
 }

@@ -65,9 +65,9 @@ export interface ComplianceOptions {
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
    * `'caught up'` ends the flow once every partition has delivered all events up to its first connection of this run,
-   * and the time since the run before is filled. For nightly runs: each goes on where the last one ended. A
-   * replay has minutes after half an hour, so all runs but the first take that long.
-   * @default the flow does not end by itself
+   * and the time since the previous run is filled. For nightly runs: each continues where the last one ended. A replay
+   * has a minute only after half an hour, so all runs but the first take that long.
+   * @default the flow is endless
    */
   readonly until?: 'caught up' | undefined;
   /** Where to resume: the cursor of a batch or an error. */
@@ -90,7 +90,7 @@ export const COMPLIANCE_OPTIONS = {
   onDamaged: func('called for each damaged record'),
   folder: text('the folder of that replay'),
   timings: group<Partial<ReplayTimings>>('other times of that replay', TIMING_OPTIONS),
-  until: oneOf('when the flow ends', ['caught up']),
+  until: oneOf('when the flow ends; catching up takes half an hour', ['caught up']),
   resume: cursor(),
 } satisfies OptionTable<ComplianceOptions>;
 

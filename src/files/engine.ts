@@ -57,7 +57,7 @@ export class Engine implements PostEngine {
   }
 
   /**
-   * The posts of a plan. Whoever reads `rows` releases their file.
+   * The posts of a plan. The reader of `rows` releases their file.
    *
    * @param branches Plans that share them.
    */

@@ -34,7 +34,7 @@ export interface Records extends RowBounds {
   item(row: number): unknown;
   /** Calls `use` with the bytes of each row, except for rows that a column has dropped: they have no bytes. */
   each(use: (row: number, content: Buffer, start: number, end: number) => void): void;
-  /** Replaces all records. The earlier content is no longer used. */
+  /** Replaces all records. The earlier content is unused from then on. */
   rewrite(written: RewrittenRecords, itemOf: (record: Buffer) => unknown): void;
 }
 

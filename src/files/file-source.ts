@@ -45,7 +45,7 @@ export interface Decoder {
 /** A file of a source: decoded, or its bytes. */
 export interface SourceFile {
   readonly origin?: string | undefined;
-  /** Where a run goes on after the file. */
+  /** The cursor after the file. */
   readonly cursor: Cursor;
   readonly decoded?: DecodedFile | undefined;
   /** The bytes of a file that is not decoded; absent where only the cursor has changed. */

@@ -168,7 +168,7 @@ export class Plan implements FlowPlan {
     return this.#parts.records !== undefined;
   }
 
-  /** Where its posts come from, where they are shared. */
+  /** The source of its posts, if branches of `tee` share them. */
   get shared(): SharedPosts | undefined {
     return this.#parts.shared;
   }

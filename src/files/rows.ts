@@ -35,7 +35,7 @@ export interface OpenFileRange {
 export interface DecodedRows {
   /** The file, for error messages. */
   readonly origin: string;
-  /** Where the rows are; their content may be with a thread. */
+  /** The records of the rows; a thread may have their content. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Size of the content. */
@@ -119,7 +119,7 @@ export class StoredRows {
     return this.rows.length;
   }
 
-  /** Where the rows are in the content of the file. */
+  /** The bounds of the rows in the content of the file. */
   get bounds(): FileRecords {
     return this.file.rows;
   }
@@ -347,7 +347,7 @@ const NO_CONTENT = Buffer.alloc(0);
 
 let constant = { zeros: new Uint32Array(64), ones: new Uint32Array(64).fill(1) };
 
-/** Arrays of at least so many numbers, which are never changed: creating them for each batch would take time. */
+/** An array of at least `count` numbers. It is never changed, so batches share it: creating one for each batch would take time. */
 function filled(count: number): typeof constant {
   if (count > constant.zeros.length)
     constant = { zeros: new Uint32Array(2 * count), ones: new Uint32Array(2 * count).fill(1) };

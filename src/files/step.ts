@@ -20,7 +20,7 @@ export interface Step {
   readonly isPlanned?: boolean | undefined;
   /** Whether it replaces some items: then it has the file for itself. */
   readonly replaces?: boolean | undefined;
-  /** Whether its items are no longer the records: a step that reads columns cannot follow. */
+  /** Whether its items differ from the records, so that no step that reads columns can follow. */
   readonly routes?: boolean | undefined;
   /** Called with items that come from elsewhere than a decoded file. @throws DataError for the first that is a wrong one */
   check?(batch: Batch<unknown>): void;

@@ -30,7 +30,7 @@ export class EngineThread {
   readonly #waiting: Waiting[] = [];
   #failure: Error | undefined;
 
-  /** @throws Where no thread can be started. */
+  /** @throws If no thread can be started. */
   constructor(script: URL, start: ThreadStart) {
     const worker = new Worker(script, {
       workerData: start,

@@ -47,8 +47,8 @@ export function changedOption(before: Options, now: Options): string | undefined
 }
 
 /**
- * Whether the next run of a flow goes on where a complete one ended: its source says so by `incremental`, or, where
- * several are joined, one of them.
+ * Whether the next run of a flow continues where a complete one ended: its source is `incremental`, or at least one
+ * of its joined sources is.
  */
 export function isIncremental(flow: FlowIdentity): boolean {
   return flow.some(

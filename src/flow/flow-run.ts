@@ -123,7 +123,7 @@ class Stopped extends Error {
 }
 
 /**
- * Adds to an error that ends a flow where its source can go on, unless the error says so already.
+ * Adds the cursor to resume from to an error that ends a flow, unless the error already has one.
  *
  * @param delivered The last cursor that the flow has delivered.
  */

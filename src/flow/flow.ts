@@ -17,9 +17,9 @@ import type { Progress } from './progress.js';
 import { isWebReadable, webItems } from './web-streams.js';
 
 /**
- * Where a new run of a source can start. It is JSON, so that a checkpoint can hold it; a member with
- * `toJSON` is converted only when the cursor is saved, which may be after later pulls: its result must
- * not change. An operator with state wraps the cursor of its input. Only the stage that made a cursor
+ * The place in a source from which a new run can start. A cursor is JSON, so that a checkpoint can hold it. A member with
+ * `toJSON` is converted only when the cursor is saved, which may be after later pulls, so its result must
+ * not change. An operator with state wraps the cursor of its input. Only the stage that created a cursor
  * reads it.
  */
 export interface Cursor {
@@ -54,7 +54,7 @@ export interface Pull {
   /** Counters that stages add to. */
   readonly progress?: Progress | undefined;
   /**
-   * Where built-in stages report the records that they cannot use, which they then leave out. Sinks with the option
+   * Built-in stages report the records that they cannot use here, and skip them. Sinks with the option
    * `damaged` pass it. Without it and without `onDamaged` of the stage, such a record ends the run.
    */
   readonly damaged?: DamagedRecords | undefined;
@@ -223,16 +223,16 @@ export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) 
  */
 export type FlowSink<In, Result = void> = (input: Flow<In>, run: SinkRun) => Promise<Result>;
 
-/** How progress counts what an operator made by `perBatch` leaves out, and how a checkpoint identifies it. */
+/** How progress counts the items that an operator made by `perBatch` drops, and how a checkpoint identifies the operator. */
 export interface PerBatchOptions extends OperatorOptions {
-  /** Progress counts the items that are left out as dropped by that name. */
+  /** The name under which progress counts dropped items. */
   readonly name?: string | undefined;
 }
 
 /**
  * Makes an operator without state from a function on the items of one batch. Cursors pass through.
  *
- * @param transform Returns the items that go on in place of those of the batch.
+ * @param transform Returns the items that replace those of the batch.
  * @throws OptionError Immediately, when `transform` is not a function or an option is invalid.
  * @example
  * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
@@ -272,7 +272,7 @@ const OPERATOR_OPTIONS = {
 } satisfies OptionTable<OperatorOptions>;
 const PER_BATCH_OPTIONS = {
   ...OPERATOR_OPTIONS,
-  name: text('how progress counts what is left out'),
+  name: text('how progress counts dropped items'),
 } satisfies OptionTable<PerBatchOptions>;
 
 /**

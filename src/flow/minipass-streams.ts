@@ -82,7 +82,7 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
   readonly promise?: () => Promise<void>;
   readonly destroyed?: boolean;
   readonly destroy?: (error?: unknown) => unknown;
-  /** tar's parsers have this in place of `destroy`. */
+  /** tar's parsers have this method instead of `destroy`. */
   readonly abort?: (error: unknown) => unknown;
 }
 

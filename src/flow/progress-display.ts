@@ -215,7 +215,7 @@ function shorten(text: string, columns: number): string {
   return width < columns ? cut(fitting, columns - width) + tail : cut(fitting, columns);
 }
 
-/** The start of a text that fits into this number of columns. */
+/** The start of the text, as much as fits into this number of columns. */
 function cut(text: string, columns: number): string {
   let [fitting, width] = ['', 0];
   for (const character of text) {

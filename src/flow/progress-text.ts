@@ -10,7 +10,7 @@ interface Sample {
 /** How a run has ended that is not complete: `interrupted` by an abort. */
 export type HowEnded = 'failed' | 'interrupted';
 
-/** Between the parts of a text. */
+/** Separates the parts of a line of progress. */
 export const SEPARATOR = ', ';
 
 /** A run that takes longer than it expected does not say `0.0 s left`. */

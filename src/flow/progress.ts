@@ -6,7 +6,7 @@ export interface ProgressCounts {
   readonly received: number;
   /** Bytes received or read from disk, before they are inflated. */
   readonly receivedBytes: number;
-  /** Items left out, by the name of the operator. */
+  /** The number of dropped items, by the name of the operator. */
   readonly dropped: ReadonlyMap<string, number>;
   readonly written: number;
   readonly writtenBytes: number;

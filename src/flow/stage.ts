@@ -151,7 +151,7 @@ type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
   ? 'Call it: the stage is what it returns'
   : [S] extends [Callable | AnyStage | AnySink]
     ? Misfit<Read<In>, InputOf<S>>
-    : 'This is no stage: an operator is a function, or a stream to pipe through';
+    : 'This is not a stage: an operator is a function, or a stream to pipe through';
 
 /** What a stage reads. */
 export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown

@@ -65,7 +65,7 @@ export function kindOf(value: unknown): string {
   return isStrayPromise(value) ? 'a promise' : 'an object';
 }
 
-/** As `kindOf`, with more about objects: who reads it looks for the stage that made them. */
+/** As `kindOf`, with more about objects, so that the reader of the error finds the stage that created them. */
 function itemName(item: unknown): string {
   if (Array.isArray(item) && item[0] instanceof Activity) return 'an array of activities';
   if (kindOf(item) !== 'an object') return kindOf(item);
@@ -130,7 +130,7 @@ const ADVICE = {
 /** The operators that make activities of an item. */
 function operatorsFor(item: unknown, kind: string): string {
   if (kind === 'a string')
-    return 'jsonLines(), activities() before it, and read bytes in place of text';
+    return 'jsonLines(), activities() before it, and read bytes instead of text';
   if (item instanceof Uint8Array) return `${decodersOf(item)} before it`;
   if (kind === 'an array') return 'it before chunk(), or before what else makes arrays';
   const carrier = kind === 'an object' ? carrierOf(item) : undefined;

@@ -76,7 +76,7 @@ export class GzipDecoder {
     if (first === GZIP_MAGIC) return 'gzip';
     if (this.#options.plain === 'pass') return 'plain';
     throw this.#fail(
-      "This is not gzip. Leave out gunzip(), or use gunzip({ plain: 'pass' }) where only some files are",
+      "This is not gzip. Remove gunzip(), or use gunzip({ plain: 'pass' }) if only some files are",
     );
   }
 

@@ -47,7 +47,7 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
   /** The prefix of its subjects, where `toJetStream` fills it: `posts` for `posts.0`, `posts.1` and so on. */
   readonly subject?: string | undefined;
   /**
-   * In place of `subject`, for a stream that other programs fill: the subjects to read, with the wildcards of NATS
+   * Instead of `subject`, for a stream that other programs fill: the subjects to read, with the wildcards of NATS
    * (`posts.>`, `posts.*.en`). A message is one JSON object with an id, unless `item` says what it is.
    */
   readonly subjects?: string | readonly string[] | undefined;

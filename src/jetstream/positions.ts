@@ -102,7 +102,7 @@ export type EpochsJson = Readonly<Record<string, number>>;
 export const isEpochs = recordOf(isCount);
 
 /**
- * Leaves out messages that a replaced process sent too late. Each start of a publisher begins an epoch: before it
+ * Skips messages that a replaced process sent too late. Each start of a publisher begins an epoch: before it
  * publishes posts, it writes a message without posts to each subject, which ends the epoch before on that subject. Any
  * message of an earlier epoch that comes after this one was sent by a process that was replaced; the stream has its
  * posts a second time, or will have them. All readers decide the same, because the stream has one order for all.

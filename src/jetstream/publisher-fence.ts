@@ -136,7 +136,7 @@ function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeO
   if (before.created !== stream.created)
     refuse(
       'stream',
-      `the stream ${stream.name} was deleted and made again since the publisher ${key} published to it. Pass another \`name\``,
+      `the stream ${stream.name} was deleted and recreated since the publisher ${key} published to it. Pass another \`name\``,
     );
 }
 

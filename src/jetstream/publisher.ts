@@ -52,7 +52,7 @@ const NOTHING = Promise.resolve();
 /**
  * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
  * after another run begins an epoch on all subjects (`positions.ts`), reads what that run has published after the
- * committed sequence, and publishes the rest. Readers leave out what that run still sends later.
+ * committed sequence, and publishes the rest. Readers skip what that run still sends later.
  */
 export class Publisher {
   readonly #options: PublisherOptions;

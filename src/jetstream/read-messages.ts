@@ -308,7 +308,7 @@ class MessageReader {
 /** The error about a stream that was recreated after the cursor was taken. */
 export function remade(stream: string, before: string, now: string): JetStreamError {
   return new JetStreamError(
-    `The stream ${stream} was deleted and made again: the cursor belongs to the one of ${before}, and this one is of ${now}. Delete the checkpoint to read it from its start`,
+    `The stream ${stream} was deleted and recreated: the cursor belongs to the stream created at ${before}, and this one was created at ${now}. Delete the checkpoint to read this stream from its start`,
     { failure: 'stream' },
   );
 }

@@ -145,7 +145,7 @@ export class SubjectReader<T> {
   /**
    * Adds the items of a message, unless it was sent too late or has come before: all of them, or none where one fails.
    *
-   * @param epochs Leaves out messages that were sent too late; `undefined` for a message that was lost, and found again.
+   * @param epochs Skips messages that were sent too late; `undefined` for a message that was lost, and found again.
    */
   async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
     const { data, headers, subject, seq } = message;

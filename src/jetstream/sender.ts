@@ -38,7 +38,7 @@ interface Attempt extends Packed {
 
 /**
  * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same in all
- * tries, so readers leave out messages that the stream has twice and notice lost ones (`positions.ts`).
+ * tries, so readers skip messages that the stream has twice and notice lost ones (`positions.ts`).
  */
 export class Sender {
   readonly #connection: JetStreamConnection;
@@ -218,7 +218,7 @@ export class Sender {
     const { created } = await this.#connection.streamInfo(stream.name);
     if (created === stream.created) return;
     throw new JetStreamError(
-      `toJetStream: the stream ${stream.name} was deleted and made again during the run. Publish everything again under another \`name\``,
+      `toJetStream: the stream ${stream.name} was deleted and recreated during the run. Publish everything again under another \`name\``,
       { failure: 'stream', cursor: this.#entry.state.cursor ?? undefined },
     );
   }

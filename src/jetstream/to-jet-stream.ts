@@ -126,7 +126,7 @@ const OPTIONS = {
  * run, the same script opens nothing and returns the same result.
  *
  * One process publishes under a name. A second one stops with an error while the first is at work; one that was
- * replaced, because it was silent, stops when it comes back, and readers leave out what it still sends.
+ * replaced, because it was silent, stops when it comes back, and readers skip what it still sends.
  *
  * The payload of a message is the exact bytes of a post, its headers have its id, format, tags and position. While
  * servers restart or elect a leader, messages are sent again with the same id, for up to `maxOutageMs`.

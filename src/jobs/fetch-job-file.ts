@@ -93,7 +93,7 @@ type RequestFile = <R>(read: (answer: HttpResponse) => Promise<R>) => Promise<R>
 
 /**
  * Retries what requests a file a few times: after broken connections, damaged files and expired addresses, which are
- * listed again. Sends no credentials: the address has a signature, which the errors leave out.
+ * listed again. Sends no credentials: the address has a signature, which errors do not show.
  */
 export function retryJobFile<T>(
   file: JobFile,

@@ -33,7 +33,7 @@ export interface DedupeByKeyOptions<T> extends DedupeOptions {
 
 const OPTIONS = {
   window: whole('ids to remember', { min: 1, orInfinity: true, default: 100_000 }),
-  name: text('how progress counts what is left out', 'dedupe'),
+  name: text('how progress counts dropped items', 'dedupe'),
 } satisfies OptionTable<DedupeOptions>;
 const KEYED = {
   ...OPTIONS,
@@ -41,10 +41,10 @@ const KEYED = {
 };
 
 /**
- * Leaves out items whose id is among those of the last `window` items that passed. A search page
- * may repeat posts of the page before, and a replay may repeat posts after a reconnect.
+ * Drops each item whose id is among those of the last `window` items that passed. A search page
+ * may repeat posts of the previous page, and a replay may repeat posts after a reconnect.
  *
- * The ids are part of the cursor, so a run that resumes from a checkpoint leaves out posts that the
+ * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the
  * previous run has written.
  *
  * @throws OptionError Immediately, when an option is invalid.

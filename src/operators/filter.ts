@@ -12,7 +12,7 @@ export interface FilterOptions {
 }
 
 const OPTIONS = {
-  name: text('how progress counts what is left out', 'filter'),
+  name: text('how progress counts dropped items', 'filter'),
 } satisfies OptionTable<FilterOptions>;
 const TEST = required(func('which items pass'));
 

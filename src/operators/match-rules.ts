@@ -26,7 +26,7 @@ export interface MatchRulesOptions extends CompileRulesOptions {
 
 const OPTIONS = {
   ...MATCHER_OPTIONS,
-  dropUnmatched: flag('leave out posts that no rule matches', false),
+  dropUnmatched: flag('drop posts that no rule matches', false),
 } satisfies OptionTable<MatchRulesOptions>;
 
 /**
@@ -131,7 +131,7 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;
 
-/** Where a post is. */
+/** The bytes of a post. */
 interface PostBytes {
   readonly content: Buffer;
   readonly start: number;

@@ -141,7 +141,7 @@ function bucketCoverage(lengthMs: number) {
     const count = (to - from) / lengthMs;
     const [first, last] = [from, to - lengthMs].map(formatTimestamp);
     throw new DataError(
-      `The service says that it has no more, but left out ${count === 1 ? `the bucket ${first}` : `${count} buckets, from ${first} to ${last}`}`,
+      `The service says that it has no more, but skipped ${count === 1 ? `the bucket ${first}` : `${count} buckets, from ${first} to ${last}`}`,
     );
   };
   return {

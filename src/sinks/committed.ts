@@ -25,8 +25,8 @@ export type { WriteRange };
 export interface CommittedOptions<T, Tx = void> {
   /**
    * Reads the text that `save` saved last, in the transaction of the rows that are about to be written; `undefined`
-   * or `null` where there is none yet. Where the target can, it locks the text until the transaction
-   * ends (`SELECT ... FOR UPDATE`): of two runs at a time, one ends then with an error.
+   * or `null` if none was saved yet. If the target supports it, lock the text until the transaction
+   * ends (`SELECT ... FOR UPDATE`): of two concurrent runs, one then ends with an error.
    */
   readonly load: (tx: Tx) => string | null | undefined | PromiseLike<string | null | undefined>;
   /**
@@ -34,17 +34,17 @@ export interface CommittedOptions<T, Tx = void> {
    * cursors seldom.
    */
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
-  /** Saves the text in place of the one before, exactly as it is. Awaited. */
+  /** Replaces the saved text by this one, unchanged. Awaited. */
   readonly save: (text: string, tx: Tx) => unknown;
   /**
-   * Makes what `work` does durable as a whole, or not at all: begins a transaction, awaits `work(tx)`, and commits;
-   * where `work` fails, it rolls back and throws that error. `tx` is what the other functions get. It may call `work`
-   * again after a rollback, which writes all rows again. If they came in parts, as where the source has no cursor for more
+   * Makes all that `work` does durable, or nothing of it: begins a transaction, awaits `work(tx)`, and commits.
+   * If `work` fails, rolls back and throws that error. `tx` is what the other functions get. It may call `work`
+   * again after a rollback, which writes all rows again. If the rows came in parts, because the source had no cursor for more
    * than `rows` of them, they are gone then: the second call fails with a `StorageError`, and nothing is committed.
    *
-   * Without it, `save` is called before the rows are written, with a text that says which, and after. Rows that
-   * may be in the target already are passed again with `again` and the same `token`: `write` must
-   * then leave out or replace what is there. The source must deliver the same rows again, as
+   * Without this option, `save` is called before and after the rows are written. The first text names the rows. Rows that
+   * may already be in the target are passed again with `again` and the same `token`: `write` must
+   * then skip or replace what is there. The source must deliver the same rows again, as
    * searches, stored files and jobs do.
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
@@ -80,7 +80,7 @@ export interface Committed {
   readonly rows: number;
   /** With `damaged`: the records in its file, those of earlier runs included. */
   readonly damaged?: number | undefined;
-  /** Where the text said that all is written, so that nothing was asked: since when. */
+  /** The time since which the saved checkpoint is complete, if this run found it complete and sent no request. */
   readonly completeSince?: Date | undefined;
   /** Of a flow with an `incremental` source: the rows of this run alone. 0 says that nothing was new. */
   readonly added?: number | undefined;
@@ -103,10 +103,10 @@ const OPTIONS = {
 } satisfies OptionTable<CommittedOptions<unknown, unknown>>;
 
 /**
- * Writes into a target of your own, a database or an API, every item exactly once: you say how rows are
- * written and how a text is saved with them in one transaction. The text is a checkpoint: it has the
- * cursor to go on from, and refuses another flow, as the checkpoint of `files` does. After a crash, the
- * same script goes on after the last commit; once it is complete, it opens nothing.
+ * Writes every item exactly once into a target of your own, such as a database or an API. You say how to write rows,
+ * and how to save a checkpoint with them in one transaction. The checkpoint is text: it has the
+ * cursor to resume from, and refuses another flow, as the checkpoint of `files` does. After a crash, the
+ * same script continues after the last commit; once it is complete, it opens nothing.
  *
  * Takes any items: posts, or rows made by `map(tables.toRow(columns))`. At the end of a branch of `tee`, which needs
  * `transaction`, its text is the checkpoint of the branches to files, too.

@@ -21,9 +21,9 @@ import { linesFormat } from './write/format.js';
 /** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   /**
-   * What happens to texts that a spreadsheet would run as a formula, as they begin with `=`, `+`, `-`, `@` (also in full
-   * width), a tab, a carriage return or a line feed: `'keep'` writes them as they are, `'escape'` puts a `'` before them, also
-   * before replies, which begin with `@`. Numbers stay as they are.
+   * What to do with a string that a spreadsheet would run as a formula, because it begins with `=`, `+`, `-`, `@` (also in full
+   * width), a tab, a carriage return or a line feed. `'keep'` writes it unchanged, `'escape'` puts a `'` before it, also
+   * before replies, which begin with `@`. Numbers stay unchanged.
    * @default 'keep'
    */
   readonly formulas?: 'keep' | 'escape' | undefined;
@@ -43,7 +43,7 @@ const OPTIONS = {
  * row of each file. Takes posts, unless `columns` are of other items. Paths, compression, numbered files
  * and the checkpoint are those of `files`. Without items, no file is written.
  *
- * Line breaks, quotes and emoji in texts are exact. A missing value is an empty field, an empty text is `""`;
+ * Line breaks, quotes and emoji are exact. A missing value is an empty field, an empty string is `""`;
  * times are `2024-03-05T14:07:00.000Z`; lists are JSON.
  *
  * @throws OptionError before any I/O, also for a column that is unknown or comes twice.

@@ -99,17 +99,17 @@ type Results<S extends unknown[], Last> = [Last] extends [Callable | AnySink]
  * An error in one branch ends all of them, and the first error rejects; unfinished files keep their `.part`
  * names. A branch that ends early, as with `take`, does not end the others.
  *
- * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, where they have
+ * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, when they have
  * taken exactly the same items of the input. A branch with another sink takes no part: after a crash, it
- * gets the items from the last commit on, of which it may have seen some before.
+ * gets the items after the last commit, and may have seen some of them before.
  *
- * One branch may end in `committed`. Then there is no `checkpoint`: the transaction that commits rows also saves the
- * cursor and how much of each file counts, and a run that goes on cuts the files back to that. So files and database have
- * every item exactly once, and a commit is due as with `checkpoint` (`waitMs`), and at the next cursor from `rows` rows on.
+ * One branch may end in `committed`, without `checkpoint`. The transaction that commits rows then also saves the
+ * cursor and the committed length of each file, and a run that resumes truncates the files to that length. So the files and the database have
+ * every item exactly once. A commit is due after `waitMs`, or at the next cursor after `rows` rows.
  *
  * @throws OptionError Immediately, when an argument cannot be a branch, two branches have the same `path`, a
- * branch has a checkpoint of its own, `checkpoint` is given and no branch writes files or one ends in `committed`, two
- * branches end in `committed`, or its target has no `transaction`.
+ * branch has its own checkpoint, two branches end in `committed`, or `committed` lacks a `transaction`. Also when `checkpoint`
+ * is given without a branch that writes files, or with a branch that ends in `committed`.
  * @throws StorageError When two branches write one file, and as the sinks do.
  * @example
  * const [raw, table, posts] = await pipeline(

@@ -32,7 +32,7 @@ export const complianceEvents = builtIn(EVENTS, (event: ComplianceEvent) => even
   ),
   countries: of(
     'list<string>',
-    'Where it is withheld: two letters each, `XX` and `XY` for everywhere',
+    'The countries where it is withheld: two letters each, `XX` and `XY` for everywhere',
     event => ('countries' in event ? event.countries : null),
   ),
   up_to_id: of('string', 'Of `scrub_geo`, the newest post that is meant', event =>

@@ -189,7 +189,7 @@ const COLUMNS = {
   ),
   withheld_countries: list(
     OWN.withheldIn,
-    'Where it is withheld: two letters each, `XX` for everywhere, `XY` by copyright',
+    'The countries where it is withheld: two letters each, `XX` for everywhere, `XY` by copyright',
     'own',
   ),
   source: text(OWN.sourceName, 'Name of the application'),

@@ -88,7 +88,7 @@ describe('millrace', () => {
     const written = JSON.parse(first.stdout);
     expect(written).toMatchObject({ posts: expect.any(Number), files: expect.any(Array) });
     const again = await millrace(...args, '--out', 'search/{day}.jsonl.gz');
-    expect(again.stderr).toContain('nothing asked');
+    expect(again.stderr).toContain('no requests sent');
     expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
   });
 
@@ -345,7 +345,7 @@ describe('millrace', () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
       [['serach', 'x'], 'did you mean millrace search?'],
       [['job', 'hlep'], 'millrace job --help shows its commands'],
-      [['search', 'a', '--out', 'a.json'], '--out a.json: JSON lines are no JSON document'],
+      [['search', 'a', '--out', 'a.json'], '--out a.json: JSON lines are not a JSON document'],
       [['search', 'a', '--yes'], 'there is no flag --yes'],
       [
         ['search', 'tea', '--from', '2024-01-02', '--to', '2024-01-01'],

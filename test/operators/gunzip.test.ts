@@ -153,7 +153,7 @@ describe('gunzip', () => {
     const { error } = await until(gunzip()(files));
     expect(error).toMatchObject({
       message:
-        "This is not gzip. Leave out gunzip(), or use gunzip({ plain: 'pass' }) where only some files are (in file 0, byte 0)",
+        "This is not gzip. Remove gunzip(), or use gunzip({ plain: 'pass' }) if only some files are (in file 0, byte 0)",
     });
     expect(String(await inflated(gunzip({ plain: 'pass' })(files)))).toBe('{"a":1}{"b":2}{"c":3}');
   });

@@ -341,6 +341,6 @@ describe('a complete checkpoint', () => {
     expect(second).toEqual({ ...first, completeSince: expect.any(Date) });
     expect(second.completeSince?.getTime()).toBeGreaterThanOrEqual(began);
     const at = second.completeSince?.toISOString().slice(0, 16).replace('T', ' ');
-    expect(told.at(-1)?.note).toBe(`complete since ${at} UTC, nothing asked`);
+    expect(told.at(-1)?.note).toBe(`already complete since ${at} UTC; no requests sent`);
   });
 });

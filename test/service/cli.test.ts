@@ -176,7 +176,7 @@ describe('the command', () => {
       const other = await run('--host', '192.0.2.77').ended;
       expect(other).toMatchObject({ code: 2, stdout: '' });
       expect(other.stderr).toContain(
-        'Cannot listen on 192.0.2.77, which is no address of this machine',
+        'Cannot listen on 192.0.2.77, which is not an address of this machine',
       );
       const short = await run('--host', '0.0.0.0', '--token', 'short').ended;
       expect(short.stderr).toContain('`token` must be at least 16 letters');

@@ -136,7 +136,7 @@ interface CheckRow {
   readonly login?: 'right' | 'wrong' | 'none';
   /** Returns `undefined` to skip the check, if an earlier response has nothing to continue with. */
   readonly parameters?: (input: CheckInput) => Parameters | undefined;
-  /** In place of the parameters. */
+  /** Replaces the parameters. */
   readonly body?: string;
   /** What follows the path. */
   readonly rest?: string;
@@ -414,7 +414,7 @@ export const CHECKS: readonly Check[] = [
       rest: '.json?_method=get',
       body: '{"ids":[1]}',
       status: 400,
-      expects: [...ERROR_BODY, message(/rule_ids/, 'a text with rule_ids')],
+      expects: [...ERROR_BODY, message(/rule_ids/, 'a string with rule_ids')],
     },
   }),
   ...checksOf('replay', {
@@ -431,7 +431,7 @@ export const CHECKS: readonly Check[] = [
       rule: 'The toDate of a replay is at least 30 minutes before now.',
       parameters: ({ now }) => dates(now - HOUR, now - 20 * MINUTE),
       status: 406,
-      expects: [...ERROR_BODY, message(/toDate/, 'a text with toDate')],
+      expects: [...ERROR_BODY, message(/toDate/, 'a string with toDate')],
     },
   }),
   ...checksOf('compliance', {
@@ -450,7 +450,7 @@ export const CHECKS: readonly Check[] = [
       rule: 'Without dates, usage is by month, for this month and the two before it.',
       expects: [
         equals('bucket', 'month'),
-        member('account.name', 'a text', isNonEmptyText),
+        member('account.name', 'a string', isNonEmptyText),
         member('publishers', 'an array', Array.isArray),
         member('fromDate', 'the first minute two months before this one', (value, { now }) => {
           const date = new Date(now);
@@ -470,7 +470,7 @@ export const CHECKS: readonly Check[] = [
       expects: [
         member(
           'errors',
-          'an array of texts',
+          'an array of strings',
           value => Array.isArray(value) && value.length > 0 && value.every(isNonEmptyText),
         ),
       ],

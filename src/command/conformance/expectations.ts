@@ -95,7 +95,7 @@ export const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
 /** `{"error":{"message","sent"}}` */
 export const ERROR_BODY: readonly Expectation[] = [
-  member('error.message', 'a text', isNonEmptyText, 'An error is {"error":{"message","sent"}}.'),
+  member('error.message', 'a string', isNonEmptyText, 'An error is {"error":{"message","sent"}}.'),
   member(
     'error.sent',
     'an ISO 8601 time',
@@ -277,5 +277,5 @@ export const SPANS_31_DAYS: readonly Expectation[] = [
     if (days <= 31) return undefined;
     return { what: 'body results', expected: 'at most 31 days', got: `${days} days` };
   },
-  member('next', 'a text', isNonEmptyText),
+  member('next', 'a string', isNonEmptyText),
 ];

@@ -138,7 +138,8 @@ function lintPrecedence(text: string, and: Span, warn: Warn): void {
     { start: and.start, end: and.start, text: '(' },
     { start: and.end, end: and.end, text: ')' },
   ];
-  const explanation = 'white space joins before `OR` does; parentheses say so, or say otherwise';
+  const explanation =
+    'white space binds tighter than `OR`; write parentheses to show which you mean';
   warn('R106', and, explanation, { label: 'make it a group', edits, certain: true });
 }
 

@@ -137,7 +137,7 @@ export function textRuleProblem(rules: unknown): string | undefined {
   if (text === undefined) return undefined;
   const short = text.length > 60 ? `${text.slice(0, 60)}...` : text;
   const quoted = short.includes("'") ? JSON.stringify(short) : `'${short}'`;
-  return `must be an array of objects: write { value: ${quoted} } in place of ${quoted}`;
+  return `must be an array of objects: write { value: ${quoted} } instead of ${quoted}`;
 }
 
 /**

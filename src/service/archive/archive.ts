@@ -109,7 +109,7 @@ export interface Archive {
     options?: CountsOptions,
   ): Promise<CountsResult>;
   /**
-   * Every wanted post of a window by segment, oldest first, for jobs and replays. Leaves out empty segments.
+   * Every wanted post of a window by segment, oldest first, for jobs and replays. Skips empty segments.
    */
   scan(window: Window, options?: ScanOptions): AsyncIterable<ScannedSegment>;
   /**

@@ -58,7 +58,7 @@ function textOf(fields: PostFields, matched?: MatchedTerms) {
   return [...parts, ...runsOf(text, isMarked, at, text.length)];
 }
 
-/** Removes the link at the end of a text with media, which only points to the media. */
+/** Removes the link at the end of the text if it only points to the media of the post. */
 function withoutMediaLink({ text, links, media }: PostFields): string {
   const [link] = /\s*https?:\/\/t\.co\/\w+$/.exec(text) ?? [];
   const isOfMedia = media.length > 0 && links.every(({ url }) => url !== link?.trim());

@@ -88,7 +88,7 @@ export function originOf(
   const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
   const url = `${scheme}://${headers.host}`;
   if (!/^[\w.:[\]-]+$/.test(headers.host ?? '') || !URL.canParse(url))
-    throw new HttpProblem(400, 'Bad Request: the Host header is no host');
+    throw new HttpProblem(400, 'Bad Request: the Host header is not a host');
   return new URL(url).origin;
 }
 

@@ -114,7 +114,7 @@ type FaultTable = {
 export const FAULT_TABLE = {
   status: {
     target: 'request',
-    effect: 'An error response in place of the real one.',
+    effect: 'An error response instead of the real one.',
     fields: {
       status: needed(number('Status', { min: 400, max: 599 })),
       message: words('Message'),

@@ -8,8 +8,8 @@ import type { WrittenFile } from './run-result.js';
 export interface HandOnOptions {
   /**
    * Called with each file that has its final name and is durable, such as to upload it. Awaited: the run ends after
-   * the last call. What it resolves to, any JSON, is kept in the checkpoint as `handedOn`, so that a run after a
-   * crash calls it only for files whose call was not recorded; a call that was under way is made again.
+   * the last call. Its result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a
+   * crash calls it only for files without a recorded call. A call that was under way is repeated.
    * Files get their names at the end of the run, those of `parquet` with a checkpoint at each commit.
    *
    * @param at Its signal fires when the run is to end.

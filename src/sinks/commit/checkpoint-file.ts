@@ -26,7 +26,7 @@ import {
   isCommittedFile,
 } from './checkpoint-text.js';
 
-/** Where a checkpoint is kept, while no other run has it. */
+/** Stores a checkpoint, and holds its lock against other runs. */
 export interface CheckpointStore {
   readonly name: string;
   /** In messages, after `the checkpoint`. */
@@ -54,7 +54,7 @@ export interface CheckpointStore {
   close(): Promise<void>;
 }
 
-/** Where a checkpoint's lock is. */
+/** The path of a checkpoint's lock. */
 export function lockPath(checkpoint: string): string {
   return `${checkpoint}.lock`;
 }

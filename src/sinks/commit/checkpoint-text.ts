@@ -20,7 +20,7 @@ export interface Checkpoint {
   readonly completed?: Date | undefined;
 }
 
-/** In place of the number of a branch, for the file of the records that could not be used. */
+/** Replaces the number of a branch, for the file of damaged records. */
 export const DAMAGED = 'damaged';
 
 /** A file in a checkpoint. */
@@ -52,7 +52,7 @@ export interface CheckpointText {
   readonly completed?: Date | undefined;
 }
 
-/** Where a checkpoint is, for messages. */
+/** The place of a checkpoint, for messages. */
 export interface CheckpointPlace {
   /** The `path` of errors. */
   readonly path: string;
@@ -184,7 +184,7 @@ export interface Saved {
   readonly files: readonly CommittedFile[];
 }
 
-/** The rows between the cursor of a text and another. */
+/** The rows between the cursor of the saved text and a later one. */
 export interface Pending {
   readonly rows: number;
   /** The cursor after them, as JSON, or `null`. */
@@ -193,7 +193,7 @@ export interface Pending {
   readonly isLast: boolean;
 }
 
-/** Two texts are equal only where they say the same. */
+/** Prints what to save. Equal values give equal strings. */
 export function printSaved(
   { state, id, commits, rows, cursor, pending, completed, files }: Saved,
   owner: CheckpointOwner,

@@ -43,9 +43,9 @@ export class Committer {
   readonly #options: CommitterOptions;
   readonly #committed: Map<string, CommittedFile>;
   #cursor = 'null';
-  /** The last write of the checkpoint that recorded files that were handed on. */
+  /** The last write of the checkpoint that recorded results of `onFile`. */
   #recording: Promise<void> | undefined;
-  /** Files that this run has tried to hand on. */
+  /** Files for which this run has called `onFile`. */
   readonly #tried = new WeakSet<CommittedFile>();
   #pending: Promise<void> | undefined;
   /** What ended the run: nothing is committed after it, as what the failed commit had taken is not written. */
@@ -131,7 +131,7 @@ export class Committer {
     if (cursor !== undefined) this.#cursor = cursor;
     this.#options.damaged?.reached();
     const members = this.#all;
-    // Where there are rows alone, one commit is the last.
+    // With rows alone, one commit is enough.
     await this.#commit(members.length === 0 ? 'complete' : 'finishing');
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.nameFiles();
@@ -148,7 +148,7 @@ export class Committer {
     return damaged === undefined ? members : [...members, damaged];
   }
 
-  /** Where a commit ends files, it waits until these have their size. */
+  /** Whether the store is full. Ignored if a commit ends files: these must reach their size first. */
   get #isFull(): boolean {
     const { members, store } = this.#options;
     return store.isFull && !members.some(({ outputs }) => outputs.endsFiles);

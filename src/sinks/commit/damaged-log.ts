@@ -16,7 +16,7 @@ import { PART } from '../write/output-names.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
 import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 
-/** Where a record is in the log. */
+/** The place of a record in the log. */
 interface Place {
   readonly path: string;
   readonly byte: number;
@@ -25,11 +25,11 @@ interface Place {
 const FLUSH_AFTER_MS = 1_000;
 
 /**
- * The records of a run that could not be used, one a line, in a file that is committed with the output.
+ * Writes damaged records to a file, one a line, and commits the file with the output.
  *
- * A stage that is read ahead may report records that lie after the cursor of a commit. They are in the log then, and a
- * run that goes on there reports them again: the checkpoint says from which byte of the log on that may be (`settled`),
- * and the log leaves them out.
+ * A stage that is read ahead may report records that lie after the cursor of a commit. They are then in the log, and a
+ * run that resumes at that cursor reports them again. The checkpoint has the byte of the log after which that may happen (`settled`),
+ * and the log skips these records.
  */
 export class DamagedLog implements DamagedRecords {
   readonly outputs: Outputs;
@@ -201,7 +201,7 @@ const MAX_REPORTED = 50_000;
 
 /** A record that branches have reported, or an item that their sinks cannot write. */
 interface ReportedRecord {
-  /** Where it is in the log: several times, where it came several times. */
+  /** The places of the record in the log: one for each time it came. */
   readonly places: Place[];
   /** How often each branch has reported it. */
   readonly counts: Map<object, number>;

@@ -48,7 +48,7 @@ interface RunOptions extends SharedOptions {
   readonly progress: Progress | undefined;
   /** Whether there is a checkpoint. */
   readonly commits: boolean;
-  /** Where items go that cannot be written; without it, the first ends the run. */
+  /** Takes items that cannot be written. Without it, the first such item ends the run. */
   readonly damaged: DamagedLog | undefined;
   /** What runs the plan of the input. */
   readonly engine: Engine;

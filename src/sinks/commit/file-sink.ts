@@ -6,7 +6,7 @@
  * A format makes an `Encoder` for each file: `encode` says what it takes for an item, `add` takes that, `flush` returns
  * the next bytes, `end` the last. For files of lines there is one already: `linesFormat({ encode, header })` (format.ts),
  * where `encode` returns the line of an item, without a line feed, and each new file begins with the header. A format whose
- * files have an end, and cannot be continued, says so by `wholeFiles`: with a checkpoint, each commit ends all open files.
+ * files have an end, and cannot be continued, sets `wholeFiles`: with a checkpoint, each commit ends all open files.
  * By `rows`, threads encode the posts of stored files that they hold (row-writer.ts).
  *
  * A plan has a function that returns the format: where a format needs a large library, the function loads it.
@@ -105,10 +105,10 @@ export interface FileSinkOptions<T> extends HandOnOptions {
   readonly checkpoint?: string | undefined;
   /**
    * A file of the records that cannot be used: each record that `onDamaged` of a stage before the sink would get, and
-   * each item whose line, row or path the sink cannot make. They are left out, and the run goes on. A stage
+   * each item whose line, row or path the sink cannot make. They are skipped, and the run continues. A stage
    * with `onDamaged` calls it first. Each line is JSON: `origin`, `line` and `byteOffset` or `request` say where the
-   * record comes from, `error` why it was left out, and `text`, or `base64` where it is not valid UTF-8, has its
-   * exact bytes (`truncated`: the first of them). The file is committed with the output, so that each record is there
+   * record comes from, `error` says why it was skipped, and `text` has its exact bytes, or `base64` if they are not valid
+   * UTF-8 (only the first bytes if `truncated` is set). The file is committed with the output, so that each record is there
    * once, whatever ends the run; it is called `<name>.part` until the run has ended. Posts do not pass through threads
    * then. Errors of a whole file or connection still end the run.
    * @default the first such record ends the run
@@ -172,7 +172,7 @@ export const FILE_SINK_OPTIONS = {
   ...HAND_ON_OPTIONS,
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
-/** The options of `FileSinkOptions`, checked; a sink that has no `gzip` leaves it out. */
+/** The options of `FileSinkOptions`, checked; a sink without `gzip` omits it. */
 type CheckedOptions<T> = Omit<
   Checked<FileSinkOptions<T>, typeof FILE_SINK_OPTIONS>,
   'gzip' | 'workers' | 'commitIntervalMs'

@@ -21,7 +21,7 @@ export interface Written {
   readonly bytes: number;
   /** In the order of their creation; empty for a stream. */
   readonly files: readonly WrittenFile[];
-  /** Where the checkpoint said that all is written, so that nothing was asked or opened: since when. */
+  /** The time since which the checkpoint is complete, if this run found it complete and opened and requested nothing. */
   readonly completeSince?: Date | undefined;
   /**
    * With `damaged`: the records in its file, those of earlier runs included. Each branch of `tee` has those of all.
@@ -54,9 +54,9 @@ export interface RunOfSinks {
 export interface RunResult {
   /** What each sink has. */
   readonly written: readonly Written[];
-  /** Where there is, or was, a file of damaged records: how many it has. */
+  /** The number of damaged records; `undefined` if there never was a file of them. */
   readonly damaged: number | undefined;
-  /** Where the checkpoint said that all is written. */
+  /** The time since which the checkpoint is complete, if this run found it complete. */
   readonly completeSince?: Date | undefined;
 }
 

@@ -107,7 +107,7 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   }
 }
 
-/** Whether the checkpoint has files that an earlier run has not handed on. */
+/** Whether the checkpoint has files for which no call of `onFile` is recorded. */
 function hasToHandOn<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
   return sinks.some(
     ({ plan, branch }) =>
@@ -116,7 +116,7 @@ function hasToHandOn<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): b
   );
 }
 
-/** The result of a run whose checkpoint is complete: nothing is asked or opened. */
+/** The result of a run whose checkpoint is already complete: requests and opens nothing. */
 async function completedRun<T>(
   fs: FileSystem,
   { shownName }: CheckpointStore,
@@ -125,7 +125,7 @@ async function completedRun<T>(
 ): Promise<RunResult> {
   await checkOutputs(fs, shownName, before);
   const { completed, files } = before;
-  options.progress?.tell(`complete since ${shownTime(completed)}, nothing asked`);
+  options.progress?.tell(`already complete since ${shownTime(completed)}; no requests sent`);
   const { written, damaged } = writtenOf(options, files);
   return {
     written: written.map(one => ({ ...one, completeSince: completed })),

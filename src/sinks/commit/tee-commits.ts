@@ -17,7 +17,7 @@ interface BranchState {
   /** While it waits: its cursor, and the function that lets it go on. */
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
-  /** Where it has ended: after all items, early, or after the last cursor. */
+  /** How the branch has ended: after all items, early, or after the last cursor. */
   end?: Cursor | typeof ENDED | null | undefined;
 }
 

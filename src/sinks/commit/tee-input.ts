@@ -11,7 +11,7 @@ import { detached } from '../../post/detached.js';
  */
 export const MAX_LEAD = 16;
 
-/** What a branch gets in place of a cursor of the input. Operators wrap it like other cursors. */
+/** What a branch gets instead of a cursor of the input. Operators wrap it like any cursor. */
 export interface InputCursor extends Cursor {
   readonly tee: 'input';
 }

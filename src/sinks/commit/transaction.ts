@@ -65,7 +65,7 @@ export interface OpenParts<T> {
 }
 
 /**
- * Commits rows and text together, through functions of the caller. Where a commit fails, its outcome is unknown: the
+ * Commits rows and text together, through functions of the caller. If a commit fails, its outcome is unknown, so the
  * next try reads the saved text before it writes, in the same transaction.
  */
 export class Target<T, Tx> {
@@ -100,7 +100,7 @@ export class Target<T, Tx> {
     return this.#options.transaction !== undefined;
   }
 
-  /** Reads what the runs before have saved; saves that there was none, so that a later commit has a text to replace. */
+  /** Reads the text of earlier runs. If there is none, saves a first one, so that each commit replaces a saved text. */
   async open(): Promise<void> {
     let found: string | undefined;
     try {
@@ -149,7 +149,7 @@ export class Target<T, Tx> {
     }
     let last: CommitEnd | undefined;
     const committing = this.#commitParts(read(), () => last as CommitEnd);
-    // After a failure, nobody takes the rows: who adds some must not wait for that.
+    // After a failure, nothing takes rows from the queue, so adding some must not wait for room.
     committing.catch(() => queue.end());
     const end = async (end: CommitEnd) => {
       last = end;
@@ -287,7 +287,7 @@ export class Target<T, Tx> {
     throw optionError(
       'committed',
       'load',
-      `must return the text that \`save\` got, or nothing where there is none yet, got ${typeof found === 'object' ? 'an object' : typeof found}. Save it as a text: other types, such as json, change it`,
+      `must return the text that \`save\` got, or nothing if none was saved yet, got ${typeof found === 'object' ? 'an object' : typeof found}. Save it as a string: other types, such as json, change it`,
     );
   }
 

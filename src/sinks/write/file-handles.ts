@@ -22,7 +22,7 @@ interface FileToOpen {
 /** Runs calls on a file, and names it in their errors. */
 type Guard = <T>(part: string, work: () => Promise<T>) => Promise<T>;
 
-/** Files that are open for writing, at most so many: the least recently used is closed. */
+/** A limited number of files that are open for writing. Closes the least recently used one to open another. */
 export class FileHandles {
   readonly #fs: FileSystem;
   readonly #limit: number;

@@ -64,7 +64,7 @@ export interface Encoder<Entry> {
   readonly size?: number;
   /** Whether it is time to `flush`. */
   readonly full: boolean;
-  /** The next bytes of the file: all that was added since the last call. Their memory is no longer the encoder's. */
+  /** The next bytes of the file: all that was added since the last call. The caller owns their memory. */
   flush(): Uint8Array | Promise<Uint8Array>;
   /** The last bytes of the file, including all that was added since the last `flush`. */
   end(): Uint8Array | Promise<Uint8Array>;
@@ -95,7 +95,7 @@ export function linesFormat<T>({
   return { encode, encoder: file => new LinesEncoder(file, header), rows };
 }
 
-/** Where a buffer of the maximum size has no more room than this, the next line may not fit. */
+/** If a buffer of the maximum size has less room than this, the next line may not fit. */
 const ROOM_FOR_A_LINE = MAX_BUFFER_BYTES / 16;
 const NOTHING = new Uint8Array();
 

@@ -242,9 +242,9 @@ export class OutputFile implements Part {
   }
 
   /**
-   * Appends bytes that are compressed where the options say so, or a block that is bytes of the file already.
+   * Appends bytes, compressed as the options demand, or a block that is already encoded.
    *
-   * @param pending What of `#pendingBytes` they are.
+   * @param pending The number of `#pendingBytes` that they account for.
    */
   #append(posts: number, content: Uint8Array | Promise<EncodedBlock>, pending: number): void {
     const { buffers, parts } = this.#shared;

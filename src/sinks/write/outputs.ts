@@ -205,7 +205,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     );
   }
 
-  /** Locks the single output against other runs. Where there are many, each part is checked instead. */
+  /** Locks the single output against other runs. With several outputs, each part is checked instead. */
   async lock(): Promise<void> {
     await this.parts.lock();
   }

@@ -98,8 +98,8 @@ export class PartFiles {
   }
 
   /**
-   * Writes a block at the end of a file, and returns its size on disk. It is compressed where the options say so,
-   * unless it is encoded already.
+   * Appends a block to a file, and returns its size on disk. Compresses the block as the options demand,
+   * unless it is already encoded.
    */
   write(file: Part, block: Uint8Array, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
@@ -278,7 +278,7 @@ export class PartFiles {
     }
   }
 
-  /** Throws where this run has made, or found, the folder of a file, and it is there no more. */
+  /** Throws if this run has created or found the folder of a file, and the folder is gone. */
   async #mustHaveFolderOf(file: string, cause?: unknown): Promise<void> {
     const folder = this.#names.absolute(path.dirname(file));
     if (!this.#folders.has(folder) || (await statusOf(this.#fs, folder)) !== undefined) return;

@@ -7,7 +7,7 @@ import { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
 
-/** Where a post goes: the names of the fields that a path template may hold, each in `{}`. */
+/** The names of the fields that a path template may have, each in `{}`. */
 export type PathField = PostKey | 'tag';
 
 export interface PathTemplate {
@@ -159,7 +159,7 @@ function nameLimits(call: string, template: string, literals: readonly string[])
 /** A sink that writes files. */
 export type FileSinkName = 'files' | 'csv' | 'parquet';
 
-/** What each sink writes, and the extensions of paths that say so. */
+/** What each sink writes, and the extensions of its paths. */
 const SINKS: Readonly<
   Record<FileSinkName, { readonly writes: string; readonly extensions: readonly string[] }>
 > = {

@@ -21,7 +21,7 @@ interface Range {
   readonly file: OutputFile;
   readonly position: number;
   bytes: number;
-  /** Where the posts are in the rows. */
+  /** The indices of the posts in the rows. */
   readonly rows: number[];
   /** How many posts it may have. */
   readonly room: number;
@@ -163,7 +163,7 @@ export class RowWriter<T> {
     await Promise.all(writes);
   }
 
-  /** Partitions posts by file; `undefined` where there are too many combinations of tags and keys. */
+  /** Partitions posts by file; `undefined` if they have too many combinations of tags and keys. */
   #partition(posts: StoredRows, origin: string | undefined): Partitioned | undefined {
     const { rows, tags, tagNames } = posts;
     const { path: template, keys: column } = this.#options;
@@ -289,7 +289,7 @@ function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   return distinct;
 }
 
-/** What the template is filled with: the key at each place, and the tag where there is none. */
+/** The values to fill the template with: the key of each place, or the tag for a place without a key. */
 function keysOf(
   places: readonly number[],
   keys: readonly (string | number)[],

@@ -15,10 +15,10 @@ const TEXT = required(
 const MAX_BYTES = required(whole('the bytes that a name may have', { min: MIN_NAME_BYTES }));
 
 /**
- * Makes a single safe file name of any text: without separators, control characters, leading or trailing
+ * Turns any string into a single safe file name: without separators, control characters, leading or trailing
  * dots, names reserved by Windows, or names that `files` uses. Unsafe characters are percent-encoded as
  * UTF-8. A name longer than `maxBytes` (200 by default) is cut and ends in `%~` and a hash of the whole
- * text. Different texts give different names, also on file systems that normalize Unicode. Names
+ * string. Different strings give different names, also on file systems that normalize Unicode. Names
  * keep their case: where the file system ignores it, `files` refuses a second output whose name differs in
  * case only.
  *

@@ -125,7 +125,7 @@ describe('the console of a service with a token', () => {
     const behindTls = await seen({ host: 'millrace.example', 'x-forwarded-proto': 'https' });
     expect(behindTls).toContain("export MILLRACE_URL='https://millrace.example'");
     expect(behindTls).not.toContain('INSECURE');
-    expect(await seen({ host: `a"b` })).toContain('the Host header is no host');
+    expect(await seen({ host: `a"b` })).toContain('the Host header is not a host');
   });
 
   it('asks users of applications for their sign-in as ever', async () => {

@@ -1,0 +1,129 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { architecture, pages, root } from './pages.js';
+
+/** A phrase that is hard to read, as a regular expression, what to write instead, and a sentence that has it. */
+const PHRASES = [
+  [
+    String.raw`\bWhere (?:there|it|a|the|no) `,
+    '"if" for a condition, "the path of" for a place',
+    'Where the file is missing, it is created.',
+  ],
+  [
+    String.raw`\bwhere there (?:is|are|was|were)\b`,
+    '"if" and a verb',
+    'Creates it where there is none.',
+  ],
+  [String.raw`\ba text (?!file|field)`, '"a string"', 'Splits a text into words.'],
+  [
+    String.raw`\b(?:the|all|two|other|empty|different|longer|shorter) texts\b`,
+    '"strings"',
+    'Reads all texts of a field.',
+  ],
+  [String.raw`\b[Ii]n place of\b`, '"instead of"', 'Sent in place of the body.'],
+  [String.raw`\bmade again\b`, '"recreated" or "repeated"', 'The request is made again.'],
+  [String.raw`\bis there no more\b`, '"is gone"', 'The folder is there no more.'],
+  [
+    String.raw`\b(?<!\w )who (?:reads|adds|writes|calls) (?:it|them|some)\b`,
+    '"the reader", "the caller"',
+    'who reads it looks for the stage',
+  ],
+  [String.raw`\bnothing (?:is )?asked\b`, '"no requests sent"', 'complete, nothing asked'],
+  [
+    String.raw`\bhand(?:s|ed|ing)? (?:it |them |all )?on\b`,
+    '"delivers", "calls `onFile`"',
+    'Files that were handed on.',
+  ],
+  [String.raw`\bsa(?:y|ys|id) so\b`, 'what is said', 'The message says so.'],
+  [
+    String.raw`\bst(?:and|ands|ood) in (?:for|place)\b`,
+    '"replaces"',
+    'One stands in for the other.',
+  ],
+  [
+    String.raw`\b[Ll](?:eft|eaves|eaving) (?:it |them )?out\b`,
+    '"skips", "drops" or "omits"',
+    'Leaves out empty lines.',
+  ],
+  [
+    String.raw`(?<![Tt]here )(?<![Hh]ere )\b(?:is|are) no (?!longer|more|less)`,
+    '"is not a"',
+    'A text that is no time is refused.',
+  ],
+  [
+    String.raw`\b(?:[Ww]hoever|for ever|anew|beforehand|[Hh]ence|thereof|shall)\b`,
+    'a common word',
+    'Begins anew.',
+  ],
+  [String.raw`\b(?:could|can)not be had\b`, 'what failed', 'The lock cannot be had.'],
+  [String.raw`\b(?:goes|go) unheard\b`, '"is ignored"', 'A second error goes unheard.'],
+  [String.raw`\bcame to nothing\b`, '"failed"', 'A run that came to nothing.'],
+] as const;
+
+/** A space of a phrase may be a line break, also one within a comment. */
+const COMPILED = PHRASES.map(
+  ([phrase, instead]) =>
+    [new RegExp(phrase.replaceAll(' ', String.raw`\s+(?:(?:\*|//)\s+)?`), 'g'), instead] as const,
+);
+
+/** What a text has of these phrases, each with its line and what to write instead. */
+function findPhrases(text: string): readonly string[] {
+  return COMPILED.flatMap(([phrase, instead]) =>
+    [...text.matchAll(phrase)].map(({ 0: found, index }) => {
+      const line = text.slice(0, index).split('\n').length;
+      return `line ${line}: "${found.replaceAll(/\s+(?:(?:\*|\/\/)\s+)?/g, ' ').trim()}": write ${instead}`;
+    }),
+  );
+}
+
+const sources = readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.ts'))
+  .map(name => path.posix.join('src', name.replaceAll('\\', '/')))
+  .map(name => ({ name, text: readFileSync(path.join(root, name), 'utf8') }));
+
+const contributing = '.github/CONTRIBUTING.md';
+
+/** The page on security quotes the titles of tests. */
+const TITLES = /`test\/[^`]+`: .*?(?=<br>| \|)/g;
+
+describe('the prose', () => {
+  it('finds the sources', () => {
+    expect(sources.length).toBeGreaterThan(400);
+  });
+
+  it.each([
+    ['comments and messages of the sources', sources],
+    [
+      'pages',
+      [
+        ...pages,
+        architecture,
+        { name: contributing, text: readFileSync(path.join(root, contributing), 'utf8') },
+      ],
+    ],
+  ] as const)('has none of the phrases that are hard to read in the %s', (_, files) => {
+    const found = files.flatMap(({ name, text }) =>
+      findPhrases(text.replaceAll(TITLES, '')).map(one => `${name} ${one}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it.each(PHRASES.map(([, instead, example]) => [example, instead] as const))(
+    'refuses: %s',
+    (example, instead) => {
+      const found = findPhrases(`/**\n * ${example.replaceAll(' ', '\n * ')}\n */`);
+      expect(found.some(one => one.endsWith(instead))).toBe(true);
+      expect(findPhrases(example).length).toBeGreaterThan(0);
+    },
+  );
+
+  it.each([
+    'Where to write the list.',
+    'The text of a post, and all of its text.',
+    'There is no cursor, and it is no longer used.',
+    'Omit it, or leave it out of the list.',
+  ])('accepts: %s', sentence => {
+    expect(findPhrases(sentence)).toEqual([]);
+  });
+});
