@@ -39,7 +39,11 @@ const project = {
 export default defineConfig(({ mode }) => {
   // Vitest's own mode is `test`.
   const suite: Suite =
-    mode === 'nightly' ? 'nightly' : mode === 'all' || namesFiles ? 'all' : 'everyday';
+    mode === 'nightly' || mode === 'everyday'
+      ? mode
+      : mode === 'all' || namesFiles
+        ? 'all'
+        : 'everyday';
   const leftOut = suite === 'everyday' ? LEFT_OUT : [];
   const test = {
     setupFiles: ['test/setup.ts'],

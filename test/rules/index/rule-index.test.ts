@@ -6,17 +6,16 @@ import { RuleIndex } from '../../../src/rules/index/rule-index.js';
 import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
-import { draws } from '../../suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import { arbitraryDraft, original, postOf, VOCABULARY } from '../match/arbitrary-matching-post.js';
 
 describe('the index', () => {
   it('gives the same matches after thousands of posts have moved its rules to rarer terms', () => {
     const trees = fc.sample(acceptedRule('historical', VOCABULARY), {
-      numRuns: draws(200, 200),
+      numRuns: 200,
       seed: 7,
     });
-    const drafts = fc.sample(arbitraryDraft(), { numRuns: draws(300, 300), seed: 7 });
+    const drafts = fc.sample(arbitraryDraft(), { numRuns: 300, seed: 7 });
     const matcher = compileRules(
       trees.map(({ text }, i) => ({ value: text, id: String(i + 1) })),
       // The reverse of the real frequencies, so that there is much to learn.
