@@ -7,6 +7,7 @@ import type { Progress } from '../../flow/progress.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import type { FileFormat } from '../write/format.js';
 import type { NumberedFiles } from '../write/numbered-files.js';
+import type { FileCounts } from '../write/output-file.js';
 import { Outputs, type OutputsOptions, type SharedOptions } from '../write/outputs.js';
 import { routeByFunction, withSuffix } from '../write/path-function.js';
 import { pathKeys } from '../write/path-keys.js';
@@ -18,6 +19,7 @@ import {
 } from '../write/path-template.js';
 import { RowWriter } from '../write/row-writer.js';
 import type { HandOn } from './call-on-file.js';
+import type { Member } from './committer.js';
 import type { DamagedLog } from './damaged-log.js';
 
 /** A sink that writes files: its options, checked, and its format. */
@@ -52,6 +54,8 @@ interface RunOptions extends SharedOptions {
   readonly damaged: DamagedLog | undefined;
   /** What runs the plan of the input. */
   readonly engine: Engine;
+  /** The number of the sink in the checkpoint, if several commit together. */
+  readonly branch: number | undefined;
 }
 
 /** The single output path, where it does not depend on the items. */
@@ -62,8 +66,11 @@ export function onlyOutput<T>({ path: target }: FileSinkPlan<T>): string | undef
 const FLUSH_EVERY_MS = 1_000;
 
 /** One run of a file sink. The committer decides when it is committed. */
-export class FileSinkRun<T> {
+export class FileSinkRun<T> implements Member {
   readonly outputs: Outputs;
+  readonly branch: number | undefined;
+  readonly everyMs: number | undefined;
+  readonly handOn: HandOn | undefined;
   readonly #format: FileFormat<T>;
   readonly #plan: FileSinkPlan<T>;
   readonly #engine: Engine;
@@ -75,6 +82,9 @@ export class FileSinkRun<T> {
     const { path, maxOpen } = plan;
     const limit = commits ? format.wholeFiles?.committedBytes : undefined;
     const maxBytes = plan.maxBytes ?? limit;
+    this.branch = run.branch;
+    this.everyMs = plan.commitIntervalMs;
+    this.handOn = plan.handOn;
     this.#plan = plan;
     this.#format = format;
     this.#run = run;
@@ -109,6 +119,12 @@ export class FileSinkRun<T> {
         encodingNumber,
         keys,
       });
+  }
+
+  /** Goes on with the files of an earlier run; all but those in `named` are parts. */
+  async resume(files: readonly FileCounts[], named: ReadonlySet<FileCounts>): Promise<void> {
+    this.outputs.resume(files, named);
+    if (this.outputs.endsFiles) await this.outputs.nameFiles();
   }
 
   /** Whether it writes rows of decoded files in another way than their items. */

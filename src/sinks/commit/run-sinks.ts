@@ -172,26 +172,26 @@ async function run<T>(
   const engine = new Engine();
   const takesDamaged = damagedFile === undefined ? undefined : damaged;
   const sinkRuns = sinks.map(
-    ({ plan, progress }, index) =>
+    ({ plan, progress, branch }, index) =>
       new FileSinkRun(fs, plan, formats[index] as FileFormat<T>, {
         ...shared,
         reserved: [...reserved, ...logs],
         progress,
         damaged: takesDamaged,
         engine,
+        branch,
       }),
   );
-  const members = sinks.map((sink, index) => memberOf(sink, sinkRuns[index] as FileSinkRun<T>));
+  const all = damaged === undefined ? sinkRuns : [...sinkRuns, damaged];
   try {
     const before = locked?.before;
     if (locked !== undefined) {
       const { signal } = broken;
-      committer = new Committer({ ...locked, members, damaged, fail, signal });
-      if (before !== undefined)
-        await resume(fs, locked.store.shownName, before, { members, damaged });
+      committer = new Committer({ ...locked, members: sinkRuns, damaged, fail, signal });
+      if (before !== undefined) await resume(fs, locked.store.shownName, before, all);
     }
     const isWritten = before?.state === 'finishing';
-    const addsToFiles = members.length > 0 && !isWritten && locked?.goesOn === true;
+    const addsToFiles = sinkRuns.length > 0 && !isWritten && locked?.goesOn === true;
     if (before !== undefined && addsToFiles) await committer?.begin(before.cursor);
     const end = isWritten
       ? before.cursor
@@ -203,8 +203,7 @@ async function run<T>(
           committer,
           damaged: takesDamaged,
         });
-    if (committer === undefined)
-      return await finish(damaged === undefined ? members : [...members, damaged], broken.signal);
+    if (committer === undefined) return await finish(all, broken.signal);
     if (locked?.goesOn !== true) return await committer.finish(undefined);
     if (end === undefined && !isWritten)
       throw withoutCursor(locked.store.name, `the checkpoint ${locked.store.shownName}`);
@@ -214,22 +213,19 @@ async function run<T>(
   } finally {
     broken.unlink();
     await committer?.idle();
-    await closeAll([...sinkRuns, damaged]);
+    await closeAll(all);
   }
 }
 
-function memberOf<T>({ plan, branch }: FileSinkOfRun<T>, { outputs }: FileSinkRun<T>): Member {
-  return {
-    branch,
-    everyMs: plan.commitIntervalMs,
-    handOn: plan.handOn,
-    outputs,
-  };
+/** What commits in a run: a sink, or the log of damaged records. */
+interface RunMember extends Member {
+  resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Each holds a lock, which the next run needs, whatever becomes of the others. */
-async function closeAll(all: readonly ({ close(): Promise<void> } | undefined)[]): Promise<void> {
-  const closing = all.map(one => one?.close());
+async function closeAll(all: readonly RunMember[]): Promise<void> {
+  const closing = all.map(one => one.close());
   await Promise.allSettled(closing);
   await Promise.all(closing);
 }
@@ -238,26 +234,16 @@ async function resume(
   fs: FileSystem,
   file: string,
   before: Checkpoint,
-  {
-    members,
-    damaged,
-  }: { readonly members: readonly Member[]; readonly damaged: DamagedLog | undefined },
+  all: readonly RunMember[],
 ): Promise<void> {
-  const all = damaged === undefined ? members : [...members, damaged];
   for (const { outputs } of all) await outputs.lock();
   const ofBranch = new Map(all.map(member => [member.branch, member]));
   const named = await restore(fs, file, before, of => ofBranch.get(of.branch));
-  await damaged?.resume(
-    before.files.filter(({ branch }) => branch === DAMAGED),
-    named,
-  );
-  for (const { outputs, branch } of members) {
-    outputs.resume(
-      before.files.filter(of => of.branch === branch),
+  for (const member of all)
+    await member.resume(
+      before.files.filter(of => of.branch === member.branch),
       named,
     );
-    if (outputs.endsFiles) await outputs.nameFiles();
-  }
 }
 
 /** Ends a run without a checkpoint. */

@@ -1,7 +1,7 @@
 import type { EncodedBlock } from '../../files/rows.js';
 import type { Buffers, Encoder, FileEntry } from './format.js';
 import { PART } from './output-names.js';
-import type { Part, PartFiles } from './part-files.js';
+import type { PartFile, PartFiles } from './part-files.js';
 
 /** What a file has on disk: its entry in a checkpoint. */
 export interface FileCounts {
@@ -45,7 +45,7 @@ interface Collected {
  * A file being written. Its encoder collects items in memory and makes large blocks of them. These, the blocks that threads
  * encode, and the ranges that threads write themselves are appended in the order in which they were added.
  */
-export class OutputFile implements Part {
+export class OutputFile implements PartFile {
   readonly path: string;
   /** On disk, in the part, as the next three. */
   posts: number;

@@ -4,7 +4,6 @@ import { publish } from '../../base/diagnostics.js';
 import { isNodeError, StorageError } from '../../base/errors.js';
 import { type Compression, compressBlock } from '../../gzip/compression.js';
 import {
-  type FileStatus,
   type FileSystem,
   type OpenFile,
   regularStatus,
@@ -12,10 +11,10 @@ import {
   writeAll,
 } from '../../storage/file-system.js';
 import { makeFolder, syncFolder } from '../../storage/folder.js';
+import { type Lock, takeLock } from '../../storage/lock.js';
 import { storageError } from '../../storage/storage-error.js';
 import { FileHandles } from './file-handles.js';
-import { OutputLock } from './output-lock.js';
-import type { OutputNames } from './output-names.js';
+import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
   /** How blocks of lines are compressed, each by itself. */
@@ -28,7 +27,7 @@ export interface PartFilesOptions {
 }
 
 /** A file that is being written. */
-export interface Part {
+export interface PartFile {
   /** Its name once it is finished. */
   readonly path: string;
   /** Its name before that. */
@@ -46,7 +45,7 @@ export interface Part {
 
 /** A range of a file. */
 interface PartRange {
-  readonly file: Part;
+  readonly file: PartFile;
   readonly position: number;
   readonly bytes: number;
 }
@@ -68,9 +67,10 @@ export class PartFiles {
   readonly #handles: FileHandles;
   readonly #folders: OutputFolders;
   readonly #limit;
-  readonly #lock: OutputLock;
+  /** Of the single output. */
+  #lock: Promise<Lock> | undefined;
   /** Finished files that become parts again. */
-  readonly #reopened = new Map<Part, Promise<void>>();
+  readonly #reopened = new Map<PartFile, Promise<void>>();
 
   /** @param signal Ends all writing. */
   constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
@@ -81,19 +81,25 @@ export class PartFiles {
     this.#signal = signal;
     this.#handles = new FileHandles(fs, maxOpen, (part, work) => this.#guard('write', part, work));
     this.#folders = new OutputFolders(fs);
-    this.#lock = new OutputLock(fs);
     this.#limit = pLimit(Math.min(maxOpen, CONCURRENT_WRITES));
   }
 
-  /** Locks the single output against other runs. */
+  /**
+   * Locks the single output, as a checkpoint is by its own lock: a second run is refused. Without a checkpoint, if the
+   * items decide the paths, both runs write, and `#check` ends the run whose part the other has replaced.
+   *
+   * @throws StorageError when another run holds the lock.
+   */
   async lock(): Promise<void> {
     const { only } = this.#options;
     if (only === undefined) return;
-    await this.#lock.take(only, () => this.#makeFolderOf(only));
+    const lock = { fs: this.#fs, refusal: `Another run writes ${only}` };
+    this.#lock ??= this.#makeFolderOf(only).then(() => takeLock(`${only}${PART}.lock`, lock));
+    await this.#lock;
   }
 
   /** Makes the folder of a file, so that one that is removed later is missed by every run, however little it writes. */
-  async begin(file: Part): Promise<void> {
+  async begin(file: PartFile): Promise<void> {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
   }
 
@@ -101,7 +107,7 @@ export class PartFiles {
    * Appends a block to a file, and returns its size on disk. Compresses the block as the options demand,
    * unless it is already encoded.
    */
-  write(file: Part, block: Uint8Array, isEncoded: boolean): Promise<number> {
+  write(file: PartFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
@@ -130,7 +136,7 @@ export class PartFiles {
   }
 
   /** Syncs these files and all new names to disk. */
-  async sync(files: readonly Part[]): Promise<void> {
+  async sync(files: readonly PartFile[]): Promise<void> {
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
         await this.#handles.use([{ part: file.part, fresh: false }], ([open]) =>
@@ -143,7 +149,7 @@ export class PartFiles {
   }
 
   /** Renames the files to their final names. */
-  async rename(files: readonly Part[]): Promise<void> {
+  async rename(files: readonly PartFile[]): Promise<void> {
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
         await this.#handles.close(file.part);
@@ -166,15 +172,19 @@ export class PartFiles {
   /** Removes the lock, also after a power cut. Nothing is written afterwards. */
   async unlock(): Promise<void> {
     const { only } = this.#options;
-    if (only === undefined || !(await this.#lock.release())) return;
+    if (only === undefined || this.#lock === undefined) return;
+    const lock = await this.#lock;
+    this.#lock = undefined;
+    await lock.release();
     this.#folders.changed(path.dirname(only));
     await this.#syncFolders();
   }
 
-  /** Closes all files, to which nothing more is written, and ignores errors. */
+  /** Closes all files, to which nothing more is written, and removes the lock, also one that is being taken. */
   async close(): Promise<void> {
     await this.#handles.abandon();
-    await this.#lock.close();
+    const lock = await this.#lock?.catch(() => undefined);
+    await lock?.release();
   }
 
   /** Opens the files of ranges that `write` writes: creates those that are new, and takes finished ones back. */
@@ -195,7 +205,7 @@ export class PartFiles {
         await this.#guard('write', file.part, () => this.#check(file, position + bytes));
   }
 
-  async #prepare(file: Part): Promise<void> {
+  async #prepare(file: PartFile): Promise<void> {
     await this.lock();
     if (file.named) await this.#reopen(file);
     if (!file.fresh) return;
@@ -204,7 +214,7 @@ export class PartFiles {
   }
 
   /** Makes a finished file a part again, so that more can be added. */
-  #reopen(file: Part): Promise<void> {
+  #reopen(file: PartFile): Promise<void> {
     let reopened = this.#reopened.get(file);
     if (reopened === undefined) {
       reopened = this.#takeBack(file).finally(() => this.#reopened.delete(file));
@@ -213,7 +223,7 @@ export class PartFiles {
     return reopened;
   }
 
-  async #takeBack(file: Part): Promise<void> {
+  async #takeBack(file: PartFile): Promise<void> {
     const size = (await regularStatus(this.#fs, file.path))?.size;
     if (size === undefined)
       throw new StorageError(
@@ -231,16 +241,25 @@ export class PartFiles {
     file.named = false;
   }
 
-  #created(file: Part): void {
+  #created(file: PartFile): void {
     if (file.fresh) this.#folders.changed(path.dirname(file.path));
     file.fresh = false;
   }
 
-  /** @param bytes The default is taken before the `lstat`: a write may end while it runs. */
-  async #check(file: Part, bytes = file.bytes): Promise<void> {
+  /**
+   * Checks that a part is the file that this run created, with the length that it wrote.
+   *
+   * @param bytes The length that it had before the `lstat`: a write may end while that runs.
+   */
+  async #check(file: PartFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
     if (status === undefined) await this.#mustHaveFolderOf(file.part);
-    checkUnchanged(file, status, bytes);
+    if (file.ino === 0) file.ino = status?.ino ?? 0;
+    if (status !== undefined && status.ino === file.ino && status.size >= bytes) return;
+    throw new StorageError(
+      `Could not go on with ${file.part}: it was replaced, removed or cut, by another process or, where the file system ignores case, by an output whose name differs in case only. Let one run at a time write there, under names that differ`,
+      { path: file.part },
+    );
   }
 
   #makeFolderOf(file: string): Promise<void> {
@@ -328,19 +347,4 @@ class OutputFolders {
     this.#changed = new Set();
     return changed;
   }
-}
-
-/**
- * Checks that a part is the file that this run created, with the length that it wrote.
- *
- * @param bytes The length that it had before its status was requested.
- * @throws StorageError
- */
-function checkUnchanged(file: Part, status: FileStatus | undefined, bytes: number): void {
-  if (file.ino === 0) file.ino = status?.ino ?? 0;
-  if (status !== undefined && status.ino === file.ino && status.size >= bytes) return;
-  throw new StorageError(
-    `Could not go on with ${file.part}: it was replaced, removed or cut, by another process or, where the file system ignores case, by an output whose name differs in case only. Let one run at a time write there, under names that differ`,
-    { path: file.part },
-  );
 }
