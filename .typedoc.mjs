@@ -8,7 +8,7 @@ const CATEGORIES = new Map([
   ['Sink', 'Sinks'],
 ]);
 
-/** Sorts exports into categories, and names pages by their headings. */
+/** Sorts exports into categories, joins their errors into one list, and names pages by their headings. */
 function arrange({ converter }) {
   converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     for (const found of project.getReflectionsByKind(ReflectionKind.SomeExport)) {
@@ -18,12 +18,31 @@ function arrange({ converter }) {
         new CommentTag('@category', [{ kind: 'text', text: categoryOf(found) }]),
       );
     }
+    for (const { comment } of Object.values(project.reflections)) joinThrows(comment);
     for (const page of project.getReflectionsByKind(ReflectionKind.Document)) {
       const text = page.content.map(part => part.text).join('');
       const [, heading] = /^# (.*)\n/.exec(text) ?? [];
       if (heading !== undefined) page.name = heading;
     }
   });
+  // The theme shows the name of the project above the README, so its own heading goes.
+  converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
+    const [first] = project.readme ?? [];
+    if (first !== undefined) first.text = first.text.replace(/^# .*\n+/, '');
+  });
+}
+
+/** Makes one list of several `@throws` of a comment. */
+function joinThrows(comment) {
+  const all = comment?.getTags('@throws') ?? [];
+  if (all.length < 2) return;
+  const items = all.flatMap(({ content }) => [
+    { kind: 'text', text: '\n- ' },
+    ...content.map(part => ({ ...part, text: part.text.replaceAll('\n', '\n  ') })),
+  ]);
+  const first = comment.blockTags.indexOf(all[0]);
+  comment.blockTags[first] = new CommentTag('@throws', items);
+  for (const tag of all.slice(1)) comment.blockTags.splice(comment.blockTags.indexOf(tag), 1);
 }
 
 function categoryOf(reflection) {
@@ -31,9 +50,11 @@ function categoryOf(reflection) {
   if (reflection.kind === ReflectionKind.Namespace) return 'Calls';
   if (reflection.kind === ReflectionKind.Class)
     return /Error$/.test(reflection.name) ? 'Errors' : 'Types';
+  if (reflection.kind === ReflectionKind.Variable) return 'Values';
   if (reflection.signatures === undefined)
-    return reflection.kind === ReflectionKind.Variable ? 'Values' : 'Types';
-  return CATEGORIES.get(reflection.signatures[0].type?.name) ?? 'Calls';
+    return /Options$/.test(reflection.name) ? 'Options' : 'Types';
+  const types = reflection.signatures.map(({ type }) => CATEGORIES.get(type?.name));
+  return types.find(category => category !== undefined) ?? 'Calls';
 }
 
 export default {
@@ -67,6 +88,7 @@ export default {
     'Calls',
     'Errors',
     'Values',
+    'Options',
     'Types',
     'Guides',
     '*',

@@ -9,7 +9,7 @@ import { numberedSource } from './numbered-posts.js';
 
 /** The configuration on the page. */
 function pageConfig(): string {
-  const [config] = blocksOf(pageNamed('src/jetstream/README.md'), 'conf');
+  const [config] = blocksOf(pageNamed('src/jetstream/README.md'), 'text');
   if (config === undefined) throw new Error('The page has no permissions');
   return config.replaceAll(/\$\w+_PASSWORD/g, 's3cret');
 }
