@@ -6,7 +6,7 @@ import { MATCHES } from './operators/match-rules.js';
 import { TAGS } from './operators/route-by-tag.js';
 import { SAMPLED } from './operators/sample.js';
 import { PATH_KEYS } from './sinks/write/path-keys.js';
-import { CSV_ROWS } from './tables/csv/csv-rows.js';
+import { CSV_ROWS } from './tables/csv/csv-encoder.js';
 import { ENCODE_CHUNKS } from './tables/parquet/column-chunk.js';
 import { PARQUET_ROWS } from './tables/parquet/parquet-rows.js';
 

@@ -12,8 +12,8 @@ const RULE_BASE = ['post', 'rules/tree', 'rules/post', 'rules/operators'];
 const SERVICE_LEAVES = [
   'cache',
   'clock',
-  'context',
-  'long-work',
+  'service-context',
+  'event-loop-yield',
   'service-options',
   'stored-map',
   'temporary-folder',
@@ -82,7 +82,7 @@ const ARROWS: Record<string, readonly string[]> = {
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['base'],
   'service/cache': [],
-  'service/long-work': [],
+  'service/event-loop-yield': [],
   'service/stored-map': ['base', 'storage'],
   'service/temporary-folder': ['base'],
   'service/service-options': [
@@ -92,7 +92,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],
   // Types alone: what the service has made of its families, for the handlers of all of them.
-  'service/context': [
+  'service/service-context': [
     ...[...SERVICE_LEAVES, 'post', 'service/http', 'service/archive/archive'],
     ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
     ...['service/replay/replay-log', 'service/replay/stream-rules'],

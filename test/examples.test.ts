@@ -9,7 +9,7 @@ import { parse } from 'csv-parse/sync';
 import Database from 'libsql';
 import { createService, samplePosts } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { environmentOf } from '../src/service/environment.js';
+import { environmentOf } from '../src/service/account-variables.js';
 import { type Ended, outputOf, spawn } from './child-processes.js';
 import { compiled } from './compiled.js';
 import { readSqlite } from './databases/stored-rows.js';

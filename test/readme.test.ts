@@ -6,7 +6,7 @@ import manifest from '../package.json' with { type: 'json' };
 import { DAY, HOUR, MINUTE, SECOND } from '../src/base/time.js';
 import { LIMITS } from '../src/http/rate-limits.js';
 import { SETTINGS } from '../src/http/settings.js';
-import { controlRoutes } from '../src/service/control.js';
+import { controlRoutes } from '../src/service/control-routes.js';
 import { ENDPOINT_NAMES } from '../src/service/http/router.js';
 import {
   architecture,

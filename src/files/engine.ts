@@ -10,12 +10,12 @@ import {
 } from '../flow/flow.js';
 import { FlowRun } from '../flow/flow-run.js';
 import type { FileBytes } from '../json/records.js';
-import { FileDecoder, type PlanReader } from './choose-threads.js';
 import type { FileSource, SourceFile } from './file-source.js';
 import { Plan, type PlanSource, type PostEngine, plannedFlow, type Unplanned } from './plan.js';
 import type { RecordColumn, RunInThread } from './record-columns.js';
 import { asItems, type EngineBatch, StoredRows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
+import { FileDecoder, type PlanReader } from './thread-pool.js';
 
 /** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
 const ITEMS_A_BATCH = 64;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { hold } from '../flow/close-streams.js';
 import {
   type Batches,
   batchesOf,
@@ -11,7 +12,6 @@ import {
   planOf,
   type Run,
 } from '../flow/flow.js';
-import { hold } from '../flow/held-streams.js';
 import type { InflateLimits } from '../gzip/compression.js';
 import type { CheckedLimits } from '../json/records.js';
 import type { RecordKind } from './file-records.js';

@@ -3,8 +3,8 @@ import { Readable, Writable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
 import { settledSoon } from '../base/abortable.js';
+import { hold } from './close-streams.js';
 import { batchesOf, type Flow, identityOf, OwnFlow, type Pull, type SinkRun } from './flow.js';
-import { hold } from './held-streams.js';
 import { type Argument, internalsOf } from './internals.js';
 import { type StreamSink, writeError, writeToStream } from './minipass-streams.js';
 import { callSink, composedOf } from './pipeline-arguments.js';

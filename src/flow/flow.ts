@@ -10,8 +10,8 @@ import {
 } from '../base/check.js';
 import type { DamagedRecord } from '../json/records.js';
 import type { Json } from '../json/type-guards.js';
+import { closeHeld, failureOf, hold, refuseClosed } from './close-streams.js';
 import { FlowItems, FlowRun } from './flow-run.js';
-import { closeHeld, failureOf, hold, refuseClosed } from './held-streams.js';
 import { isMinipass, minipassBatches } from './minipass-streams.js';
 import type { Progress } from './progress.js';
 import { isWebReadable, webItems } from './web-streams.js';

@@ -3,7 +3,7 @@ import { abortable } from '../base/abortable.js';
 import { Channel } from '../base/channel.js';
 import { DataError, isNodeError } from '../base/errors.js';
 import { WakeUp } from '../base/wait.js';
-import { failureOf } from './held-streams.js';
+import { failureOf } from './close-streams.js';
 import type { Progress } from './progress.js';
 
 /**

@@ -1,8 +1,8 @@
 import { abortable, answerOf, LinkedAbort } from '../base/abortable.js';
 import { isWatched, publish } from '../base/diagnostics.js';
+import { closeHeld, guardAll } from './close-streams.js';
 import { deliverToSink } from './deliver-to-sink.js';
 import { type Batches, batchesOf, boundFlow, identityOf, OwnFlow, planOf } from './flow.js';
-import { closeHeld, guardAll } from './held-streams.js';
 import { applyStage, type PipelineArguments, readArguments } from './pipeline-arguments.js';
 import { Progress, type RunMessage, summaryOf } from './progress.js';
 import { showProgress } from './progress-display.js';

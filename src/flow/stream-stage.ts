@@ -1,8 +1,8 @@
 import { Duplex, Readable } from 'node:stream';
 // A named import would make the bundler rename Millrace's own `pipeline`.
 import streams from 'node:stream/promises';
+import { hold, useOnce } from './close-streams.js';
 import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';
-import { hold, useOnce } from './held-streams.js';
 import { isMinipass, type MinipassStream, writeError, writeToStream } from './minipass-streams.js';
 import { isWebTransform, type WebTransform, type WriteFailure, writeToWeb } from './web-streams.js';
 

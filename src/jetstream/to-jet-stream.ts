@@ -14,7 +14,7 @@ import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } fro
 import { isIncremental } from '../flow/flow-identity.js';
 import { withInternals } from '../flow/internals.js';
 import type { OnDamaged } from '../json/records.js';
-import { detached } from '../post/detached.js';
+import { detached } from '../post/detach-from-block.js';
 import { JetStreamConnection } from './connection.js';
 import {
   type Access,

@@ -8,7 +8,7 @@ import {
 } from '../base/check.js';
 import { DeadlineReader } from '../flow/deadline-reader.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
-import { detached } from '../post/detached.js';
+import { detached } from '../post/detach-from-block.js';
 
 /** How long `chunk` waits for a chunk to fill. */
 export interface ChunkOptions {

@@ -1,7 +1,7 @@
 import { OptionError } from '../base/errors.js';
+import { hold } from '../flow/close-streams.js';
 import { countDelivered, deliverToSink } from '../flow/deliver-to-sink.js';
 import type { SinkRun } from '../flow/flow.js';
-import { hold } from '../flow/held-streams.js';
 import { type Argument, withInternals } from '../flow/internals.js';
 import { applyStage, callLast, checkLast, checkStage, flowOf } from '../flow/pipeline-arguments.js';
 import type { Composed, EitherArgument, OutputOf, StageArgument } from '../flow/stage.js';

@@ -4,7 +4,7 @@ import { stepOperator } from '../files/plan.js';
 import type { RecordColumn } from '../files/record-columns.js';
 import type { Rows } from '../files/rows.js';
 import type { Batch, Cursor, Operator, Run } from '../flow/flow.js';
-import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
+import { unwrapCursor, wrapCursor } from '../flow/operator-state.js';
 import { checkActivities, kindOf } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/ids.js';

@@ -10,7 +10,7 @@ import {
 } from '../base/check.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/read-ahead.js';
-import { detached } from '../post/detached.js';
+import { detached } from '../post/detach-from-block.js';
 
 /** How many calls `mapAsync` makes at a time. */
 export interface MapAsyncOptions {

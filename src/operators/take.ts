@@ -1,7 +1,7 @@
 import { checkValue, cursorError, required, whole } from '../base/check.js';
 import { stepOperator } from '../files/plan.js';
 import type { Operator } from '../flow/flow.js';
-import { unwrapCursor, wrapCursor } from '../flow/wrapped-cursor.js';
+import { unwrapCursor, wrapCursor } from '../flow/operator-state.js';
 
 const COUNT = required(whole('the items to take', { orInfinity: true }));
 

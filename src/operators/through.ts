@@ -1,6 +1,6 @@
 import { checkValue, required, special } from '../base/check.js';
+import { hold } from '../flow/close-streams.js';
 import type { Operator } from '../flow/flow.js';
-import { hold } from '../flow/held-streams.js';
 import { isStageStream, type StageStream, streamStage } from '../flow/stream-stage.js';
 
 const STREAM = required(

@@ -19,7 +19,7 @@ export type {
 export type { Clock } from './clock.js';
 export type { Compliance } from './compliance/compliance-events.js';
 export type { Addresses } from './http/addresses.js';
-export type * from './http/fault-kinds.js';
+export type * from './http/fault-types.js';
 export { HttpProblem } from './http/http-problem.js';
 export type { Faults } from './http/planted-faults.js';
 export type { RequestEntry, RequestFilter, RequestWait } from './http/request-log.js';
@@ -32,7 +32,7 @@ export type { SampleOptions } from './sample/sample-posts.js';
 export { samplePosts } from './sample/sample-posts.js';
 export { createService, type Service } from './service.js';
 export type { JobDwell, ServiceOptions, UsageOptions } from './service-options.js';
-export type { Snapshot, StatePart } from './state.js';
+export type { Snapshot, StatePart } from './snapshot.js';
 export type { Application, OAuthOptions } from './users/applications.js';
 export type { User } from './users/grants.js';
 export type {

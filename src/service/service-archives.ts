@@ -5,10 +5,10 @@ import type { Archive, ArchivedPost } from './archive/archive.js';
 import { newestPost } from './archive/find-posts.js';
 import { openFolderArchive } from './archive/folder/folder-archive.js';
 import type { Compliance } from './compliance/compliance-events.js';
-import type { ServiceContext } from './context.js';
-import { Deadline } from './long-work.js';
+import { Deadline } from './event-loop-yield.js';
 import { joinedArchive, PostsArchive } from './posts/posts-archive.js';
 import { openSampleArchive } from './sample/sample-archive.js';
+import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
 /** The exact posts are in addition to those of a folder, an `Archive` or generated ones. */

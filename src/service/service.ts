@@ -12,8 +12,7 @@ import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';
 import { pageRoutes } from './console/console-routes.js';
 import { firstCommand } from './console/endpoint-list.js';
-import type { ServiceContext } from './context.js';
-import { controlRoutes } from './control.js';
+import { controlRoutes } from './control-routes.js';
 import { type Addresses, addressesAt } from './http/addresses.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from './http/listen.js';
 import { Faults } from './http/planted-faults.js';
@@ -36,6 +35,7 @@ import { rulesRoutes } from './replay/rules-routes.js';
 import { StreamRules } from './replay/stream-rules.js';
 import { searchRoutes } from './search/search-routes.js';
 import { ServiceArchives } from './service-archives.js';
+import type { ServiceContext } from './service-context.js';
 import { type ServiceOptions, type ServiceSettings, serviceSettings } from './service-options.js';
 import {
   resetState,
@@ -44,7 +44,7 @@ import {
   type StatePart,
   type StateParts,
   snapshotOf,
-} from './state.js';
+} from './snapshot.js';
 import { UsageMeter } from './usage/usage-meter.js';
 import { usageRoutes } from './usage/usage-routes.js';
 import { engagementRoutes } from './users/engagement-routes.js';

@@ -1,5 +1,5 @@
 import { batchesOf, type Sink } from '../flow/flow.js';
-import { detached } from '../post/detached.js';
+import { detached } from '../post/detach-from-block.js';
 
 /**
  * Everything in one array. For tests and small results: it holds all of it in memory.

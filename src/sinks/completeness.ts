@@ -1,6 +1,6 @@
 import { optionError } from '../base/check.js';
+import { hold } from '../flow/close-streams.js';
 import { batchesOf, type Sink } from '../flow/flow.js';
-import { hold } from '../flow/held-streams.js';
 import { withInternals } from '../flow/internals.js';
 import { checkActivities, wrongItem } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';

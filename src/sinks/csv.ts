@@ -2,13 +2,19 @@ import { checkOptions, flag, type OptionTable, oneOf } from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
 import type { Activity } from '../post/activity.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
-import { CsvCells } from '../tables/csv/csv-cells.js';
+import { CSV_ROWS, CsvCells } from '../tables/csv/csv-encoder.js';
 import { csvRow } from '../tables/csv/csv-row.js';
-import { CSV_ROWS } from '../tables/csv/csv-rows.js';
 import { itemWriter } from '../tables/from-bytes/post-rows.js';
 import { rowReader } from '../tables/row-reader.js';
-import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
+import {
+  hasOwnColumns,
+  listColumns,
+  type NeedsColumns,
+  postColumnNames,
+  settingsOf,
+  TABLE_OPTIONS,
+  type TableOptions,
+} from '../tables/table-options.js';
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,

@@ -9,7 +9,6 @@ import {
 import type { Sink } from '../flow/flow.js';
 import type { Activity } from '../post/activity.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { hasOwnColumns, listColumns, postColumnNames, settingsOf } from '../tables/columns.js';
 import { canCompress, type ParquetCompression } from '../tables/parquet/page-codec.js';
 import {
   itemToAdd,
@@ -18,7 +17,15 @@ import {
   rowAdder,
 } from '../tables/parquet/parquet-encoder.js';
 import { PARQUET_ROWS } from '../tables/parquet/parquet-rows.js';
-import { type NeedsColumns, TABLE_OPTIONS, type TableOptions } from '../tables/table-options.js';
+import {
+  hasOwnColumns,
+  listColumns,
+  type NeedsColumns,
+  postColumnNames,
+  settingsOf,
+  TABLE_OPTIONS,
+  type TableOptions,
+} from '../tables/table-options.js';
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,

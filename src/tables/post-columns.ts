@@ -1,8 +1,16 @@
 import { Activity, type Edits, type Format } from '../post/activity.js';
-import type { Field, FieldKind, FieldValue } from '../post/field.js';
-import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../post/field-table.js';
-import { fieldsOf, formatOf, type Part, partOf } from '../post/fields-of.js';
+import {
+  AUTHOR,
+  type Field,
+  type FieldKind,
+  type FieldValue,
+  OWN,
+  PLACE,
+  REPLY,
+  SHOWN,
+} from '../post/field-table.js';
 import type { Person, Position, PostFields } from '../post/post-fields.js';
+import { fieldsOf, formatOf, type Part, partOf } from '../post/read-fields.js';
 import { builtIn, type ColumnType, type Definition, definer, type ItemKind } from './column.js';
 
 /** A post, or an item that carries one, as `routeByTag` and `engagement` give. */

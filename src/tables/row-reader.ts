@@ -2,12 +2,9 @@ import { refusePromise } from '../base/abortable.js';
 import { DataError } from '../base/errors.js';
 import { kindOf, wrongItem } from '../flow/wrong-item.js';
 import type { RowValue } from './column.js';
-import { type CheckedColumns, kindsOf } from './columns.js';
 import { converterOf, expectedOf } from './convert-value.js';
 import { activityOf } from './post-columns.js';
-
-/** What becomes of a value that does not fit its column: an error that ends the run, or no value. */
-export type InvalidValues = 'error' | 'null';
+import { type CheckedColumns, type InvalidValues, kindsOf } from './table-options.js';
 
 /** Reads an item into the values of its row, in the order of the columns. */
 export type RowReader = (item: unknown, origin?: string) => RowValue[];

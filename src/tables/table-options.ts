@@ -1,8 +1,128 @@
 import { explained, type OptionTable, oneOf } from '../base/check.js';
-import type { Column, Table } from './column.js';
-import { type Columns, columnsProblem } from './columns.js';
-import type { PostItem } from './post-columns.js';
-import type { InvalidValues } from './row-reader.js';
+import { didYouMean } from '../base/closest.js';
+import { isRecord } from '../base/record.js';
+import { type Column, type ItemKind, kindOfColumn, type Table } from './column.js';
+import { isColumnType, SCALAR_TYPES } from './convert-value.js';
+import { type PostColumnName, type PostItem, posts } from './post-columns.js';
+
+/** What becomes of a value that does not fit its column: an error that ends the run, or no value. */
+export type InvalidValues = 'error' | 'null';
+
+/**
+ * The columns of a sink: a table such as `tables.counts`, or a list of columns, tables, and names of columns
+ * of `tables.posts`.
+ */
+export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<NoInfer<T>>>;
+
+/**
+ * The tuple allows nothing more. The compiler compares a literal list with it, element by element, and its error is of
+ * the wrong element alone; with a table and a list to choose from, each element would be an error.
+ */
+type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
+
+/** The post columns by any name. */
+const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
+
+/** Columns in their order, checked. */
+export type CheckedColumns = readonly Column<never>[];
+
+/** The columns that were chosen, by default those of posts. What is wrong with them is in `columnsProblem`. */
+export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
+  if (chosen === undefined) return Object.values(posts);
+  if (!Array.isArray(chosen)) return Object.values(chosen as Table<never>);
+  return (chosen as readonly (string | Column<never> | Table<never>)[]).flatMap(one => {
+    if (typeof one === 'string') return POST_COLUMNS[one] ?? [];
+    return isColumn(one) ? one : Object.values(one);
+  });
+}
+
+/** What is wrong with the columns that a call was given, as a message goes on after their name. */
+export function columnsProblem(chosen: unknown): string | undefined {
+  const list: readonly unknown[] = Array.isArray(chosen) ? chosen : [chosen];
+  if (list.length === 0) return 'must have at least one column';
+  for (const one of list) {
+    const problem = partProblem(one, Array.isArray(chosen));
+    if (problem !== undefined) return problem;
+  }
+  return clash(listColumns(chosen as Columns<never>));
+}
+
+/** The columns as a checkpoint records them: a run with others does not continue the files. */
+export function settingsOf(columns: CheckedColumns): string[] {
+  return columns.map(({ name, type }) => `${name} ${type}`);
+}
+
+/** The kinds of items that the built-in ones of these columns are of. */
+export function kindsOf(columns: CheckedColumns): readonly ItemKind[] {
+  return [...new Set(columns.map(kindOfColumn))].filter(kind => kind !== undefined);
+}
+
+/** Whether a column is of the caller, whose functions may keep items. */
+export function hasOwnColumns(columns: CheckedColumns): boolean {
+  return columns.some(column => kindOfColumn(column) === undefined);
+}
+
+/** The names of the columns, where all are columns of posts. */
+export function postColumnNames(columns: CheckedColumns): PostColumnName[] | undefined {
+  const isOfPosts = columns.every(column => POST_COLUMNS[column.name] === (column as unknown));
+  return isOfPosts ? columns.map(({ name }) => name as PostColumnName) : undefined;
+}
+
+function partProblem(part: unknown, isListed: boolean): string | undefined {
+  if (typeof part === 'string' && isListed) {
+    if (Object.hasOwn(POST_COLUMNS, part)) return undefined;
+    const hint =
+      didYouMean(part, Object.keys(POST_COLUMNS), JSON.stringify) ??
+      'src/tables/README.md lists them';
+    return `has no column ${JSON.stringify(part)} of posts; ${hint}`;
+  }
+  if (isColumn(part)) return isListed ? columnProblem(part) : `must be a list, got one column`;
+  if (!isRecord(part))
+    return 'must be a table such as tables.posts, or a list of names of post columns, columns and tables';
+  const columns = Object.values(part);
+  if (columns.length === 0) return 'must have at least one column';
+  for (const column of columns) {
+    const problem = columnProblem(column);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function columnProblem(column: unknown): string | undefined {
+  const { name, type, value, meaning, ...others } = Object(column) as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof name !== 'string' || name.trim() === '' || /[\p{Cc}\p{Surrogate}]/u.test(name))
+    return `must have columns with a \`name\`: text that is not empty, without control characters, got ${JSON.stringify(name)}`;
+  const called = JSON.stringify(name);
+  if (!isColumnType(type))
+    return `must have a \`type\` for ${called}: ${SCALAR_TYPES.join(', ')}, or a list such as list<string>, got ${JSON.stringify(type)}`;
+  if (typeof value !== 'function')
+    return `must have a \`value\` for ${called}: a function that returns it for an item`;
+  const [unknown] = Object.keys(others);
+  return unknown === undefined
+    ? undefined
+    : `has an unknown member \`${unknown}\` of ${called}; known are name, type, meaning and value`;
+}
+
+/** SQL ignores the case of names, so columns that differ only in it could not be told apart. */
+function clash(columns: CheckedColumns): string | undefined {
+  const seen = new Map<string, string>();
+  for (const { name } of columns) {
+    const before = seen.get(name.toLowerCase());
+    if (before === name) return `must have each column once, and has ${JSON.stringify(name)} twice`;
+    if (before !== undefined)
+      return `must have names that differ in more than their case: DuckDB takes ${JSON.stringify(before)} and ${JSON.stringify(name)} for one`;
+    seen.set(name.toLowerCase(), name);
+  }
+  return undefined;
+}
+
+/** A table has columns as members, a column has text. */
+function isColumn(part: unknown): part is Column<never> {
+  const { name, type, value } = Object(part) as Readonly<Record<string, unknown>>;
+  return typeof name === 'string' || typeof type === 'string' || typeof value === 'function';
+}
 
 /** The options that all sinks of rows share: the columns, and what to do with invalid values. */
 export interface TableOptions<T> {

@@ -1,10 +1,9 @@
 import { checkValue } from '../base/check.js';
 import type { Activity } from '../post/activity.js';
 import type { Column, RowValue } from './column.js';
-import { type Columns, listColumns } from './columns.js';
 import type { PostColumnName, posts } from './post-columns.js';
 import { rowReader } from './row-reader.js';
-import { TABLE_OPTIONS } from './table-options.js';
+import { type Columns, listColumns, TABLE_OPTIONS } from './table-options.js';
 
 /** The columns that an entry of a list stands for. */
 type ColumnsOf<Entry> = Entry extends PostColumnName

@@ -1,12 +1,11 @@
 import { milliseconds, type OptionTable, whole } from '../base/check.js';
 import { DeadlineReader } from '../flow/deadline-reader.js';
-import type { Batch, Batches } from '../flow/flow.js';
-import { type Operator, ownOperator } from '../flow/flow.js';
+import { type Batch, type Batches, type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/read-ahead.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import { type Account, checkAccountOptions } from '../http/account.js';
 import type { Activity } from '../post/activity.js';
-import { detached } from '../post/detached.js';
+import { detached } from '../post/detach-from-block.js';
 import { countsAs, engagementBatch, engagementQuery, MAX_IDS } from './engagement-batch.js';
 import {
   type Count,

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { transform } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { environmentOf } from '../../src/service/environment.js';
+import { environmentOf } from '../../src/service/account-variables.js';
 import { createService } from '../../src/service/index.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';

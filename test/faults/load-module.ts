@@ -7,7 +7,7 @@ interface Modules {
   readonly 'compliance/apply-compliance': typeof import('../../src/compliance/apply-compliance.js');
   readonly 'compliance/tombstones': typeof import('../../src/compliance/tombstones.js');
   readonly 'base/errors': typeof import('../../src/base/errors.js');
-  readonly 'flow/wrapped-cursor': typeof import('../../src/flow/wrapped-cursor.js');
+  readonly 'flow/operator-state': typeof import('../../src/flow/operator-state.js');
   readonly 'gzip/inflate-stream': typeof import('../../src/gzip/inflate-stream.js');
   readonly 'gzip/inflate-whole': typeof import('../../src/gzip/inflate-whole.js');
   readonly 'gzip/zstd': typeof import('../../src/gzip/zstd.js');
@@ -21,7 +21,7 @@ interface Modules {
   readonly 'jobs/check-job-file': typeof import('../../src/jobs/check-job-file.js');
   readonly 'jobs/download-job': typeof import('../../src/jobs/download-job.js');
   readonly 'jobs/download-folder': typeof import('../../src/jobs/download-folder.js');
-  readonly 'jobs/job-files-cursor': typeof import('../../src/jobs/job-files-cursor.js');
+  readonly 'jobs/job-files': typeof import('../../src/jobs/job-files.js');
   readonly 'jobs/parse-job': typeof import('../../src/jobs/parse-job.js');
   readonly 'json/element-splitter': typeof import('../../src/json/element-splitter.js');
   readonly 'json/exact-ids': typeof import('../../src/json/exact-ids.js');
@@ -42,7 +42,7 @@ interface Modules {
   readonly 'service/replay/stream-rules': typeof import('../../src/service/replay/stream-rules.js');
   readonly 'service/sample/sample-posts': typeof import('../../src/service/sample/sample-posts.js');
   readonly 'service/search/check-search-request': typeof import('../../src/service/search/check-search-request.js');
-  readonly 'service/usage/usage-store': typeof import('../../src/service/usage/usage-store.js');
+  readonly 'service/usage/usage-meter': typeof import('../../src/service/usage/usage-meter.js');
   readonly 'service/users/signed-requests': typeof import('../../src/service/users/signed-requests.js');
   readonly 'service/users/applications': typeof import('../../src/service/users/applications.js');
   readonly 'service/users/grants': typeof import('../../src/service/users/grants.js');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { downloadCursors } from '../../src/jobs/job-files-cursor.js';
+import { downloadCursors } from '../../src/jobs/job-files.js';
 import { unchecked } from '../unchecked.js';
 
 const files = ['201801060000', '201801060010'].map(name => ({ name, path: `${name}.json.gz` }));

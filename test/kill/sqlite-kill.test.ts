@@ -8,7 +8,7 @@ import { DAY, formatTimestamp, HOUR } from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { account } from '../../src/http/account.js';
 import { search } from '../../src/search/search.js';
-import { environmentOf } from '../../src/service/environment.js';
+import { environmentOf } from '../../src/service/account-variables.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { bySuite } from '../suite.js';

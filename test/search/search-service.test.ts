@@ -8,7 +8,7 @@ import { type AccountOptions, account } from '../../src/http/account.js';
 import type { Timing } from '../../src/http/timing.js';
 import { counts } from '../../src/search/counts.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
-import type { RequestFault } from '../../src/service/http/fault-kinds.js';
+import type { RequestFault } from '../../src/service/http/fault-types.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { impatient, settled } from '../http/virtual-time.js';

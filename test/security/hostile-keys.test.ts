@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createService } from 'millrace/service';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { unwrapCursor } from '../../src/flow/wrapped-cursor.js';
+import { unwrapCursor } from '../../src/flow/operator-state.js';
 import { checkJobRequest } from '../../src/jobs/job-request.js';
 import { parseExact } from '../../src/json/exact-ids.js';
 import { Activity } from '../../src/post/activity.js';

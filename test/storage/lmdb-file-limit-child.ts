@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { openTombstones } from '../../src/compliance/tombstones.js';
-import { UsageStore } from '../../src/service/usage/usage-store.js';
+import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { ofPost } from '../compliance/event.js';
 
 // Records until the system lets no file grow, then goes on and ends, and prints what was confirmed and the error: KIND FOLDER.

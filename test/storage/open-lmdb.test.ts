@@ -12,7 +12,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openTombstones } from '../../src/compliance/tombstones.js';
-import { UsageStore } from '../../src/service/usage/usage-store.js';
+import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { hasAllPages, lmdbDamage, openLmdb } from '../../src/storage/open-lmdb.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';

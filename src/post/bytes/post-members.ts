@@ -1,6 +1,5 @@
 import type { Format } from '../activity.js';
-import { FIRST, type Field, type Path } from '../field.js';
-import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../field-table.js';
+import { AUTHOR, FIRST, type Field, OWN, type Path, PLACE, REPLY, SHOWN } from '../field-table.js';
 import type { WantedMembers } from './find-members.js';
 
 /** What rules and columns read of a post that another one retweets or quotes. */

@@ -1,3 +1,123 @@
+import { clauseTerms } from '../match/clause-terms.js';
+import type { Dialect } from '../post/dialect.js';
+import type { RuleNode } from '../tree.js';
+
+/**
+ * A selection of posts by their terms (`postTerms`). It selects every match of the rule and, unless the
+ * condition is exact, other posts too.
+ */
+export type TermCondition =
+  | { readonly kind: 'term'; readonly term: string }
+  | { readonly kind: 'all'; readonly conditions: readonly TermCondition[] }
+  | { readonly kind: 'any'; readonly conditions: readonly TermCondition[] }
+  /** Only within an `all` that also has a condition other than `not`. */
+  | { readonly kind: 'not'; readonly condition: TermCondition };
+
+export interface RuleCondition {
+  /** `undefined` if no term is required: every post is a candidate. */
+  readonly condition: TermCondition | undefined;
+  /** Whether the condition selects only matches, so that no post needs to be tested. */
+  readonly exact: boolean;
+}
+
+/**
+ * The condition of a rule: terms combined as the rule combines its clauses. A negation is part of it only if
+ * its condition is exact: otherwise, excluding a candidate could lose a match.
+ *
+ * @example conditionOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
+ * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact, because of the
+ * phrase.
+ */
+export function conditionOf(node: RuleNode, dialect: Dialect): RuleCondition {
+  switch (node.kind) {
+    case 'and':
+      return conditionOfAnd(conjuncts(node), dialect);
+    case 'or': {
+      const found = node.nodes.map(child => conditionOf(child, dialect));
+      const conditions = found.flatMap(({ condition }) => condition ?? []);
+      if (conditions.length < found.length) return { condition: undefined, exact: false };
+      return { condition: join('any', conditions), exact: found.every(({ exact }) => exact) };
+    }
+    case 'not':
+      return { condition: undefined, exact: false };
+    default: {
+      const { required, exact } = clauseTerms(node, dialect);
+      if (required.length === 0) return { condition: undefined, exact: false };
+      return {
+        condition: join(
+          'all',
+          required.map(term => ({ kind: 'term', term })),
+        ),
+        exact,
+      };
+    }
+  }
+}
+
+function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondition {
+  const positive = nodes.filter(node => node.kind !== 'not');
+  const found = positive.map(node => conditionOf(node, dialect));
+  const conditions = found.flatMap(({ condition }) => condition ?? []);
+  if (conditions.length === 0) return { condition: undefined, exact: false };
+  const negated = nodes
+    .filter(node => node.kind === 'not')
+    .map(({ node }) => conditionOf(node, dialect));
+  const excluded = negated.flatMap(({ condition, exact }): TermCondition[] =>
+    exact && condition !== undefined ? [{ kind: 'not', condition }] : [],
+  );
+  return {
+    condition: join('all', [...conditions, ...excluded]),
+    exact: [...found, ...negated].every(({ exact }) => exact),
+  };
+}
+
+/** The nodes that must all match, including those of nested `and`s. */
+function conjuncts(node: RuleNode): readonly RuleNode[] {
+  return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
+}
+
+function join(kind: 'all' | 'any', conditions: readonly TermCondition[]): TermCondition {
+  const [only] = conditions;
+  return conditions.length === 1 && only !== undefined ? only : { kind, conditions };
+}
+
+/**
+ * The sets of terms that a rule may be indexed under: every post that the condition selects has at least one
+ * term of each set. An `all` has the sets of its parts; an `any` has one set, the rarest of each
+ * branch.
+ */
+export function anchorSets(
+  condition: TermCondition,
+  frequency: (term: string) => number,
+): readonly (readonly string[])[] {
+  switch (condition.kind) {
+    case 'term':
+      return [[condition.term]];
+    case 'all':
+      return condition.conditions.flatMap(part => anchorSets(part, frequency));
+    case 'any': {
+      const branches = condition.conditions.map(part =>
+        rarestSet(anchorSets(part, frequency), frequency),
+      );
+      return [[...new Set(branches.flat())]];
+    }
+    case 'not':
+      return [];
+  }
+}
+
+/**
+ * The set of which the fewest posts have a term. `frequency` estimates the fraction of posts with a
+ * term.
+ */
+export function rarestSet(
+  sets: readonly (readonly string[])[],
+  frequency: (term: string) => number,
+): readonly string[] {
+  const cost = (terms: readonly string[]) => terms.reduce((sum, term) => sum + frequency(term), 0);
+  return sets.reduce((best, set) => (cost(set) < cost(best) ? set : best));
+}
+
 /** How common terms are. */
 export interface Frequencies {
   /** The fraction of posts that have the term, 0 to 1. */

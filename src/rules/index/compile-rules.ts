@@ -8,7 +8,7 @@ import {
 } from '../../base/check.js';
 import { OptionError } from '../../base/errors.js';
 import type { Activity, MatchingRule } from '../../post/activity.js';
-import { fieldsOf } from '../../post/fields-of.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import { checkRule } from '../language/check-rule.js';
 import { serviceMessage } from '../language/problem.js';
 import { textRuleProblem } from '../language/render-problem.js';

@@ -1,10 +1,9 @@
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
-import { costOfSet, rarestSetAt, secondTerm } from './anchor-sets.js';
+import { anchorSets, conditionOf, costOfSet, rarestSetAt, secondTerm } from './anchor-sets.js';
 import { allocatedSize, grown, IntPool } from './int-arrays.js';
 import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
-import { anchorSets, planTree } from './term-plan.js';
 
 /**
  * The integers of a rule: where its sets start, how many integers they are, the offset of the set in use,
@@ -59,12 +58,12 @@ export class RuleAnchors {
   /** The terms of the rule must be in the lexicon, and stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#rules = grown(this.#rules, RULE_INTS * (rule + 1));
-    const { plan } = planTree(tree, dialect);
+    const { condition } = conditionOf(tree, dialect);
     const guess = (term: string) => this.#counts.frequency(this.#lexicon.numberOf(term));
     const sets =
-      plan === undefined
+      condition === undefined
         ? []
-        : anchorSets(plan, guess)
+        : anchorSets(condition, guess)
             .map(terms => terms.map(term => this.#lexicon.numberOf(term)))
             .sort((a, b) => this.#cost(a) - this.#cost(b))
             .slice(0, MAX_SETS);

@@ -1,7 +1,7 @@
 import type { PostFields } from '../../post/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
-import { BLOCK_HEADER, BLOCK_QUESTIONS, BLOCK_RULE, IndexReader } from './index-reader.js';
+import { BLOCK_HEADER, BLOCK_QUESTIONS, BLOCK_RULE, MatchFinder } from './find-matches.js';
 import { grown, IntPool, sharedInts } from './int-arrays.js';
 import { Lexicon, type SharedTerms } from './lexicon.js';
 import { RuleAnchors } from './rule-anchors.js';
@@ -31,7 +31,7 @@ export class RuleIndex {
   readonly #dialect: Dialect;
   readonly #lexicon = new Lexicon();
   readonly #counts: TermCounts;
-  readonly #reader: IndexReader;
+  readonly #finder: MatchFinder;
   readonly #anchors: RuleAnchors;
   readonly #blocks = new IntPool();
   /** The start and the length of each rule's block. */
@@ -45,7 +45,7 @@ export class RuleIndex {
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
     this.#dialect = dialect;
-    this.#reader = new IndexReader(this.#lexicon, dialect);
+    this.#finder = new MatchFinder(this.#lexicon, dialect);
     this.#counts = new TermCounts(this.#lexicon, frequency);
     this.#anchors = new RuleAnchors(this.#lexicon, this.#counts, reviewAfter);
   }
@@ -82,7 +82,7 @@ export class RuleIndex {
       const question = data[at]!;
       if (question >= 0 && this.#lexicon.release(question)) this.#counts.forget(question);
     }
-    this.#reader.forget();
+    this.#finder.forget();
     this.#blocks.free(block, length);
     this.#blockTable[2 * rule + 1] = 0;
     this.#freeRules.push(rule);
@@ -93,8 +93,8 @@ export class RuleIndex {
     const { unanchored, postings } = this.#anchors;
     const { data, lists } = postings;
     const rules = { blocks: this.#blocks.data, unanchored, postings: data, lists };
-    const found = this.#reader.match(fields, rules);
-    const { present, count } = this.#reader.scan;
+    const found = this.#finder.match(fields, rules);
+    const { present, count } = this.#finder.post;
     this.#counts.count(present, count);
     this.#anchors.review(this.#rules);
     return found;

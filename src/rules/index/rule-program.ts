@@ -5,7 +5,7 @@ import { clausePhrase, type Phrase } from '../post/phrase.js';
 import type { Clause, RuleNode } from '../tree.js';
 import { textIn, unitsIn, unitsOf } from './int-arrays.js';
 import type { Lexicon } from './lexicon.js';
-import { APART, ONE_BLANK, type PostScan, TOUCHING } from './post-scan.js';
+import { APART, type NumberedPost, ONE_BLANK, TOUCHING } from './numbered-post.js';
 import { usualFrequency } from './term-frequency.js';
 
 /** The results of a program, instead of a next question. */
@@ -178,7 +178,7 @@ function textOf(clause: Clause): readonly number[] {
 export function runTest(
   ints: Int32Array,
   at: number,
-  post: PostScan,
+  post: NumberedPost,
   compiled: (at: number) => PostTest,
 ): boolean {
   const head = ints[at]!;
@@ -188,7 +188,7 @@ export function runTest(
   return (head & COMPARED) === 0 || compiled(clause)(post.post);
 }
 
-function hasWords(ints: Int32Array, at: number, post: PostScan): boolean {
+function hasWords(ints: Int32Array, at: number, post: NumberedPost): boolean {
   const { sequence, gaps } = post;
   const head = ints[at]!;
   const words = head >> WORDS_SHIFT;

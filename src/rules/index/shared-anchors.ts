@@ -1,5 +1,5 @@
 import { type Frequencies, rarestSetAt, secondTerm } from './anchor-sets.js';
-import type { IndexedRules } from './index-reader.js';
+import type { IndexedRules } from './find-matches.js';
 import { sharedInts } from './int-arrays.js';
 import type { SharedIndex } from './rule-index.js';
 import { estimateFrequency } from './term-frequency.js';

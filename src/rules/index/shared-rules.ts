@@ -1,12 +1,15 @@
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY } from '../../json/byte-codes.js';
 import type { Activity } from '../../post/activity.js';
 import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
-import { fieldsOf } from '../../post/fields-of.js';
-import type { PlaceOfRules } from '../../post/matching-rules.js';
-import { type MatchingRule, printMatchingRule } from '../../post/matching-rules.js';
+import {
+  type MatchingRule,
+  type PlaceOfRules,
+  printMatchingRule,
+} from '../../post/matching-rules.js';
 import type { PostFields } from '../../post/post-fields.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import { dialectOf, type RuleProduct } from '../post/dialect.js';
-import { type IndexedRules, IndexReader } from './index-reader.js';
+import { type IndexedRules, MatchFinder } from './find-matches.js';
 import { sharedInts } from './int-arrays.js';
 import { Lexicon } from './lexicon.js';
 import type { SharedIndex } from './rule-index.js';
@@ -78,7 +81,7 @@ const matchers = new WeakMap<SharedRules, SharedMatcher>();
 /** What a thread has of its own to match posts against shared rules. */
 export class SharedMatcher {
   readonly #rules: SharedRules;
-  readonly #reader: IndexReader;
+  readonly #finder: MatchFinder;
   /** What a reader needs of the rules, under the anchors of this moment. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
@@ -95,7 +98,7 @@ export class SharedMatcher {
   private constructor(rules: SharedRules) {
     const { index, product, tags } = rules;
     this.#rules = rules;
-    this.#reader = new IndexReader(Lexicon.of(index.terms), dialectOf(product));
+    this.#finder = new MatchFinder(Lexicon.of(index.terms), dialectOf(product));
     this.#tagStamps = new Int32Array(tags.starts.length - 1);
   }
 
@@ -162,7 +165,7 @@ export class SharedMatcher {
   }
 
   #find(fields: PostFields): readonly number[] {
-    const found = this.#reader.match(fields, this.#indexed as IndexedRules);
+    const found = this.#finder.match(fields, this.#indexed as IndexedRules);
     if (this.#counted++ % COUNTED === 0) this.#count();
     return found;
   }
@@ -241,7 +244,7 @@ export class SharedMatcher {
    */
   #count(): void {
     const { seen } = this.#rules.anchoring;
-    const { present, count } = this.#reader.scan;
+    const { present, count } = this.#finder.post;
     for (let at = 0; at < count; at++) seen[present[at]!]! += COUNTED;
   }
 }

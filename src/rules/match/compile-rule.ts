@@ -1,7 +1,7 @@
 import { checkOptions, checkValue, type OptionTable, oneOf } from '../../base/check.js';
 import type { Activity } from '../../post/activity.js';
-import { fieldsOf } from '../../post/fields-of.js';
 import type { Person } from '../../post/post-fields.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import { TREE } from '../language/print-rule.js';
 import type { PostTest, RuleOperator } from '../operators/operator.js';
 import { ruleOperators } from '../operators/operators.js';

@@ -1,6 +1,6 @@
 import type { Activity } from '../../post/activity.js';
-import { fieldsOf } from '../../post/fields-of.js';
 import type { PostFields } from '../../post/post-fields.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import { type Dialect, dialectOf, type RuleProduct } from './dialect.js';
 import { type Tokens, tokenise } from './tokeniser.js';
 

@@ -1,6 +1,6 @@
 import { floorTo, SECOND, SEGMENT, type Window } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
-import { Deadline, EventLoopYield } from '../long-work.js';
+import { Deadline, EventLoopYield } from '../event-loop-yield.js';
 import {
   type Archive,
   type ArchivedPost,

@@ -2,7 +2,7 @@ import { FIRST_POST, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Author } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
-import { type Deadline, DeadlineError } from '../long-work.js';
+import { type Deadline, DeadlineError } from '../event-loop-yield.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from './archive.js';
 
 /** Ids hold the milliseconds since 2010-11-04T01:42:54.657Z, above their lowest 22 bits. */

@@ -1,10 +1,10 @@
 import { MINUTE } from '../../base/time.js';
-import type { ServiceContext } from '../context.js';
 import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
 import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import { PARTITIONS, type PrintedEvent } from './generated-events.js';
 
 /** The documented path, and the one that older clients use. */

@@ -1,7 +1,7 @@
 import { HOUR, MINUTE, type Window } from '../../base/time.js';
 import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
 import type { Archive, SortKey } from '../archive/archive.js';
-import { EventLoopYield } from '../long-work.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 
 export interface PrintedEvent {
   /** Epoch milliseconds. */

@@ -1,8 +1,13 @@
 import { SECOND } from '../../base/time.js';
 import type { Clock } from '../clock.js';
 import { type Html, type HtmlValue, html } from './html/html.js';
-import { csrfField, messageBox, renderState } from './html/page-parts.js';
-import { instant, printExactDuration } from './html/units.js';
+import {
+  csrfField,
+  instant,
+  messageBox,
+  printExactDuration,
+  renderState,
+} from './html/page-parts.js';
 
 export interface RefusedForm {
   /** The values of its fields. */

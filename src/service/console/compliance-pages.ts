@@ -5,7 +5,7 @@ import { subjectOf } from '../compliance/injected-events.js';
 import type { ConsolePage } from './console-page.js';
 import { commandList } from './endpoint-list.js';
 import { type Html, html } from './html/html.js';
-import { breakable, choices } from './html/page-parts.js';
+import { breakable, choices, compactInstant } from './html/page-parts.js';
 import {
   column,
   type HtmlColumn,
@@ -13,7 +13,6 @@ import {
   newestFirstCaption,
   withParameters,
 } from './html/table.js';
-import { compactInstant } from './html/units.js';
 import { jsonView } from './post-view.js';
 
 const SPANS = {

@@ -1,8 +1,8 @@
-import type { ServiceContext } from '../context.js';
 import type { Addresses } from '../http/addresses.js';
 import type { RequestContext } from '../http/router.js';
 import type { JobEndpoints } from '../jobs/job-routes.js';
 import type { FirstSearch } from '../service-archives.js';
+import type { ServiceContext } from '../service-context.js';
 import { type HtmlValue, html } from './html/html.js';
 import type { HtmlPage, Menu } from './html/page.js';
 import { csrfField, hiddenFields, type Message, type MessageAt } from './html/page-parts.js';

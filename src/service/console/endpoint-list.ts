@@ -1,5 +1,5 @@
 import { datesOf, floorTo, HOUR } from '../../base/time.js';
-import { shellWord } from '../environment.js';
+import { shellWord } from '../account-variables.js';
 import type { Addresses } from '../http/addresses.js';
 import type { FirstSearch } from '../service-archives.js';
 import { SECTIONS, type Visit } from './console-page.js';

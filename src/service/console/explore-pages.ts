@@ -14,9 +14,17 @@ import type { ConsolePage, Visit } from './console-page.js';
 import { curlOf, nodeCommand, pathOf, typescriptOf } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html } from './html/html.js';
-import { choices, command, messageBox, options } from './html/page-parts.js';
+import {
+  choices,
+  command,
+  instant,
+  instantText,
+  messageBox,
+  options,
+  printCount,
+  renderWindow,
+} from './html/page-parts.js';
 import { pagerOf, withParameters } from './html/table.js';
-import { instant, instantText, printCount, renderWindow } from './html/units.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 

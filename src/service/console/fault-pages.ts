@@ -1,7 +1,7 @@
 import { OptionError } from '../../base/errors.js';
 import { parseTimestamp, SECOND } from '../../base/time.js';
-import type { Fault, PlantedFault } from '../http/fault-kinds.js';
-import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-table.js';
+import { FAULT_TABLE, type FaultField, faultFields, isFaultKind } from '../http/fault-fields.js';
+import type { Fault, PlantedFault } from '../http/fault-types.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { clockFace, clockForms, type RefusedForm } from './clock-forms.js';
@@ -16,9 +16,18 @@ import {
   type Visit,
 } from './console-page.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
-import { choices, csrfField, inWords, messageBox, options } from './html/page-parts.js';
+import {
+  choices,
+  csrfField,
+  inWords,
+  messageBox,
+  options,
+  printCount,
+  printDuration,
+  printNumber,
+  renderMinute,
+} from './html/page-parts.js';
 import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
-import { printCount, printDuration, printNumber, renderMinute } from './html/units.js';
 
 const HERE = '/console/faults';
 /** Faults on a page: fewer than in other lists, since this page has forms, too. */

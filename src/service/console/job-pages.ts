@@ -19,17 +19,21 @@ import {
 } from './console-page.js';
 import { commandList, emptyPage } from './endpoint-list.js';
 import { type Html, html, isolated } from './html/html.js';
-import { csrfField, facts, type MessageAt, renderState, type Tone } from './html/page-parts.js';
-import { column, type HtmlColumn, listPage, newestFirstCaption, rowsOfPage } from './html/table.js';
 import {
+  csrfField,
+  facts,
   instant,
+  type MessageAt,
   printCount,
   printDuration,
   printNumber,
   printSize,
   renderMinute,
+  renderState,
   renderWindow,
-} from './html/units.js';
+  type Tone,
+} from './html/page-parts.js';
+import { column, type HtmlColumn, listPage, newestFirstCaption, rowsOfPage } from './html/table.js';
 import { postView } from './post-view.js';
 import { RULE_COLUMNS } from './rule-view.js';
 

@@ -1,4 +1,4 @@
-import { environmentOf, exportLines } from '../environment.js';
+import { environmentOf, exportLines } from '../account-variables.js';
 import type { Addresses } from '../http/addresses.js';
 import type { OverviewTotals } from '../http/request-log.js';
 import type { LoggedReplay } from '../replay/replay-log.js';
@@ -8,8 +8,14 @@ import type { ConsolePage, Visit } from './console-page.js';
 import { commandList, firstCommand } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
-import { breakable, command, facts, renderState } from './html/page-parts.js';
-import { printCount, printNumber } from './html/units.js';
+import {
+  breakable,
+  command,
+  facts,
+  printCount,
+  printNumber,
+  renderState,
+} from './html/page-parts.js';
 import { outcomeOf } from './stream-pages.js';
 
 /** The current activity, what to paste first, the account, and every address. */

@@ -1,9 +1,9 @@
 import type { Activity } from '../../post/activity.js';
-import { fieldsOf } from '../../post/fields-of.js';
 import type { PostFields } from '../../post/post-fields.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
-import { instant, printCount } from './html/units.js';
+import { instant, printCount } from './html/page-parts.js';
 
 /** A post as people read it, with its JSON after a click. The terms that a rule has matched are marked. */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {

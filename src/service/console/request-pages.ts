@@ -8,7 +8,16 @@ import type { Rate } from '../http/service-limits.js';
 import type { ConsolePage } from './console-page.js';
 import { curlOf } from './endpoint-list.js';
 import { type Html, html } from './html/html.js';
-import { breakable, choices, command, renderState } from './html/page-parts.js';
+import {
+  breakable,
+  choices,
+  command,
+  compactInstant,
+  printDuration,
+  printNumber,
+  printSize,
+  renderState,
+} from './html/page-parts.js';
 import {
   column,
   type HtmlColumn,
@@ -17,7 +26,6 @@ import {
   table,
   withParameters,
 } from './html/table.js';
-import { compactInstant, printDuration, printNumber, printSize } from './html/units.js';
 import { jsonView } from './post-view.js';
 
 /** The most recent requests, and the remaining quotas. */

@@ -8,8 +8,14 @@ import { readGiven, splitPosts } from '../posts/read-given.js';
 import type { ConsolePage, PageContent, Visit } from './console-page.js';
 import { RULE_TEST, tabs } from './explore-pages.js';
 import { type Html, html } from './html/html.js';
-import { csrfField, inWords, messageBox, options, renderState } from './html/page-parts.js';
-import { printCount } from './html/units.js';
+import {
+  csrfField,
+  inWords,
+  messageBox,
+  options,
+  printCount,
+  renderState,
+} from './html/page-parts.js';
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 

@@ -1,13 +1,12 @@
-import type { PlantedFault } from '../http/fault-kinds.js';
-import { isJobFault, isStreamFault } from '../http/fault-table.js';
+import { isJobFault, isStreamFault } from '../http/fault-fields.js';
+import type { PlantedFault } from '../http/fault-types.js';
 import type { Endpoint } from '../http/router.js';
 import { clockFace } from './clock-forms.js';
 import type { ConsolePage } from './console-page.js';
 import { whatOf } from './fault-pages.js';
 import { type Html, html } from './html/html.js';
-import { renderState, type Tone } from './html/page-parts.js';
+import { printCount, renderState, type Tone } from './html/page-parts.js';
 import { column, type HtmlColumn, table } from './html/table.js';
-import { printCount } from './html/units.js';
 
 const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['search', 'Search'],

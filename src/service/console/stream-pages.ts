@@ -1,7 +1,7 @@
 import { DataError } from '../../base/errors.js';
 import { MINUTE, mergeRanges, parseTimestamp, type Window } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';
-import { fieldsOf } from '../../post/fields-of.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { OpenStream } from '../http/open-stream.js';
@@ -21,23 +21,21 @@ import { commandList, emptyPage } from './endpoint-list.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
 import {
   breakable,
+  compactInstant,
   csrfField,
   facts,
-  messageBox,
-  renderState,
-  type Tone,
-} from './html/page-parts.js';
-import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
-import {
-  compactInstant,
   instant,
+  messageBox,
   printCount,
   printDuration,
   printNumber,
   printSize,
   renderMinute,
+  renderState,
   renderWindow,
-} from './html/units.js';
+  type Tone,
+} from './html/page-parts.js';
+import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
 import { problemsView, RULE_COLUMNS } from './rule-view.js';
 
 const STREAM_RULES = '/console/streams/rules';

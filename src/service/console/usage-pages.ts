@@ -10,9 +10,8 @@ import type { ConsolePage } from './console-page.js';
 import { commandList } from './endpoint-list.js';
 import { type Bar, barChart } from './html/bar-chart.js';
 import { type Html, html, isolated } from './html/html.js';
-import { facts, renderState } from './html/page-parts.js';
+import { facts, printCount, printNumber, renderState } from './html/page-parts.js';
 import { column, type HtmlColumn, table } from './html/table.js';
-import { printCount, printNumber } from './html/units.js';
 
 const DAYS = 31;
 /** Days between two labels of the chart. */

@@ -1,4 +1,3 @@
-import type { ServiceContext } from '../context.js';
 import { checkHost } from '../http/check-access.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import {
@@ -9,6 +8,7 @@ import {
   type RouteTable,
   routesOf,
 } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import type { User } from '../users/grants.js';
 import type { OAuthProvider, PendingSignIn, UserGrant } from '../users/oauth-provider.js';
 import { type Html, type HtmlValue, html, isolated } from './html/html.js';
@@ -16,13 +16,13 @@ import { GRANTS_PATH, type HtmlPage, pageResponse, seeOther } from './html/page.
 import {
   breakable,
   csrfField,
+  instant,
   type Message,
   messageBox,
   placeMessage,
   signInFields,
 } from './html/page-parts.js';
 import { Sessions, type Visitor } from './html/sessions.js';
-import { instant } from './html/units.js';
 
 /** What the pages for end users use. */
 interface UserParts extends Visitor<User> {

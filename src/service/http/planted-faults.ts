@@ -1,3 +1,4 @@
+import { checkFault, isJobFault, isRequestFault, isStreamFault } from './fault-fields.js';
 import type {
   DelayFault,
   Fault,
@@ -5,8 +6,7 @@ import type {
   PlantedFault,
   RequestFault,
   StreamFault,
-} from './fault-kinds.js';
-import { checkFault, isJobFault, isRequestFault, isStreamFault } from './fault-table.js';
+} from './fault-types.js';
 import type { Endpoint } from './router.js';
 
 /** The faults of one request: at most one delay and one other. */

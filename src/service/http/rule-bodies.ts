@@ -2,7 +2,7 @@ import { isRecord } from '../../base/record.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { serviceMessage } from '../../rules/language/problem.js';
 import type { RuleProduct } from '../../rules/post/dialect.js';
-import { EventLoopYield } from '../long-work.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 
 // Rules in the bodies of requests and responses, of jobs and of the replay stream.
 

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { MAX_TIMER_MS } from '../../base/wait.js';
-import type { BodyFault, CutFault, StallFault } from './fault-kinds.js';
+import type { BodyFault, CutFault, StallFault } from './fault-types.js';
 import { drainBody, isUnread } from './read-request.js';
 import type { HandlerResponse } from './router.js';
 

@@ -2,10 +2,10 @@ import { createHash, createHmac } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { formatTimestamp, SECOND } from '../../base/time.js';
-import type { ServiceContext } from '../context.js';
 import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { type Handler, type RequestContext, type Route, routesOf } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import { type JobRecord, segmentPath } from './job-record.js';
 import type { ServiceJobs } from './service-jobs.js';
 

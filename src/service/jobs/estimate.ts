@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { floorTo, HOUR, MINUTE, SECOND, type Window } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
-import { Deadline, EventLoopYield } from '../long-work.js';
+import { Deadline, EventLoopYield } from '../event-loop-yield.js';
 import type { ServiceSettings } from '../service-options.js';
 import { type JobRecord, jobDays, type Quote } from './job-record.js';
 import { compileJobRules } from './job-rules.js';

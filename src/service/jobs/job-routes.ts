@@ -1,7 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { OptionError } from '../../base/errors.js';
 import type { Format } from '../../post/activity.js';
-import type { ServiceContext } from '../context.js';
 import { checkAccountAccess, originOf } from '../http/check-access.js';
 import { type ErrorBody, HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { closeServer, listen, SLOW_CLIENTS, urlOf } from '../http/listen.js';
@@ -16,6 +15,7 @@ import {
   type RouteTable,
   routesOf,
 } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import { MAX_CREATE_BYTES, readCreateRequest, titleTaken } from './create-request.js';
 import { createDataUrls, type DataUrls, dataRoutes } from './data-files.js';
 import { checkJobRules } from './job-rules.js';

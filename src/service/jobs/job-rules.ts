@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { RuleMatcher } from '../../rules/index/compile-rules.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import {
   checkRuleSyntax,
   type KnownRule,
@@ -7,7 +8,6 @@ import {
   type RuleOutcome,
   rejected,
 } from '../http/rule-bodies.js';
-import { EventLoopYield } from '../long-work.js';
 
 export interface CheckedRules {
   readonly outcomes: readonly RuleOutcome[];

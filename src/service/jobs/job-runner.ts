@@ -1,6 +1,6 @@
 import { parseTimestamp } from '../../base/time.js';
 import type { Archive } from '../archive/archive.js';
-import type { ServiceContext } from '../context.js';
+import type { ServiceContext } from '../service-context.js';
 import { estimateJob, quoteOf } from './estimate.js';
 import { generateFiles } from './generate-files.js';
 import type { IdleTracker } from './idle-tracker.js';

@@ -1,5 +1,5 @@
 import { formatTimestamp, SECOND } from '../../base/time.js';
-import type { WrongTotalsFault } from '../http/fault-kinds.js';
+import type { WrongTotalsFault } from '../http/fault-types.js';
 import { outcomesText, type RuleOutcome } from '../http/rule-bodies.js';
 import type { CreateRequest } from './create-request.js';
 import { type DataUrls, dataPath, localName } from './data-files.js';

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { ServiceContext } from '../context.js';
 import type { RateWindow } from '../http/quotas.js';
 import type { KnownRule } from '../http/rule-bodies.js';
+import type { ServiceContext } from '../service-context.js';
 import type { CreateRequest } from './create-request.js';
 import { IdleTracker } from './idle-tracker.js';
 import type { DataFile, JobRecord } from './job-record.js';

@@ -11,7 +11,7 @@ import {
 import { type Block, type BlockStore, DocumentSet } from '../archive/block.js';
 import { BlockArchive } from '../archive/block-archive.js';
 import { queryOfId } from '../archive/find-posts.js';
-import { Deadline, EventLoopYield } from '../long-work.js';
+import { Deadline, EventLoopYield } from '../event-loop-yield.js';
 import type { PostInFormat, Posts } from './posts.js';
 
 /** An archive of exact posts. None is served before its time. */

@@ -1,7 +1,7 @@
 import { OptionError } from '../../base/errors.js';
 import { DAY, FIRST_POST, floorTo, MINUTE, SECOND } from '../../base/time.js';
 import { Activity, type Format } from '../../post/activity.js';
-import { detached } from '../../post/detached.js';
+import { detached } from '../../post/detach-from-block.js';
 import { unescaped } from '../../post/loose-values.js';
 import { postTerms } from '../../rules/operators/post-terms.js';
 import { rulePost } from '../../rules/post/rule-post.js';

@@ -1,5 +1,4 @@
 import { DAY, floorTo, MINUTE, parseTimestamp, type Window } from '../../base/time.js';
-import type { ServiceContext } from '../context.js';
 import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkGzip, type LiveResponse, streamConnection } from '../http/live-response.js';
@@ -8,6 +7,7 @@ import { checkRate, connectionsExceeded } from '../http/quotas.js';
 import { readDate } from '../http/read-request.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
+import type { ServiceContext } from '../service-context.js';
 import type { ReplayInfo } from './replay-log.js';
 import {
   type PostStream,

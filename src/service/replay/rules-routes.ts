@@ -1,5 +1,4 @@
 import { parseExact } from '../../json/exact-ids.js';
-import type { ServiceContext } from '../context.js';
 import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, type RateWindow } from '../http/quotas.js';
@@ -17,6 +16,7 @@ import {
   summaryText,
 } from '../http/rule-bodies.js';
 import type { Limits } from '../http/service-limits.js';
+import type { ServiceContext } from '../service-context.js';
 import type { RequestedRules } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';

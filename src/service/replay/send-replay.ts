@@ -6,11 +6,11 @@ import { parseRule } from '../../rules/language/parse-rule.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Archive } from '../archive/archive.js';
-import type { ServiceContext } from '../context.js';
-import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-kinds.js';
+import { EventLoopYield } from '../event-loop-yield.js';
+import type { MinutesFailedFault, UnprocessedRangeFault } from '../http/fault-types.js';
 import type { LiveResponse } from '../http/live-response.js';
 import type { KnownRule } from '../http/rule-bodies.js';
-import { EventLoopYield } from '../long-work.js';
+import type { ServiceContext } from '../service-context.js';
 import { infoMessage, type ReplayInfo } from './replay-log.js';
 
 export interface SendReplayOptions {

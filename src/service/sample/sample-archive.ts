@@ -14,7 +14,7 @@ import type { Archive } from '../archive/archive.js';
 import { type Block, type BlockStore, DocumentSet } from '../archive/block.js';
 import { BlockArchive, firstWhere } from '../archive/block-archive.js';
 import { getOrMake, WeightedCache } from '../cache.js';
-import { EventLoopYield } from '../long-work.js';
+import { EventLoopYield } from '../event-loop-yield.js';
 import { seedOf } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import {

@@ -3,13 +3,13 @@ import { DAY, floorTo, formatTimestamp, MINUTE, type Window } from '../../base/t
 import { checkRule } from '../../rules/language/check-rule.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { SortKey } from '../archive/archive.js';
-import type { ServiceContext } from '../context.js';
 import { checkAccountAccess, isSameSecret } from '../http/check-access.js';
 import { HttpProblem, unprocessable, withPrefix } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { parseJsonObject, readBody, readDate } from '../http/read-request.js';
 import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
+import type { ServiceContext } from '../service-context.js';
 
 /** What the handlers of search and counts use, of a request that passed the checks that both share. */
 export interface SearchParts {

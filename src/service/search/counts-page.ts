@@ -1,8 +1,8 @@
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, type Window } from '../../base/time.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { ArchiveQuery, CountedBucket, CountsResult } from '../archive/archive.js';
-import type { ServiceContext } from '../context.js';
 import { type HandlerResponse, jsonResponse, type RequestContext } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import {
   type EndpointParameters,
   resolveRequest,

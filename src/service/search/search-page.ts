@@ -3,8 +3,8 @@ import { formatTimestamp } from '../../base/time.js';
 import type { MatchingRule } from '../../post/activity.js';
 import { compileRule } from '../../rules/match/compile-rule.js';
 import type { ArchivedPost, SortKey } from '../archive/archive.js';
-import type { ServiceContext } from '../context.js';
 import type { HandlerResponse, RequestContext } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import {
   type EndpointParameters,
   resolveRequest,

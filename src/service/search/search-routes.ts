@@ -1,6 +1,6 @@
-import type { ServiceContext } from '../context.js';
 import { searchErrorBody } from '../http/http-problem.js';
 import { type Handler, type Route, routesOf } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import { type SearchParts, searchChecks } from './check-search-request.js';
 import { countsPage } from './counts-page.js';
 import { searchPage } from './search-page.js';

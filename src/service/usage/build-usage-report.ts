@@ -1,7 +1,12 @@
 import { DAY, type Dates, datesOf, floorTo, MINUTE, type Window } from '../../base/time.js';
-import type { ServiceContext } from '../context.js';
-import { monthsLater, startOfMonth } from './usage-meter.js';
-import { type DayUsage, PRODUCT_NAMES, PRODUCTS } from './usage-store.js';
+import type { ServiceContext } from '../service-context.js';
+import {
+  type DayUsage,
+  monthsLater,
+  PRODUCT_NAMES,
+  PRODUCTS,
+  startOfMonth,
+} from './usage-meter.js';
 
 export type ReportBucket = 'month' | 'day';
 

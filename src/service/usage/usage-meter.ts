@@ -1,8 +1,15 @@
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RootDatabase } from 'lmdb';
 import { DAY, floorTo, type Window } from '../../base/time.js';
+import { absolutePath } from '../../storage/folder.js';
+import { LmdbDatabase } from '../../storage/lmdb-database.js';
+import { withAnyStorageError } from '../../storage/storage-error.js';
 import { getOrMake } from '../cache.js';
 import type { Clock } from '../clock.js';
 import type { ServiceSettings } from '../service-options.js';
-import { type DayUsage, type ProductName, type UsageChange, UsageStore } from './usage-store.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 interface MeterSettings extends Pick<ServiceSettings, 'limits' | 'onError'> {
   readonly stateFolder?: string | undefined;
@@ -154,4 +161,200 @@ export function monthsLater(ms: number, months: number): number {
   const day = Math.min(date.getUTCDate(), lastDay);
   const start = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate());
   return Date.UTC(year, month, day) + (ms - start);
+}
+
+/**
+ * The products that usage is counted for: each search product, each stream with its replays, and jobs.
+ * Stored usage refers to a product by its number.
+ */
+export const PRODUCTS = {
+  '30day': { number: 1, type: 'search' },
+  fullarchive: { number: 2, type: 'search' },
+  rulestream: { number: 3, type: 'rulestream' },
+  sample10: { number: 4, type: 'sample10' },
+  firehose: { number: 5, type: 'firehose' },
+  mentions: { number: 6, type: 'mentions' },
+  historical: { number: 7, type: 'historical' },
+} as const;
+
+export type ProductName = keyof typeof PRODUCTS;
+
+export const PRODUCT_NAMES = Object.keys(PRODUCTS) as readonly ProductName[];
+
+function productOf(number: number): ProductName | undefined {
+  return PRODUCT_NAMES.find(name => PRODUCTS[name].number === number);
+}
+
+/** The usage of a product on a UTC day. */
+export interface DayUsage {
+  /** Epoch milliseconds of its start. */
+  readonly day: number;
+  readonly product: ProductName;
+  /** Each activity counts once a day. */
+  readonly activities: number;
+  readonly requests: number;
+}
+
+/** Usage to add to a day. */
+export interface UsageChange {
+  readonly day: number;
+  readonly product: ProductName;
+  readonly ids: Iterable<string>;
+  readonly requests: number;
+}
+
+type Totals = Pick<DayUsage, 'activities' | 'requests'>;
+
+const ID = 0x69;
+const TOTAL = 0x74;
+const LARGEST_ID = 2n ** 64n - 1n;
+const EMPTY = Buffer.alloc(0);
+/** Keys removed in one transaction. */
+const BATCH = 5_000;
+
+/**
+ * Usage by day on disk (LMDB): the exact ids of delivered posts, and totals. Changes are transactions,
+ * so a kill or a power cut at any moment leaves whole ones.
+ */
+export class UsageStore {
+  readonly #folder: string | undefined;
+  #opened: Promise<LmdbDatabase> | undefined;
+  #temporary: string | undefined;
+
+  /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
+  constructor(stateFolder: string | undefined) {
+    this.#folder = stateFolder && join(stateFolder, 'usage');
+  }
+
+  /**
+   * Adds all of it or nothing. Resolves once it survives a power cut.
+   *
+   * @throws StorageError
+   */
+  async add(changes: readonly UsageChange[]): Promise<void> {
+    const database = await this.#open();
+    await this.#use('write to', () =>
+      database.transaction(root => {
+        for (const change of changes) addTo(root, change);
+      }),
+    );
+  }
+
+  /** @throws StorageError */
+  async days({ from, to }: Window): Promise<readonly DayUsage[]> {
+    const database = await this.#open();
+    return this.#use('read', () => {
+      const days: DayUsage[] = [];
+      for (const { key, value } of database.root.getRange(keysOf(TOTAL, { from, to }))) {
+        const product = productOf(key.readUInt8(5));
+        if (product === undefined) continue;
+        const totals = JSON.parse(value.toString()) as Totals;
+        days.push({ day: key.readUInt32BE(1) * DAY, product, ...totals });
+      }
+      return days;
+    });
+  }
+
+  /**
+   * Removes the ids and the totals of days before the given ones.
+   *
+   * @throws StorageError
+   */
+  async prune(idsBefore: number, totalsBefore: number): Promise<void> {
+    const database = await this.#open();
+    const ranges = [
+      keysOf(ID, { from: 0, to: idsBefore }),
+      keysOf(TOTAL, { from: 0, to: totalsBefore }),
+    ];
+    for (const keys of ranges) {
+      const range = { ...keys, limit: BATCH };
+      let removed: number;
+      do {
+        removed = await this.#use('write to', async () => {
+          const keys = [...database.root.getKeys(range)].map(key => Buffer.from(key));
+          await database.transaction(root => {
+            for (const key of keys) root.remove(key);
+          });
+          return keys.length;
+        });
+      } while (removed === BATCH);
+    }
+  }
+
+  /** Resolves once everything is on disk. The store can be used again. */
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    const database = await opened?.catch(() => undefined); // the caller that opened it got the error
+    await database?.close();
+    if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
+    this.#temporary = undefined;
+  }
+
+  #open(): Promise<LmdbDatabase> {
+    if (this.#opened !== undefined) return this.#opened;
+    const opened = this.#use('open', async () => {
+      if (this.#folder === undefined) this.#temporary ??= await temporaryFolder('usage');
+      return LmdbDatabase.open(absolutePath(this.#folder ?? (this.#temporary as string)));
+    });
+    this.#opened = opened;
+    // The next call tries again.
+    opened.catch(() => {
+      if (this.#opened === opened) this.#opened = undefined;
+    });
+    return opened;
+  }
+
+  #use<Result>(doing: string, work: () => Result | Promise<Result>): Promise<Result> {
+    const path = this.#folder ?? this.#temporary ?? tmpdir();
+    return withAnyStorageError(`${doing} the usage in`, path, work);
+  }
+}
+
+/** Runs within a transaction. */
+function addTo(
+  root: RootDatabase<Buffer, Buffer>,
+  { day, product, ids, requests }: UsageChange,
+): void {
+  const { number } = PRODUCTS[product];
+  const key = totalKey(day, number);
+  const before = root.getBinary(key);
+  const totals: Totals =
+    before === undefined ? { activities: 0, requests: 0 } : JSON.parse(before.toString());
+  let added = 0;
+  for (const id of ids) {
+    const idKey = keyOfId(day, number, id);
+    if (idKey === undefined || root.doesExist(idKey)) continue;
+    root.put(idKey, EMPTY);
+    added++;
+  }
+  const total = { activities: totals.activities + added, requests: totals.requests + requests };
+  root.put(key, Buffer.from(JSON.stringify(total)));
+}
+
+function totalKey(day: number, product: number): Buffer {
+  return Buffer.concat([dayKey(TOTAL, day), Buffer.of(product)]);
+}
+
+function keyOfId(day: number, product: number, id: string): Buffer | undefined {
+  const number = /^\d{1,20}$/.test(id) ? BigInt(id) : LARGEST_ID + 1n;
+  if (number > LARGEST_ID) return undefined;
+  const key = Buffer.allocUnsafe(14);
+  key[0] = ID;
+  key.writeUInt32BE(day / DAY, 1);
+  key[5] = product;
+  key.writeBigUInt64BE(number, 6);
+  return key;
+}
+
+/** The range of keys of whole days. */
+function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
+  return { start: dayKey(kind, from), end: dayKey(kind, to) };
+}
+
+/** How keys begin: their kind, and the number of the first day that begins at an instant or after it. */
+function dayKey(kind: number, ms: number): Buffer {
+  const key = Buffer.of(kind, 0, 0, 0, 0);
+  key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);
+  return key;
 }

@@ -1,9 +1,9 @@
 import { DAY, floorTo, parseTimestamp } from '../../base/time.js';
-import type { ServiceContext } from '../context.js';
 import { checkAccountAccess } from '../http/check-access.js';
 import { HttpProblem, messageErrorBody } from '../http/http-problem.js';
 import { checkRate, rateExceeded } from '../http/quotas.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 import { buildUsageReport, type ReportBucket, type UsageQuery } from './build-usage-report.js';
 
 /**

@@ -1,11 +1,11 @@
 import { DAY, type Window } from '../../base/time.js';
 import type { Activity } from '../../post/activity.js';
-import { fieldsOf } from '../../post/fields-of.js';
+import { fieldsOf } from '../../post/read-fields.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
 import type { LookUpLimits } from '../archive/find-posts.js';
 import { getOrMake } from '../cache.js';
-import { DeadlineError } from '../long-work.js';
+import { DeadlineError } from '../event-loop-yield.js';
 
 /** The kinds of engagement. */
 export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;

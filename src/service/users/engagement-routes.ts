@@ -3,13 +3,13 @@ import { MINUTE } from '../../base/time.js';
 import type { ArchivedPost } from '../archive/archive.js';
 import { findPost, type LookUpLimits } from '../archive/find-posts.js';
 import { getOrMake } from '../cache.js';
-import type { ServiceContext } from '../context.js';
+import { Deadline, DeadlineError } from '../event-loop-yield.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
 import { parseJsonObject } from '../http/read-request.js';
 import { type Handler, jsonResponse, type Route, routesOf } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
-import { Deadline, DeadlineError } from '../long-work.js';
+import type { ServiceContext } from '../service-context.js';
 import {
   type EngagementRequest,
   engagementsOf,

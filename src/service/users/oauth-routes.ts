@@ -1,7 +1,7 @@
-import type { ServiceContext } from '../context.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';
 import { checkRate, type RateWindow, requestsExceeded } from '../http/quotas.js';
 import { type Handler, type HandlerResponse, type Route, routesOf } from '../http/router.js';
+import type { ServiceContext } from '../service-context.js';
 
 const MAX_BODY_BYTES = 16 * 1024;
 

@@ -3,7 +3,7 @@ import { OptionError } from '../../base/errors.js';
 import { WakeUp } from '../../base/wait.js';
 import { countOf, type EngineBatch } from '../../files/rows.js';
 import type { Cursor, Run } from '../../flow/flow.js';
-import { detached } from '../../post/detached.js';
+import { detached } from '../../post/detach-from-block.js';
 
 /**
  * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back

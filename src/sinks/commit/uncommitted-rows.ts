@@ -6,7 +6,7 @@ import { DeadlineReader } from '../../flow/deadline-reader.js';
 import { batchesOf, type Cursor, type Pull, type SinkRun } from '../../flow/flow.js';
 import { isIncremental } from '../../flow/flow-identity.js';
 import type { Progress } from '../../flow/progress.js';
-import { detached } from '../../post/detached.js';
+import { detached } from '../../post/detach-from-block.js';
 import type { FileSystem } from '../../storage/file-system.js';
 import { type Lock, takeLock } from '../../storage/lock.js';
 import { type CheckpointStore, lockPaths, prepareFolder } from './checkpoint-file.js';

@@ -1,10 +1,9 @@
 import { checkValue } from '../../base/check.js';
 import type { Activity } from '../../post/activity.js';
-import { type Columns, listColumns } from '../columns.js';
 import { itemWriter } from '../from-bytes/post-rows.js';
 import { rowReader } from '../row-reader.js';
-import { TABLE_OPTIONS } from '../table-options.js';
-import { CsvCells } from './csv-cells.js';
+import { type Columns, listColumns, TABLE_OPTIONS } from '../table-options.js';
+import { CsvCells } from './csv-encoder.js';
 import { csvRow } from './csv-row.js';
 
 /**

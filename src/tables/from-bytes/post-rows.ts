@@ -2,7 +2,6 @@ import { Activity, type Format } from '../../post/activity.js';
 import type { StringDecoder } from '../../post/bytes/find-members.js';
 import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import type { RowValue } from '../column.js';
-import { type CheckedColumns, listColumns, postColumnNames } from '../columns.js';
 import { converterOf } from '../convert-value.js';
 import {
   activityOf,
@@ -12,9 +11,15 @@ import {
   PostView,
   tagOf,
 } from '../post-columns.js';
-import { type InvalidValues, rowReader } from '../row-reader.js';
-import type { Cells } from './cells.js';
-import { type PostCell, postBytes } from './post-cells.js';
+import { rowReader } from '../row-reader.js';
+import {
+  type CheckedColumns,
+  type InvalidValues,
+  listColumns,
+  postColumnNames,
+} from '../table-options.js';
+import type { CellWriter } from './cell-writer.js';
+import { type PostCell, postBytes } from './field-cells.js';
 import { specialCells } from './special-cells.js';
 
 /** Makes something of the post between two positions of a file's content. `tag` is what it is routed by. */
@@ -94,7 +99,7 @@ export function postRowWriter(
   call: string,
   columns: readonly PostColumnName[],
   invalid: InvalidValues,
-  { post, out }: { readonly post: PostInBytes; readonly out: Cells },
+  { post, out }: { readonly post: PostInBytes; readonly out: CellWriter },
 ): OfPost<void> {
   const parseRow = postRowReader(call, columns, invalid);
   const readers = columns.map(readerOf);
@@ -138,7 +143,7 @@ export function postRowWriter(
 }
 
 /** Writes the rows of items to `out`. */
-export interface ItemWriter<C extends Cells> {
+export interface ItemWriter<C extends CellWriter> {
   readonly out: C;
   /**
    * Returns `false`, and has written nothing, for anything but a post.
@@ -152,7 +157,7 @@ export interface ItemWriter<C extends Cells> {
  * Writes rows of items as `postRowWriter` those of posts in a file. Absent where columns are not all of posts, or
  * WebAssembly gets no memory.
  */
-export function itemWriter<C extends Cells>(
+export function itemWriter<C extends CellWriter>(
   call: string,
   columns: CheckedColumns,
   invalid: InvalidValues,

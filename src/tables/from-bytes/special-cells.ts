@@ -1,7 +1,7 @@
 import { BACKSLASH, COLON, isDigit, isSmallLetter, SPACE } from '../../json/byte-codes.js';
 import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../../post/field-table.js';
 import type { PostColumnName } from '../post-columns.js';
-import { type PostBytes, type PostCell, writeNone, writeValue } from './post-cells.js';
+import { type PostBytes, type PostCell, writeNone, writeValue } from './field-cells.js';
 
 type CellsOfColumns = { readonly [Name in PostColumnName]?: PostCell | undefined };
 

@@ -1,8 +1,8 @@
 import type { RunInThread } from '../../files/record-columns.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
-import type { CheckedColumns } from '../columns.js';
 import { itemWriter } from '../from-bytes/post-rows.js';
-import { type InvalidValues, rowReader } from '../row-reader.js';
+import { rowReader } from '../row-reader.js';
+import type { CheckedColumns, InvalidValues } from '../table-options.js';
 import {
   type ColumnChunk,
   type ColumnsToEncode,

@@ -1,9 +1,8 @@
 import type { EncoderKind } from '../../files/encode-rows.js';
 import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
-import { listColumns } from '../columns.js';
 import { type OfPost, postRowReader, postRowWriter } from '../from-bytes/post-rows.js';
 import type { PostColumnName } from '../post-columns.js';
-import type { InvalidValues } from '../row-reader.js';
+import { type InvalidValues, listColumns } from '../table-options.js';
 import { BlockCells, RowBlockBuilder } from './row-block.js';
 
 export interface ParquetRowsOptions {

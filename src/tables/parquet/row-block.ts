@@ -1,6 +1,6 @@
 import { DECODED, type DecodingUser, type StringDecoder } from '../../post/bytes/find-members.js';
 import type { ColumnType, RowValue, ScalarType } from '../column.js';
-import type { Cells } from '../from-bytes/cells.js';
+import type { CellWriter } from '../from-bytes/cell-writer.js';
 import { SCALARS, scalarOf } from './scalars.js';
 
 /**
@@ -81,7 +81,7 @@ export class RowBlockBuilder {
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
 /** Adds the cells of rows to a block. */
-export class BlockCells implements Cells {
+export class BlockCells implements CellWriter {
   /** The rows that cells are added to: changed only between rows. */
   rows: RowBlockBuilder;
   readonly #strings: StringDecoder;

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHECK_FAMILIES } from '../../../src/command/conformance/check-table.js';
-import { environmentOf } from '../../../src/service/environment.js';
+import { environmentOf } from '../../../src/service/account-variables.js';
 import { createService, type Service } from '../../../src/service/index.js';
 import { type Ended, outputOf, spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';

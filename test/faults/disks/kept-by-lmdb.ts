@@ -70,7 +70,7 @@ const usage: KeptByLmdb = {
   folder: 'usage',
   alone: [PRUNES],
   async open(library, folder, seed) {
-    const { UsageStore } = await loadModule(library, 'service/usage/usage-store');
+    const { UsageStore } = await loadModule(library, 'service/usage/usage-meter');
     const store = new UsageStore(folder);
     // Opens it: it would be opened by the first step.
     await store.days({ from: 0, to: DAY });

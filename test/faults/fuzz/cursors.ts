@@ -24,8 +24,8 @@ export const cursors: ParserKind = {
     const { cursorOf, positionOf } = await loadModule(library, 'search/query-cursor');
     const { parseReplayCursor } = await loadModule(library, 'replay/replay-cursor');
     const { SeenIds } = await loadModule(library, 'replay/replay-cursor');
-    const { downloadCursors } = await loadModule(library, 'jobs/job-files-cursor');
-    const { unwrapCursor } = await loadModule(library, 'flow/wrapped-cursor');
+    const { downloadCursors } = await loadModule(library, 'jobs/job-files');
+    const { unwrapCursor } = await loadModule(library, 'flow/operator-state');
     const errors = await outcomes(library);
     const query = unchecked({ source: 'search', identity: { query: 'rain', slices: 4 } });
     const files = Array.from({ length: 5 }, (_, index) => ({ name: `2018010600${index}0` }));

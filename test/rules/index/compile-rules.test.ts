@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../../src/base/errors.js';
 import type { Activity } from '../../../src/post/activity.js';
-import { fieldsOf } from '../../../src/post/fields-of.js';
+import { fieldsOf } from '../../../src/post/read-fields.js';
 import { compileRules, type Rule } from '../../../src/rules/index/compile-rules.js';
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';
 import { usualFrequency } from '../../../src/rules/index/term-frequency.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fieldsOf } from '../../../src/post/fields-of.js';
+import { fieldsOf } from '../../../src/post/read-fields.js';
 import { compileRules } from '../../../src/rules/index/compile-rules.js';
 import { RuleIndex } from '../../../src/rules/index/rule-index.js';
 import { usualFrequency } from '../../../src/rules/index/term-frequency.js';

@@ -4,8 +4,8 @@ import { transform } from 'esbuild';
 import * as millrace from 'millrace';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { floorTo, HOUR, MINUTE } from '../../../src/base/time.js';
+import { environmentOf, exportLines } from '../../../src/service/account-variables.js';
 import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
-import { environmentOf, exportLines } from '../../../src/service/environment.js';
 import { type Addresses, createService, type Service } from '../../../src/service/index.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 

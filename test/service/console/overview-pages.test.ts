@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { environmentOf, exportLines } from '../../../src/service/environment.js';
+import { environmentOf, exportLines } from '../../../src/service/account-variables.js';
 import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { Fault } from '../../../src/service/http/fault-kinds.js';
+import type { Fault } from '../../../src/service/http/fault-types.js';
 import { AUTHORIZATION, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 

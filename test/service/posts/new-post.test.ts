@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/base/time.js';
 import type { Activity } from '../../../src/index.js';
-import { fieldsOf } from '../../../src/post/fields-of.js';
+import { fieldsOf } from '../../../src/post/read-fields.js';
 import { added, NOW, serve, textsOf } from './serve-posts.js';
 
 describe('a new post of a few fields', () => {

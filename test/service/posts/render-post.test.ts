@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Activity } from '../../../src/index.js';
-import { fieldsOf } from '../../../src/post/fields-of.js';
 import { unescaped } from '../../../src/post/loose-values.js';
+import { fieldsOf } from '../../../src/post/read-fields.js';
 import { createService } from '../../../src/service/index.js';
 import { escapeText } from '../../../src/service/posts/entities.js';
 import { FORMATS, NOW, serve } from './serve-posts.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/base/time.js';
-import { fieldsOf } from '../../../src/post/fields-of.js';
+import { fieldsOf } from '../../../src/post/read-fields.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { samplePosts } from '../../../src/service/index.js';

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
-import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-store.js';
+import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-meter.js';
 import { draws } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { ALL, meterOf, START } from './local-meter.js';

@@ -4,11 +4,11 @@ import { SecondCorpus } from '../../../bench/second-corpus.js';
 import { DataError } from '../../../src/base/errors.js';
 import { Activity } from '../../../src/post/activity.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { listColumns } from '../../../src/tables/columns.js';
 import { csvRow } from '../../../src/tables/csv/csv-row.js';
 import { toCsv } from '../../../src/tables/csv/to-csv.js';
 import { posts } from '../../../src/tables/post-columns.js';
 import { rowReader } from '../../../src/tables/row-reader.js';
+import { listColumns } from '../../../src/tables/table-options.js';
 import { arbitraryPost } from '../../post/arbitrary-post.js';
 import { unchecked } from '../../unchecked.js';
 

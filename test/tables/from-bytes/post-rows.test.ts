@@ -10,8 +10,7 @@ import { PostInBytes } from '../../../src/post/bytes/post-in-bytes.js';
 import { POST_MEMBERS } from '../../../src/post/bytes/post-members.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import type { RowValue } from '../../../src/tables/column.js';
-import { listColumns } from '../../../src/tables/columns.js';
-import { CsvCells } from '../../../src/tables/csv/csv-cells.js';
+import { CsvCells } from '../../../src/tables/csv/csv-encoder.js';
 import { csvRow } from '../../../src/tables/csv/csv-row.js';
 import {
   itemWriter,
@@ -26,6 +25,7 @@ import {
   posts,
 } from '../../../src/tables/post-columns.js';
 import { rowReader } from '../../../src/tables/row-reader.js';
+import { listColumns } from '../../../src/tables/table-options.js';
 import { jsonValue } from '../../post/arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../../post/arbitrary-post.js';
 import { printJson, style } from '../../post/print-json.js';

@@ -1,5 +1,5 @@
 import { type Html, html } from './html.js';
-import { printNumber } from './units.js';
+import { printNumber } from './page-parts.js';
 
 export interface Bar {
   /** Below the bar; may be empty. */

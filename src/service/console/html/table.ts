@@ -1,6 +1,5 @@
 import { type Html, type HtmlValue, html } from './html.js';
-import type { MessageAt } from './page-parts.js';
-import { printCount, printNumber } from './units.js';
+import { type MessageAt, printCount, printNumber } from './page-parts.js';
 
 export interface HtmlColumn<Row> {
   readonly kind: 'header' | 'beside' | 'number' | 'text';

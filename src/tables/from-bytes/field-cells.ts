@@ -3,15 +3,14 @@ import type { Format } from '../../post/activity.js';
 import { BytesMap } from '../../post/bytes/bytes-map.js';
 import type { Elements, WantedMembers } from '../../post/bytes/find-members.js';
 import type { PostInBytes } from '../../post/bytes/post-in-bytes.js';
-import { FIRST, type Field, type FieldKind, type Path } from '../../post/field.js';
-import { AUTHOR } from '../../post/field-table.js';
-import type { Part } from '../../post/fields-of.js';
+import { AUTHOR, FIRST, type Field, type FieldKind, type Path } from '../../post/field-table.js';
 import { createdAtIn, isoTimeIn } from '../../post/posted-at.js';
+import type { Part } from '../../post/read-fields.js';
 import type { RowValue } from '../column.js';
-import type { Cells } from './cells.js';
+import type { CellWriter } from './cell-writer.js';
 
 /** Writes the cell of a column of the post that is being read; `false` if the column has to be read in another way. */
-export type PostCell = (out: Cells) => boolean;
+export type PostCell = (out: CellWriter) => boolean;
 
 export type PostBytes = ReturnType<typeof postBytes>;
 type PostValues = ReturnType<typeof valuesOf>;
@@ -160,7 +159,7 @@ function writersOf(values: PostValues, format: Format) {
   const timeIn = format === 'original' ? createdAtIn : isoTimeIn;
 
   /** A string; none for an empty one. */
-  function writeText(out: Cells, value: number, entities = false): boolean {
+  function writeText(out: CellWriter, value: number, entities = false): boolean {
     if (!isText(value)) return isNone(value) && writeNone(out);
     const start = startOf(value);
     const end = endOf(value);
@@ -168,7 +167,7 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /** A string whose case the column changes: one that has letters of the case that begins with `first` is left to it. */
-  function writeCase(out: Cells, value: number, first: number): boolean {
+  function writeCase(out: CellWriter, value: number, first: number): boolean {
     if (hasEscapes(value)) return false;
     const end = isText(value) ? endOf(value) - 1 : 0;
     for (let place = startOf(value) + 1; place < end; place++) {
@@ -178,7 +177,7 @@ function writersOf(values: PostValues, format: Format) {
     return writeText(out, value);
   }
 
-  function writeId(out: Cells, value: number): boolean {
+  function writeId(out: CellWriter, value: number): boolean {
     if (isBlank(value)) return writeNone(out);
     const digits = digitsOfId(value, true);
     return digits !== -1 && out.text(digits, endOf(value) - 1, false);
@@ -192,14 +191,14 @@ function writersOf(values: PostValues, format: Format) {
     return isPlain ? digitsIn(bytes, start, length) : Number.NaN;
   }
 
-  function writeCount(out: Cells, value: number): boolean {
+  function writeCount(out: CellWriter, value: number): boolean {
     const count = whole(value, 9);
     if (Number.isNaN(count)) return isNone(value) && writeNone(out);
     out.int32(count);
     return true;
   }
 
-  function writeFlag(out: Cells, value: number): boolean {
+  function writeFlag(out: CellWriter, value: number): boolean {
     const isTrue = is(value, 'true');
     if (!isTrue && !is(value, 'false')) return isNone(value) && writeNone(out);
     out.boolean(isTrue);
@@ -207,7 +206,7 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /** Writes a time as the format has it, in units of `unitMs` milliseconds. */
-  function writeTime(out: Cells, value: number, unitMs: number): boolean {
+  function writeTime(out: CellWriter, value: number, unitMs: number): boolean {
     const start = startOf(value);
     if (!isText(value) || endOf(value) !== start + timeBytes) return false;
     const ms = timeIn(bytes, start + 1);
@@ -231,7 +230,7 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /** A list of a string of each element, an empty one if it has none. `textOf` is -1 for what is not plain. */
-  function writeList(out: Cells, list: number, elements: Elements, textOf = itself): boolean {
+  function writeList(out: CellWriter, list: number, elements: Elements, textOf = itself): boolean {
     const isRead = readList(list, elements, () => {
       const text = textOf(elements.first);
       if (text === -1) return false;
@@ -248,7 +247,7 @@ function writersOf(values: PostValues, format: Format) {
   };
 }
 
-/** Cells that are written as the kinds of their fields say. */
+/** CellWriter that are written as the kinds of their fields say. */
 function fieldCells(values: PostValues, writers: Writers) {
   const { bytes, post, format, find, at, oncePerPost, startOf, endOf, isText } = values;
   const { isNone, isList } = values;
@@ -368,12 +367,12 @@ function membersOf(
 }
 
 /** Writes that a post has no value. As what writes a value, it says that the cell is written. */
-export function writeNone(out: Cells): true {
+export function writeNone(out: CellWriter): true {
   out.none();
   return true;
 }
 
-export function writeValue(out: Cells, value: RowValue): true {
+export function writeValue(out: CellWriter, value: RowValue): true {
   out.value(value);
   return true;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { unwrapCursor, wrapCursor } from '../../src/flow/wrapped-cursor.js';
+import { unwrapCursor, wrapCursor } from '../../src/flow/operator-state.js';
 import type { Json } from '../../src/json/type-guards.js';
 import { unchecked } from '../unchecked.js';
 

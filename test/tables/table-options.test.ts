@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
-import { type Columns, listColumns } from '../../src/tables/columns.js';
+import { type Columns, listColumns } from '../../src/tables/table-options.js';
 import * as tables from '../../src/tables/tables.js';
 import { pageNamed, tableOf } from '../pages.js';
 import { unchecked } from '../unchecked.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SecondCorpus } from '../../../bench/second-corpus.js';
 import { Activity } from '../../../src/post/activity.js';
-import { CSV_ROWS } from '../../../src/tables/csv/csv-rows.js';
+import { CSV_ROWS } from '../../../src/tables/csv/csv-encoder.js';
 import { toCsv } from '../../../src/tables/csv/to-csv.js';
 
 const COLUMNS = ['id', 'text', 'author_handle'] as const;

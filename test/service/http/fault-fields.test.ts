@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fault } from '../../../src/service/http/fault-kinds.js';
+import type { Fault } from '../../../src/service/http/fault-types.js';
 import { Faults } from '../../../src/service/http/planted-faults.js';
 import { unchecked } from '../../unchecked.js';
 

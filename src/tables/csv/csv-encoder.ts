@@ -1,4 +1,5 @@
 import { DAY } from '../../base/time.js';
+import type { EncoderKind } from '../../files/encode-rows.js';
 import {
   CLOSE_ARRAY,
   COLON,
@@ -10,8 +11,12 @@ import {
   QUOTE,
 } from '../../json/byte-codes.js';
 import { DECODED, type DecodingUser, type StringDecoder } from '../../post/bytes/find-members.js';
+import { PostInBytes } from '../../post/bytes/post-in-bytes.js';
 import type { RowValue } from '../column.js';
-import type { Cells } from '../from-bytes/cells.js';
+import type { CellWriter } from '../from-bytes/cell-writer.js';
+import { postRowReader, postRowWriter } from '../from-bytes/post-rows.js';
+import type { PostColumnName } from '../post-columns.js';
+import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /** Rows are copied from the memory of decoded strings at this size; a row has the rest of it. */
@@ -29,7 +34,7 @@ const END_OF_COPY = Buffer.from('\\.');
 const MARGIN = 64;
 
 /** Rows of CSV as `csvRow` makes them, with their line feeds. */
-export class CsvCells implements Cells, DecodingUser {
+export class CsvCells implements CellWriter, DecodingUser {
   readonly #strings: StringDecoder;
   readonly #decode: StringDecoder['decode'];
   readonly #memory: Buffer;
@@ -230,3 +235,35 @@ export class CsvCells implements Cells, DecodingUser {
     return this.#at + MAX_GROWTH * bytes + MARGIN < this.#size;
   }
 }
+
+export interface CsvRowsOptions {
+  readonly columns: readonly PostColumnName[];
+  readonly invalidValues: InvalidValues;
+  readonly escapesFormulas: boolean;
+}
+
+/** Rows of posts as CSV. */
+export const CSV_ROWS: EncoderKind<CsvRowsOptions> = {
+  name: 'csv',
+  hasTasks: false,
+  create: ({ columns, invalidValues, escapesFormulas }) => {
+    const post = PostInBytes.ofThread();
+    if (post !== undefined) {
+      const out = new CsvCells(post.strings, escapesFormulas);
+      const write = postRowWriter('csv', columns, invalidValues, { post, out });
+      return each => {
+        out.clear();
+        each(write);
+        return out.take();
+      };
+    }
+    const read = postRowReader('csv', columns, invalidValues);
+    return each => {
+      let text = '';
+      each((...row) => {
+        text += `${csvRow(read(...row), escapesFormulas)}\n`;
+      });
+      return Buffer.from(text);
+    };
+  },
+};

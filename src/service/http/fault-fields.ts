@@ -12,7 +12,7 @@ import {
   whole,
 } from '../../base/check.js';
 import { parseTimestamp } from '../../base/time.js';
-import type { Fault, JobFault, RequestFault, StreamFault } from './fault-kinds.js';
+import type { Fault, JobFault, RequestFault, StreamFault } from './fault-types.js';
 import { ENDPOINT_NAMES } from './router.js';
 
 /** A field of a fault: how it is checked, and how a form asks for it. Its `meaning` is the label. */

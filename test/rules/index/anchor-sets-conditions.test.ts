@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import {
   anchorSets,
-  planTree,
+  conditionOf,
   rarestSet,
-  type TermPlan,
-} from '../../../src/rules/index/term-plan.js';
+  type TermCondition,
+} from '../../../src/rules/index/anchor-sets.js';
+import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { postTerms } from '../../../src/rules/operators/post-terms.js';
@@ -22,16 +22,16 @@ import {
   VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
 
-function selects(plan: TermPlan, terms: ReadonlySet<string>): boolean {
-  switch (plan.kind) {
+function selects(condition: TermCondition, terms: ReadonlySet<string>): boolean {
+  switch (condition.kind) {
     case 'term':
-      return terms.has(plan.term);
+      return terms.has(condition.term);
     case 'all':
-      return plan.plans.every(part => selects(part, terms));
+      return condition.conditions.every(part => selects(part, terms));
     case 'any':
-      return plan.plans.some(part => selects(part, terms));
+      return condition.conditions.some(part => selects(part, terms));
     case 'not':
-      return !selects(plan.plan, terms);
+      return !selects(condition.condition, terms);
   }
 }
 
@@ -41,8 +41,8 @@ function requiredTerms(
   product: RuleProduct,
   frequency = usualFrequency,
 ): readonly string[] | undefined {
-  const { plan } = planTree(parseRule(rule).tree!, dialectOf(product));
-  return plan && rarestSet(anchorSets(plan, frequency), frequency);
+  const { condition } = conditionOf(parseRule(rule).tree!, dialectOf(product));
+  return condition && rarestSet(anchorSets(condition, frequency), frequency);
 }
 
 describe('required terms', () => {
@@ -81,29 +81,32 @@ describe('required terms', () => {
   });
 });
 
-describe('plans', () => {
+describe('conditions', () => {
   it('are readable', () => {
     expect(
-      planTree(parseRule('snow (has:links OR "new york") -is:retweet').tree!, dialectOf('search')),
+      conditionOf(
+        parseRule('snow (has:links OR "new york") -is:retweet').tree!,
+        dialectOf('search'),
+      ),
     ).toEqual({
-      plan: {
+      condition: {
         kind: 'all',
-        plans: [
+        conditions: [
           { kind: 'term', term: 'snow' },
           {
             kind: 'any',
-            plans: [
+            conditions: [
               { kind: 'term', term: 'has:links' },
               {
                 kind: 'all',
-                plans: [
+                conditions: [
                   { kind: 'term', term: 'new' },
                   { kind: 'term', term: 'york' },
                 ],
               },
             ],
           },
-          { kind: 'not', plan: { kind: 'term', term: 'is:retweet' } },
+          { kind: 'not', condition: { kind: 'term', term: 'is:retweet' } },
         ],
       },
       exact: false,
@@ -121,12 +124,12 @@ describe('plans', () => {
           const activity = first ? original(draft) : streams(draft);
           const terms = postTerms(rulePost(activity, product));
           const matched = compileRule(tree, { product })(activity);
-          const { plan, exact } = planTree(tree, dialectOf(product));
-          const selected = plan === undefined || selects(plan, terms);
+          const { condition, exact } = conditionOf(tree, dialectOf(product));
+          const selected = condition === undefined || selects(condition, terms);
           if (matched) expect(selected).toBe(true);
           if (exact) expect(matched).toBe(selected);
-          const sets = plan === undefined ? [] : anchorSets(plan, usualFrequency);
-          expect(sets.length > 0).toBe(plan !== undefined);
+          const sets = condition === undefined ? [] : anchorSets(condition, usualFrequency);
+          expect(sets.length > 0).toBe(condition !== undefined);
           if (matched) for (const set of sets) expect(set.some(term => terms.has(term))).toBe(true);
           seen.matched += matched ? 1 : 0;
           seen.selected += selected && !matched ? 1 : 0;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/post/activity.js';
 import { parseComplianceEvent } from '../../src/post/compliance-event.js';
-import { detached } from '../../src/post/detached.js';
+import { detached } from '../../src/post/detach-from-block.js';
 
 const MEGABYTE = 2 ** 20;
 

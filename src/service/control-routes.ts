@@ -1,9 +1,8 @@
 import { IncompleteError, OptionError } from '../base/errors.js';
 import type { Activity } from '../post/activity.js';
-import type { ServiceContext } from './context.js';
 import type { Addresses } from './http/addresses.js';
 import { isBearer, isLoopbackHost, originOf } from './http/check-access.js';
-import type { Fault } from './http/fault-kinds.js';
+import type { Fault } from './http/fault-types.js';
 import { HttpProblem, searchErrorBody } from './http/http-problem.js';
 import { parseJsonObject, readBody } from './http/read-request.js';
 import { type RequestFilter, requestEntries, waitForRequests } from './http/request-log.js';
@@ -17,6 +16,7 @@ import {
   routesOf,
 } from './http/router.js';
 import { splitPosts } from './posts/read-given.js';
+import type { ServiceContext } from './service-context.js';
 import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 

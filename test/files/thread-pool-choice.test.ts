@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { chooseThreads, FileDecoder } from '../../src/files/choose-threads.js';
+import { chooseThreads, FileDecoder } from '../../src/files/thread-pool.js';
 import { POSTS } from '../../src/operators/activities.js';
 import { IDS } from '../../src/operators/dedupe.js';
 import { temporaryFolder } from '../temporary-folder.js';

@@ -4,7 +4,7 @@ import { Activity } from '../../../src/post/activity.js';
 import { PostInBytes } from '../../../src/post/bytes/post-in-bytes.js';
 import { POST_MEMBERS } from '../../../src/post/bytes/post-members.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { CsvCells } from '../../../src/tables/csv/csv-cells.js';
+import { CsvCells } from '../../../src/tables/csv/csv-encoder.js';
 import { cellsOf } from '../../../src/tables/from-bytes/post-rows.js';
 import { type PostColumnName, posts } from '../../../src/tables/post-columns.js';
 import { bySuite } from '../../suite.js';

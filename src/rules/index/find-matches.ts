@@ -3,7 +3,7 @@ import { compileClause } from '../match/compile-rule.js';
 import type { PostTest } from '../operators/operator.js';
 import type { Dialect } from '../post/dialect.js';
 import type { Lexicon } from './lexicon.js';
-import { hasBit, PostScan } from './post-scan.js';
+import { hasBit, NumberedPost } from './numbered-post.js';
 import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
@@ -30,11 +30,11 @@ export interface IndexedRules {
 }
 
 /**
- * Finds the rules that a post matches. It only reads the rules: each thread has a reader of its own, which holds what belongs to
+ * Finds the rules that a post matches. It only reads the rules: each thread has a finder of its own, which holds what belongs to
  * the current post.
  */
-export class IndexReader {
-  readonly scan: PostScan;
+export class MatchFinder {
+  readonly post: NumberedPost;
   readonly #dialect: Dialect;
   readonly #compiled = new Map<number, PostTest>();
   #candidates = new Int32Array(1 << 10);
@@ -44,14 +44,14 @@ export class IndexReader {
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
     this.#dialect = dialect;
-    this.scan = new PostScan(lexicon, dialect);
+    this.post = new NumberedPost(lexicon, dialect);
   }
 
   /** The numbers of the rules that match, ascending. */
   match(fields: PostFields, rules: IndexedRules): number[] {
-    const { scan } = this;
-    scan.read(fields);
-    const { bits } = scan;
+    const { post } = this;
+    post.read(fields);
+    const { bits } = post;
     const candidates = this.#findCandidates(rules);
     const { blocks } = rules;
     this.#blocks = blocks;
@@ -76,7 +76,7 @@ export class IndexReader {
    * the next one then reads.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
-    const { present, count, bits } = this.scan;
+    const { present, count, bits } = this.post;
     let prefetched = 0;
     let pairs = 0;
     for (let i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ export class IndexReader {
       const yes =
         question >= 0
           ? hasBit(bits, question) === 1
-          : runTest(blocks, start + ~question, this.scan, this.#compiledAt);
+          : runTest(blocks, start + ~question, this.post, this.#compiledAt);
       const jump = blocks[start + 2 * next + 1]!;
       next = yes ? nextIfYes(jump) : nextIfNo(jump);
     }

@@ -16,7 +16,7 @@ import {
   usage,
 } from '../../src/index.js';
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.js';
-import { STATE_PARTS } from '../../src/service/state.js';
+import { STATE_PARTS } from '../../src/service/snapshot.js';
 import { afterTests } from '../after-tests.js';
 import { freePorts } from '../jetstream/free-ports.js';
 import { temporaryFolder } from '../temporary-folder.js';

@@ -19,7 +19,7 @@ const ALWAYS = 1;
  * The current post as numbers of the lexicon: the terms that it has, and its words in
  * order. Only terms of `postTerms` that rules use are included.
  */
-export class PostScan {
+export class NumberedPost {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
   readonly #scanner: Scanner;

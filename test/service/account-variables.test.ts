@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/service/environment.js';
+import { shellWord } from '../../src/service/account-variables.js';
 
 describe('a word for a shell', () => {
   it('is that word, for any content', () => {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { EventLoopYield } from '../../src/service/long-work.js';
+import { EventLoopYield } from '../../src/service/event-loop-yield.js';
 
 describe('long work that yields to the event loop', () => {
   it('lets other requests be served between any two of many works, not after all of them', async () => {

@@ -1,7 +1,7 @@
 import type { RowValue } from '../column.js';
 
 /** Takes the cells of rows, one after the other. */
-export interface Cells {
+export interface CellWriter {
   /** Begins the cell of a column, or begins it again: what was written of it is gone. */
   begin(column: number): void;
   none(): void;

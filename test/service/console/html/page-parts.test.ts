@@ -4,7 +4,7 @@ import {
   printExactDuration,
   printSize,
   renderWindow,
-} from '../../../../src/service/console/html/units.js';
+} from '../../../../src/service/console/html/page-parts.js';
 import { readable } from '../browse.js';
 
 describe('units', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ByteWriter } from '../../../src/tables/parquet/byte-writer.js';
+import { ByteWriter } from '../../../src/tables/parquet/thrift.js';
 
 /** An unsigned LEB128 number, as the format of Parquet defines it. */
 function printVarint(value: number): number[] {
