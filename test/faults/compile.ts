@@ -5,7 +5,7 @@ import { buildWorker } from '../build.js';
 import { compileLibrary } from '../compile-library.js';
 
 // Compiles the library, the parts and what they take from other tests, so that a child process starts in a
-// fraction of a second. Each source has a file of its own, in which a mutant can change it. `src` beside the
+// fraction of a second. Each source has a file of its own. `src` beside the
 // compiled tests is a link: a test's import of `src` is that of the compiled library.
 const root = path.resolve(import.meta.dirname, '../..');
 const cache = path.join(import.meta.dirname, '.cache');

@@ -58,7 +58,7 @@ interface Modules {
 }
 
 /**
- * A module of the library, from the folder of the run: that of the compiled library, of a mutant of it, or `src/` in a
+ * A module of the library, from the folder of the run: that of the compiled library, of another one, or `src/` in a
  * test of vitest, which compiles it.
  */
 export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {

@@ -51,7 +51,7 @@ export interface Part {
 /** What a part gets before its first cell. */
 export interface Setting {
   /**
-   * The folder of the compiled library, a file for each source, with a slash at its end; or of a mutant of it. Load it by
+   * The folder of the compiled library, a file for each source, with a slash at its end; or of another one. Load it by
    * `loadLibrary(setting)`, never by a static import: only then `--library` reaches the cell.
    */
   readonly library: URL;
@@ -88,8 +88,6 @@ export interface Trial {
   readonly signal: AbortSignal;
   /** Keeps what a run took over time with the result of the cell; later trials replace it. */
   keep(curves: Curves): void;
-  /** Keeps a text with the result of the cell; later trials replace it. */
-  note(text: string): void;
 }
 
 /** Values at equal parts of a run, by what they measure. */
@@ -104,8 +102,6 @@ export interface CellResult {
   readonly failures: readonly { readonly seed: number; readonly message: string }[];
   readonly counts: Counts;
   readonly curves?: Curves | undefined;
-  /** What its last trial noted. */
-  readonly note?: string | undefined;
   readonly seconds: number;
   /** Where the result is so old that it says little: `63 commits ago`. Not recorded. */
   readonly stale?: string | undefined;

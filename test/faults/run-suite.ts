@@ -19,11 +19,17 @@ interface Report {
   }[];
 }
 
-/** Runs test files by vitest in a process of its own. Throws with the names of what failed, and why. */
+/**
+ * Runs test files with vitest in a process of its own. Throws with the names of the tests that failed, and why.
+ *
+ * @param options.root The folder of the project. The default is the working folder.
+ * @param options.bail Ends the run at the first failure.
+ */
 export async function runSuite(
   files: readonly string[],
-  { folder, signal }: Trial,
+  { folder, signal }: Pick<Trial, 'folder' | 'signal'>,
   suite: Suite = 'all',
+  { root = process.cwd(), bail = false }: { readonly root?: string; readonly bail?: boolean } = {},
 ): Promise<{ readonly tests: number; readonly figures: SuiteFigures }> {
   const report = path.join(folder, 'report.json');
   const figures = path.join(folder, 'figures.json');
@@ -31,11 +37,12 @@ export async function runSuite(
     process.execPath,
     [
       ...['node_modules/vitest/vitest.mjs', 'run', '-c', 'test/vitest.config.ts'],
-      ...['--mode', suite],
+      ...['--mode', suite, ...(bail ? ['--bail=1'] : [])],
       ...['--reporter=json', `--outputFile=${report}`],
       ...['--reporter=./test/summary-reporter.ts', ...files],
     ],
     {
+      cwd: root,
       env: { ...process.env, [FIGURES]: figures },
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,

@@ -10,7 +10,6 @@ import { jetstream } from './jetstream.js';
 import { libraryUrl } from './load-library.js';
 import { long } from './long.js';
 import { matrix } from './matrix.js';
-import { mutants } from './mutants.js';
 import type { Cell, CellResult, Part } from './part.js';
 import { MACHINE, readRecord, record, replaces, resultsOf } from './record.js';
 import { cellLine, resultsPage } from './report.js';
@@ -20,7 +19,7 @@ import { seedsOf, tryPart } from './try-part.js';
 
 /** A part is a file of this folder, and a line here. */
 const PARTS: readonly Part[] = [
-  ...[matrix, disks, calls, jetstream, databases, fuzz, mutants],
+  ...[matrix, disks, calls, jetstream, databases, fuzz],
   ...[long, tests, flakes],
 ];
 
@@ -171,7 +170,7 @@ Flags:
   --stale           only the cells whose files have had many commits since their result
   --minutes N       no trial starts after N minutes; --missing goes on from there
   --seed S          only this seed, as a failure prints it; with --seeds N the first of N
-  --library FOLDER  try another compiled library, such as a mutant; not recorded
+  --library FOLDER  try another compiled library, such as one with a mistake; not recorded
   --json            print the results as JSON, and nothing else
   --list            list the cells and what each expects
   --help            print this

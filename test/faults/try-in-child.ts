@@ -4,12 +4,12 @@ import { outputOf, spawn } from '../child-processes.js';
 import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
-/** For a process that is blocked: a trial that hangs fails by itself before. A busy machine must not catch a mutant. */
+/** For a process that is blocked: a trial that hangs fails before. A busy machine must not fail it. */
 const LIMIT_MS = 900_000;
 
 /**
- * Tries one cell of a part against another compiled library, in a process of its own: a mutant may hang,
- * loop, or end the process. Nothing is recorded. The result has a failure if the cell caught the mutant.
+ * Tries one cell of a part against another compiled library, in a process of its own: it may hang,
+ * loop, or end the process. Nothing is recorded.
  */
 export async function tryInChild(
   part: string,
@@ -21,7 +21,7 @@ export async function tryInChild(
     limitMs = LIMIT_MS,
     env,
   }: {
-    /** The folder of the mutant, with a slash at its end. It has to be inside of the project, where Node finds its dependencies. */
+    /** The folder of the library, with a slash at its end. It has to be inside of the project, where Node finds its dependencies. */
     readonly library: URL;
     readonly seeds: number;
     readonly firstSeed?: number;
@@ -49,7 +49,7 @@ export async function tryInChild(
     const [result] = JSON.parse(stdout) as CellResult[];
     if (result !== undefined) return result;
   }
-  // A mistake in the arguments says nothing about the mutant.
+  // A mistake in the arguments says nothing about the library.
   if (code === 2) throw new Error(stderr);
   const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${stderr}`;
   return {

@@ -217,15 +217,6 @@ describe('results', () => {
     expect(page).toMatch(/script\.js ended with 1: .*MillraceError: the disk is full \}/);
   });
 
-  it('keep what the last trial noted', async () => {
-    const part = partOf(async ({ seed, note }) => {
-      note(`seed ${seed}\nlost a post`);
-      return { hits: 1 };
-    });
-    const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 2)]);
-    expect(recorded.part?.['only/cell']?.note).toBe('seed 2\nlost a post');
-  });
-
   it('make a page that says where a cell has not been tried since it promises something else', async () => {
     const part = partOf(async () => ({ hits: 1 }), { expects: 'holds', why: '1 KiB each' });
     const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);

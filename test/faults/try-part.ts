@@ -84,12 +84,8 @@ async function tryCell(
   };
   const counts: Record<string, number> = { ...done?.counts };
   let curves = done?.curves;
-  let noted = done?.note;
   const keep = (kept: Curves) => {
     curves = kept;
-  };
-  const note = (text: string) => {
-    noted = text;
   };
   const started = performance.now();
 
@@ -103,7 +99,6 @@ async function tryCell(
           strays,
           attempt,
           keep,
-          note,
         });
         for (const [name, count] of Object.entries(counted))
           counts[name] = (counts[name] ?? 0) + count;
@@ -132,7 +127,6 @@ async function tryCell(
     failures,
     counts,
     curves,
-    note: noted,
     seconds: (done?.seconds ?? 0) + (performance.now() - started) / 1000,
   };
 }
@@ -150,7 +144,6 @@ async function tryOnce(
     strays: Strays;
     attempt: (trial: Trial) => Promise<Counts>;
     keep: Trial['keep'];
-    note: Trial['note'];
   },
 ): Promise<Counts> {
   const folder = path.join(work.folder, 'trial');
@@ -173,7 +166,6 @@ async function tryOnce(
         folder,
         signal: limit.signal,
         keep: work.keep,
-        note: work.note,
       }),
       stray,
     ]);

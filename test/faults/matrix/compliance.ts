@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
-// From the library without a mutant's mistake: what a mutant has recorded, another reader has to find.
+// From the compiled library, also if `--library` names another one: what that one records, this one must find.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-// From the library without a mutant's mistake.
+// From the compiled library, also if `--library` names another one.
 import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';

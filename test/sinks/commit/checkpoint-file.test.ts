@@ -41,6 +41,17 @@ function withRightSum(text: string): string {
 }
 
 describe('a checkpoint', () => {
+  it('stays as it was if the run that goes on from it fails before its first commit', async () => {
+    const options = optionsIn(await temporaryFolder());
+    await interrupt(options, 2);
+    const before = await readFile(options.checkpoint as string, 'utf8');
+    await interrupt(options, 0);
+    expect(await readFile(options.checkpoint as string, 'utf8')).toBe(before);
+    const opened: number[] = [];
+    await finish(options, from => opened.push(from));
+    expect(opened).toEqual([2]);
+  });
+
   it('is read as it was written, whatever its files', async () => {
     const file = `${await temporaryFolder()}/run.json`;
     const owner = { sink: { step: 'files' }, flow: [] };

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
@@ -22,6 +22,15 @@ it('a part that is one byte shorter than its checkpoint says is refused', async 
   await expect(restored()).rejects.toThrow('has only 8 bytes');
   await writeFile(`${file}.part`, '{"id":1}\n');
   expect(await restored()).toEqual(new Set());
+});
+
+it('a part that is longer than its checkpoint says is cut to what is counted', async () => {
+  const file = path.join(await temporaryFolder(), 'out.jsonl');
+  const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
+  const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
+  await writeFile(`${file}.part`, '{"id":1}\n{"id":2}\n{"id"');
+  expect(await restore(nodeFileSystem, 'run.json', checkpoint, () => undefined)).toEqual(new Set());
+  expect(await readFile(`${file}.part`, 'utf8')).toBe('{"id":1}\n');
 });
 
 describe('a file that a crash has left under its final name', () => {

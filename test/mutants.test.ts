@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { transform } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { type Mutant, mirroredFolder, mutated, readMutants, sampled } from './mutate.js';
+import { root } from './pages.js';
+
+const MUTANTS = readMutants();
+
+describe('the mutants', () => {
+  it('have their places once in the sources, and are code', async () => {
+    const failures: string[] = [];
+    for (const mutant of MUTANTS) {
+      try {
+        const text = await readFile(path.join(root, mutant.file), 'utf8');
+        await transform(mutated(text, mutant), { loader: 'ts', target: 'es2023' });
+      } catch (error) {
+        failures.push(`${mutant.file}, ${mutant.mistake}: ${(error as Error).message}`);
+      }
+    }
+    expect(failures).toEqual([]);
+    expect(MUTANTS.length).toBeGreaterThan(50);
+  });
+
+  it('name test files that exist', () => {
+    const names = MUTANTS.flatMap(({ tests }) => tests);
+    expect(
+      names.filter(name => !/\.test\.ts$/.test(name) || !existsSync(path.join(root, name))),
+    ).toEqual([]);
+  });
+
+  it('differ from each other and from the sources', () => {
+    const changes = MUTANTS.map(({ file, from, to }) => JSON.stringify([file, from, to]));
+    expect(new Set(changes).size).toBe(changes.length);
+    for (const { from, to } of MUTANTS) expect(to).not.toBe(from);
+  });
+});
+
+describe('a mutant', () => {
+  const mutant: Mutant = {
+    file: 'src/a.ts',
+    from: 'a()',
+    to: "b('$&')",
+    mistake: 'calls b',
+    tests: ['test/a.test.ts'],
+  };
+
+  it('replaces its place exactly as it says', () => {
+    expect(mutated('x; a(); y;', mutant)).toBe("x; b('$&'); y;");
+  });
+
+  it.each([
+    ['b();', '0 times'],
+    ['a(); a();', '2 times'],
+  ])('is refused where the source is %j', (text, count) => {
+    expect(() => mutated(text, mutant)).toThrow(`src/a.ts contains "a()" ${count}, not once`);
+  });
+
+  it.each([
+    ['src/sinks/files.ts', 'test/sinks/'],
+    ['src/rules/match/compile-rule.ts', 'test/rules/match/'],
+    ['src/no/such/folder.ts', 'test/'],
+  ])('of %s is tried with the tests of %s', (file, folder) => {
+    expect(mirroredFolder(file)).toBe(folder);
+  });
+});
+
+describe('a sample', () => {
+  const items = Array.from({ length: 50 }, (_, n) => n);
+
+  it('has as many items as it says, in their order, and repeats by its seed', () => {
+    const picked = sampled(items, 20, 7);
+    expect(picked).toHaveLength(20);
+    expect(picked).toEqual(picked.toSorted((a, b) => a - b));
+    expect(sampled(items, 20, 7)).toEqual(picked);
+    expect(sampled(items, 20, 8)).not.toEqual(picked);
+    expect(sampled(items, 80, 7)).toEqual(items);
+  });
+});

@@ -1,0 +1,77 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { isRecord } from '../src/base/record.js';
+import { Random } from './faults/random.js';
+
+/** One small mistake in a source file, and the tests that must notice it. */
+export interface Mutant {
+  /** The source file, such as `src/operators/take.ts`. */
+  readonly file: string;
+  /** Exact code that the file contains once. */
+  readonly from: string;
+  /** The code that replaces it. */
+  readonly to: string;
+  /** What the product then does wrong, in one sentence. */
+  readonly mistake: string;
+  /** The test files that must fail. */
+  readonly tests: readonly string[];
+}
+
+const root = path.resolve(import.meta.dirname, '..');
+
+/** The list in `mutants.json`. */
+export function readMutants(): readonly Mutant[] {
+  const list: unknown = JSON.parse(readFileSync(path.join(root, 'test/mutants.json'), 'utf8'));
+  if (!Array.isArray(list)) throw new Error('test/mutants.json is not a list');
+  return list.map(mutantOf);
+}
+
+function mutantOf(value: unknown, index: number): Mutant {
+  const { file, from, to, mistake, tests, ...others } = isRecord(value) ? value : {};
+  const isWhole =
+    typeof file === 'string' &&
+    typeof from === 'string' &&
+    typeof to === 'string' &&
+    typeof mistake === 'string' &&
+    Array.isArray(tests) &&
+    tests.length > 0 &&
+    tests.every(test => typeof test === 'string') &&
+    Object.keys(others).length === 0;
+  if (!isWhole)
+    throw new Error(`test/mutants.json: entry ${index} is wrong: ${JSON.stringify(value)}`);
+  return { file, from, to, mistake, tests };
+}
+
+/**
+ * Replaces the place of a mutant in the text of its file.
+ *
+ * @throws Error if the text does not contain the place exactly once.
+ */
+export function mutated(text: string, { file, from, to, mistake }: Mutant): string {
+  const [before = '', after, ...more] = text.split(from);
+  if (after === undefined || more.length > 0) {
+    const count = after === undefined ? 0 : more.length + 1;
+    throw new Error(
+      `${file} contains ${JSON.stringify(from)} ${count} times, not once. Update the place in test/mutants.json where the library ${mistake}`,
+    );
+  }
+  return `${before}${to}${after}`;
+}
+
+/** The nearest folder of tests that mirrors the folder of a source, with a slash at its end. */
+export function mirroredFolder(file: string): string {
+  let folder = path.posix.dirname(file).replace(/^src/, 'test');
+  while (!existsSync(path.join(root, folder))) folder = path.posix.dirname(folder);
+  return `${folder}/`;
+}
+
+/** Picks `count` items by a seed, in the order of the list. */
+export function sampled<T>(items: readonly T[], count: number, seed: number): T[] {
+  const { next } = new Random(`mutants ${seed}`);
+  return items
+    .map((item, index) => ({ item, index, key: next() }))
+    .toSorted((a, b) => a.key - b.key)
+    .slice(0, count)
+    .toSorted((a, b) => a.index - b.index)
+    .map(({ item }) => item);
+}
