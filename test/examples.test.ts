@@ -376,7 +376,7 @@ describe.skipIf(isEveryday)('the other examples work as described', () => {
     if (runsTwice) expect(await run('15-into-sqlite.ts')).toEqual(first);
   });
 
-  it('15-into-sqlite: a text with NUL is stored whole, though the driver reads it to the NUL', async () => {
+  it('15-into-sqlite: stores a string with NUL whole, though the driver reads it to the NUL', async () => {
     await using service = createService({ posts: [{ text: 'coffee\0break' }] });
     const env = environmentOf(await service.start(), {});
     expect(await run('15-into-sqlite.ts', [], '', env)).toMatchObject({ code: 0, stderr: '' });

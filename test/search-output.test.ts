@@ -27,7 +27,7 @@ it.each([
   }
 });
 
-it('nothing is found where there is no secret', () => {
+it('finds nothing without a secret', () => {
   const stream = new PassThrough();
   const search = new OutputSearch([SECRET]);
   search.watch(stream);

@@ -430,7 +430,7 @@ function thrownBy(call: () => unknown): unknown {
   }
 }
 
-describe('rules that are only texts', () => {
+describe('rules that are plain strings', () => {
   const calls: [string, (rules: never) => unknown][] = [
     ['matchRules', rules => millrace.matchRules(rules)],
     ['rules.compileAll', rules => millrace.rules.compileAll(rules)],

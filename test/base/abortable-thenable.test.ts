@@ -40,6 +40,6 @@ it('the error about a promise names the call and the option', () => {
   );
 });
 
-it('what is no promise is not refused', () => {
+it('a value that is not a promise is not refused', () => {
   expect(() => refusePromise('map', 'fn', { value: 1 }, 'must return a value')).not.toThrow();
 });

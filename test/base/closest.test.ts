@@ -27,7 +27,7 @@ describe('the closest name', () => {
     );
   });
 
-  it('is still found where a letter is left out, doubled or exchanged with the next one', () => {
+  it('is still found if a letter is missing, doubled or exchanged with the next one', () => {
     fc.assert(
       fc.property(word, fc.nat(), (name, place) => {
         const at = place % (name.length - 1);

@@ -124,7 +124,7 @@ describe('flags', () => {
     expect(helpOf(flagsOf({ password: secret('the login', 'sesame') }))).not.toContain('sesame');
   });
 
-  it('never change a text that an option of text accepts', () => {
+  it('never change a string that a string option accepts', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), value => {
         const { fromDate } = optionsOf(FLAGS, { 'from-date': value });

@@ -54,7 +54,7 @@ const HTML_NAMES: Readonly<Record<string, string>> = {
 
 const html = (text: string, how: (character: string) => string) => text.replace(/["&<>']/g, how);
 
-describe('redacting a text', () => {
+describe('redacting a string', () => {
   const word = 'canary/pa55 word"&';
   const login = `me@acme.test:${word}`;
 
@@ -195,7 +195,7 @@ describe('an error', () => {
   const everything = (error: unknown) =>
     inspect(error, { depth: 12, showHidden: true, getters: true });
 
-  it('shows no secret in its message, its stack or its causes, whoever made them', () => {
+  it('shows no secret in its message, its stack or its causes, wherever they come from', () => {
     const error = whileSecret([word], () => {
       const deepest = Object.assign(new TypeError(`deep ${word}`), { hint: word });
       const several = new AggregateError([new Error(word)], word, { cause: deepest });

@@ -54,7 +54,7 @@ describe('the parts of a window that others leave', () => {
   });
 });
 
-it('the common part of two windows has the points that both have, and is none where there are none', () => {
+it('the common part of two windows has their shared points, or is undefined', () => {
   fc.assert(
     fc.property(range, range, (a, b) => {
       const both = overlap(a, b);

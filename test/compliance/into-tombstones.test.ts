@@ -47,15 +47,15 @@ describe('intoTombstones', () => {
     expect(tombstones.size).toBe(2);
   });
 
-  it('refuses a source that is no name', () => {
+  it('refuses a source that is not a name', () => {
     expect(() => intoTombstones(tombstones, { source: unchecked(7) })).toThrow(OptionError);
   });
 
-  it('refuses what is no tombstones', () => {
+  it('refuses anything but tombstones', () => {
     expect(() => intoTombstones(unchecked({}))).toThrow(OptionError);
   });
 
-  it('refuses items that are no events, and records none', async () => {
+  it('refuses items that are not events, and records none', async () => {
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     const posts = new Flow<ComplianceEvent>(async function* () {
       yield { items: [unchecked(post)] };

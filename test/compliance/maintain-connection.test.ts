@@ -88,7 +88,7 @@ describe('the time up to which a connection has delivered every event', () => {
     );
   });
 
-  it('is no further ahead of an event behind heartbeats that waited together and were held up once more', () => {
+  it('does not get further ahead of an event after heartbeats that waited together and were delayed once more', () => {
     const slow = { sent: START, sendMs: 60_000, busyMs: 0, isHeartbeat: false };
     const beats = [10_000, 20_000, 30_000].map(after => ({
       sent: START + after,

@@ -125,7 +125,7 @@ describe('the threads of the engine', () => {
     }
   });
 
-  it('that have no memory for a row group say so, and go on', async () => {
+  it('that have no memory for a row group report it, and continue', async () => {
     const threads = threadsWith(
       `const { grow } = WebAssembly.Memory.prototype;
       let isFirst = true;

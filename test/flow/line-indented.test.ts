@@ -52,7 +52,7 @@ it('stdout writes an indented element of any type as one line', async () => {
   expect(parsed(await written)).toEqual(values);
 });
 
-it('files refuses bytes of several lines that are no JSON, and says what to do', async () => {
+it('files refuses bytes of several lines that are not JSON, and says what to do', async () => {
   const { source, folder } = await stored('{"id":1}\n{"id":2}\n');
   const blocks = unchecked<Flow<Uint8Array>>(source);
   const run = pipeline(blocks, files({ path: path.join(folder, 'all.jsonl') }));

@@ -200,7 +200,7 @@ describe('a proxy that makes no tunnel', () => {
     expect(wrong.message).not.toContain('wrong-canary');
   });
 
-  it('because nothing listens there, or it does not speak TLS, says so', async () => {
+  it('because nothing listens there, or it does not speak TLS, names the reason', async () => {
     const { url } = proxy;
     await proxy.stop();
     const gone = await errorOf(get(accountFor({}, withLogin(url))));

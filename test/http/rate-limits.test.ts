@@ -22,7 +22,7 @@ it('the limits have the documented defaults', () => {
   expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
 });
 
-describe('rates in place of those of the service', () => {
+describe('rates instead of those of the service', () => {
   it.each([
     [[]],
     [[{ requests: 1, perMs: 0.5 }]],

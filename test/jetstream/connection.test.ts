@@ -390,7 +390,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     },
   );
 
-  it('goes on where its login came too late twice, as on a slow link: that is no refusal', async () => {
+  it('goes on where its login came too late twice, as on a slow link: that is not a refusal', async () => {
     const config = 'authorization { user: one, password: right, timeout: 1 }';
     await using node = await startNode({ config });
     await using proxy = await TestProxy.to(node.port, {

@@ -135,7 +135,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     expect(await run()).toMatchObject({ posts: 200 });
   });
 
-  it('that a publisher finds in place of its own is named, too', async () => {
+  it('that a publisher finds instead of its own is named, too', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 64 << 20, shards: 1 };
@@ -172,7 +172,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     expect(await run(200, async () => {})).toMatchObject({ posts: 200 });
   });
 
-  it('whose headers are not ours is to be deleted, also where there is an `item`', async () => {
+  it('whose headers are not ours is to be deleted, also with `item`', async () => {
     const { message } = await errorOf({ 'Millrace-Lengths': '1,2' }, String);
     expect(message).toContain('rmm posts 1');
   });

@@ -264,7 +264,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(run()).rejects.toThrow(IncompleteError);
   });
 
-  it('refuses a cursor of a stream that was deleted and made again', async () => {
+  it('refuses a cursor of a stream that was deleted and recreated', async () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node);
@@ -297,7 +297,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(ids.toSorted()).toEqual(numberedIds(3000));
   });
 
-  it('leaves out what a publisher that was replaced sends too late', async () => {
+  it('skips what a replaced publisher sends too late', async () => {
     await using node = await startNode();
     await publish(node, 10, { name: 'one' });
     await manageStreams(node, async manager => {

@@ -46,18 +46,18 @@ describe('a payload of another program', () => {
     '\xef\xbb\xbf{"id":1}',
     '"id"',
     '',
-  ])('is no post if it is %j', text => {
+  ])('is not a post if it is %j', text => {
     expect(() => postOf(Buffer.from(text, 'latin1'), false)).toThrow(DataError);
   });
 
   it.each(['{"id":1,}', '{"id":1,"a":tru}', '{"id":1 "a":2}'])(
-    'is no post if its brackets match and it is not JSON: %s',
+    'is not a post if its brackets match and it is not JSON: %s',
     text => {
       expect(() => postOf(Buffer.from(text), false)).toThrow(DataError);
     },
   );
 
-  it('is no post if it nests deeper than other records may', () => {
+  it('is not a post if it nests deeper than other records may', () => {
     const nested = (depth: number) =>
       Buffer.from(`{"id":1,"a":${'['.repeat(depth)}${']'.repeat(depth)}}`);
     expect(postOf(nested(2_999), false).id).toBe('1');

@@ -108,7 +108,7 @@ describe('fromJetStream refuses wrong options at once', () => {
     );
   });
 
-  it('an address in place of the connection, without showing its password', () => {
+  it('an address instead of the connection, without showing its password', () => {
     const address = unchecked<NatsConnection>('nats://me:s3cret@a');
     const call = () => fromJetStream({ ...needed, connection: address });
     expect(call).toThrow('`connection`');

@@ -54,7 +54,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     ...['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.INFO', '$JS.API.STREAM.INFO.KV_millrace'],
     ...['$JS.API.STREAM.CREATE.KV_millrace', '$JS.API.STREAM.MSG.GET.KV_millrace'],
     '$KV.millrace.>',
-  ])('lack none that could be left out, and the error names it: %s', async permission => {
+  ])('lack none that is optional, and the error names it: %s', async permission => {
     const named = pageConfig().replace(`"${permission}"`, '');
     await using node = await startNode({ config: named });
     const publisher = { ...stream, connection: as(node, 'publisher') };

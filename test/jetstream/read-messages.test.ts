@@ -141,7 +141,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(gaps).toEqual([{ publisher: 'one', subject: `${stream}.0`, from: 1, to: 1 }]);
   });
 
-  it('are left out where they are repeats, also behind a cursor', async () => {
+  it('are skipped if they are repeats, also after a cursor', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -160,7 +160,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(3) });
   });
 
-  it('are no gap while the publisher has no acknowledgement of them', async () => {
+  it('are not a gap while the publisher has no acknowledgement of them', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],

@@ -373,7 +373,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(1000));
   });
 
-  it('stops where the stream is made again while it publishes', async () => {
+  it('stops if the stream is recreated while it publishes', async () => {
     await using node = await startNode();
     const source = numberedSource({
       total: 2000,
@@ -492,7 +492,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
   });
 
-  it('leaves out what is too large or has no id, where `onDamaged` takes it, also in a run that goes on after another', async () => {
+  it('skips what is too large or has no id, if `onDamaged` takes it, also in a run that continues after another', async () => {
     await using node = await startNode({ config: 'max_payload: 8192' });
     const damaged: [raw: string, message: string][] = [];
     let dropped: number | undefined;

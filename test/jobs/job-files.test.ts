@@ -196,7 +196,7 @@ describe('suspect minutes', () => {
     ]);
   });
 
-  it('are no error, and all posts are delivered', async () => {
+  it('are not an error, and all posts are delivered', async () => {
     const served = await withSuspectMinutes();
     const { error, lines } = await download(served);
     expect(error).toBeUndefined();
@@ -358,7 +358,7 @@ describe('before any request', () => {
     });
   });
 
-  it('a job that is unknown is an error that says so', async () => {
+  it('an unknown job is an error that names it', async () => {
     const served = await start();
     const { error } = await download({
       ...served,

@@ -49,7 +49,7 @@ const check = (changes: Partial<Record<string, unknown>> = {}) =>
   checkJobRequest('jobs.create', { ...REQUEST, ...changes } as JobRequest);
 
 describe('a request of a job', () => {
-  it('has dates as the service takes them, and no tag where there is none', () => {
+  it('has dates as the service takes them, and a tag only if one is given', () => {
     expect(check()).toEqual({
       ...REQUEST,
       toDate: '201401020000',

@@ -104,7 +104,7 @@ describe('sample', () => {
     expect(() => sample(unchecked(options))).toThrow(OptionError);
   });
 
-  it('refuses items that are no posts, and posts without an id', async () => {
+  it('refuses items that are not posts, and posts without an id', async () => {
     const bytes = sample({ ratio: 1 })(source([[unchecked<Activity>(Buffer.from('{}'))]]));
     await expect(all(bytes)).rejects.toThrow(/sample\(\) reads activities, but got bytes/);
     const nameless = sample({ ratio: 1 })(source([[new Activity(Buffer.from('{"text":""}'))]]));

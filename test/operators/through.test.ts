@@ -40,7 +40,7 @@ describe('through', () => {
     expect(cursors.every(cursor => cursor === undefined)).toBe(true);
   });
 
-  it('refuses what is no stream to pipe through, at once', () => {
+  it('refuses anything but a stream to pipe through, at once', () => {
     for (const wrong of [undefined, null, 'gzip', {}, []])
       expect(() => through(wrong as unknown as Transform)).toThrow(OptionError);
   });

@@ -119,7 +119,7 @@ describe('Activity', () => {
     );
   });
 
-  it('does not copy an array of bytes that is no Buffer', () => {
+  it('does not copy an array of bytes that is not a Buffer', () => {
     const array = new TextEncoder().encode('{"id_str":"1"}');
     expect(new Activity(array).raw.buffer).toBe(array.buffer);
   });
@@ -318,7 +318,7 @@ describe('Activity', () => {
     );
   });
 
-  it('is logged as its JSON where it is no post', () => {
+  it('is logged as its JSON if it is not a post', () => {
     expect(inspect(minimal({ id: 1 }))).toBe('Activity (not a post) "{\\"id\\":1}"');
   });
 });

@@ -93,7 +93,7 @@ describe('parseInStreamMessage', () => {
     expect(parse({ error: 'No' })).toMatchObject({ message: 'No' });
   });
 
-  it('has the JSON as its message where there is no other', () => {
+  it('has the JSON as its message without any other', () => {
     expect(parse({ error: { code: 7 } })).toMatchObject({ message: '{"code":7}' });
     expect(parse({ info: null })).toMatchObject({ outcome: undefined, message: 'null' });
   });

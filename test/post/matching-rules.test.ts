@@ -55,7 +55,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('are not found within a text', () => {
+  it('are not found within a string', () => {
     const bytes = Buffer.from(JSON.stringify({ id: 1, text: '"matching_rules":[{"tag":"a"}]' }));
     expect(matchesAtEnd(bytes)).toBeUndefined();
   });

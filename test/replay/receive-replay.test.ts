@@ -200,7 +200,7 @@ describe('a record that takes long to arrive', () => {
     expect(progress.receivedBytes).toBe(wire.length);
   });
 
-  it('and has no end is reported, and the connection made again', async () => {
+  it('and has no end is reported, and the client reconnects', async () => {
     const retried: unknown[] = [];
     const of = acme({ onRetry: ({ error }) => retried.push(error) });
     server.script.push(async response => {

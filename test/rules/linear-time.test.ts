@@ -16,7 +16,7 @@ const TEXTS: Record<string, (length: number) => string> = {
   'halves of flags': length => '🇩'.repeat(length / 2),
 };
 
-test.each(Object.entries(TEXTS))('matching a text of %s takes linear time', (_, textOf) => {
+test.each(Object.entries(TEXTS))('matching a string of %s takes linear time', (_, textOf) => {
   expectLinear(3_000, length => {
     const text = textOf(length);
     return () => [tokenise(text, 'kept'), tokenise(text, 'stripped')];

@@ -77,7 +77,7 @@ describe('a preview', () => {
     expect((await preview(acme, { ...open })).requests).toBe(1);
   });
 
-  it('needs one request where there are no posts', async () => {
+  it('needs one request if no posts match', async () => {
     const nothing = { ...QUERY, query: 'thereisnosuchword' };
     expect(await preview(acme, nothing)).toMatchObject({ posts: 0, pages: 1, requests: 1 });
     expect(await taken(nothing)).toEqual({ posts: 0, requests: 1 });

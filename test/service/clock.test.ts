@@ -103,7 +103,7 @@ describe('the clock', () => {
     expect(told).toEqual([0, 3 * HOUR, 'rung']);
   });
 
-  it('takes the times of the control path: texts were "not an instant"', () => {
+  it('takes the times of the control path: strings were "not an instant"', () => {
     const clock = new Clock();
     clock.freeze();
     const at = Date.UTC(2024, 0, 31);

@@ -147,7 +147,7 @@ describe('the option `damaged` of committed', () => {
     expect(await kept()).toEqual(['three']);
   });
 
-  it('can be left out of a run that goes on, which finishes the file', async () => {
+  it('can be omitted in a run that resumes, which finishes the file', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<string>(['ok', 'ok', 'killed before']);
     const lines = bytesOf([[1, -1], [1], [1]], 1);

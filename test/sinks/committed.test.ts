@@ -88,7 +88,7 @@ describe('committed', () => {
       expect(target.rows).toEqual([1]);
     });
 
-    it('refuses a text that was edited, and writes nothing', async () => {
+    it('refuses a saved text that was edited, and writes nothing', async () => {
       target.text = target.text?.replace('"rows": 1', '"rows": 2');
       await expect(run('rain')).rejects.toThrow(/checkpoint of posts is damaged or was edited/);
       expect(target.rows).toEqual([1]);

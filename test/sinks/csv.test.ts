@@ -99,7 +99,7 @@ describe('the programs of the page read what was written', () => {
       blocksOf(pageNamed('src/tables/README.md'), language).find(block => block.includes('csv')),
     );
 
-  it('DuckDB, with empty texts and such as null', async () => {
+  it('DuckDB, with empty strings and strings such as null', async () => {
     const folder = await written();
     const connection = await (await DuckDBInstance.create()).connect();
     const query = `${lineOf('sql').replace('out/csv', folder)} ORDER BY id::INT`;
@@ -108,7 +108,7 @@ describe('the programs of the page read what was written', () => {
     expect(rows.map(({ text }) => text)).toEqual(texts);
   });
 
-  it('pandas, with empty texts for no value', async context => {
+  it('pandas, with empty strings for no value', async context => {
     const isThere = (python: string) => spawnSync(python, ['-c', 'import pandas']).status === 0;
     const python = ['python3', '/usr/bin/python3'].find(isThere);
     context.skip(python === undefined, 'pandas is not installed: apt-get install python3-pandas');
@@ -234,7 +234,7 @@ describe('csv', () => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
   });
 
-  it('is read back as it was written, for any texts', async () => {
+  it('is read back as it was written, for any strings', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string({

@@ -245,7 +245,7 @@ describe('a folder of outputs that is deleted during a run', () => {
     ['a large', '', large],
     ['a small', ' with a checkpoint', small],
     ['a large', ' with a checkpoint', large],
-  ])('ends %s run%s with an error that says so', async (_, commits, items) => {
+  ])('ends %s run%s with an error that names the reason', async (_, commits, items) => {
     const folder = await temporaryFolder();
     const out = path.join(folder, 'out');
     await mkdir(out);

@@ -502,7 +502,7 @@ describe('parquet with a checkpoint', () => {
     expect(failed).toBeGreaterThan(5);
   });
 
-  it('commits once the files that still get rows have a row group each, so that a killed run does not begin anew', async () => {
+  it('commits once the files that still get rows have a row group each, so that a killed run does not start over', async () => {
     const days = (counts: readonly number[]) =>
       counts.flatMap((count, day) =>
         Array.from({ length: count / 5 }, (_, page) =>

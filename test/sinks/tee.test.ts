@@ -292,7 +292,7 @@ describe('an error of tee', () => {
     expect(make).toThrow(message);
   });
 
-  it('is an OptionError before anything is read for an operator in place of a sink', async () => {
+  it('is an OptionError before anything is read for an operator instead of a sink', async () => {
     let opened = false;
     const source = new Flow<number>(async function* () {
       opened = true;

@@ -208,7 +208,7 @@ describe('localFiles', () => {
         })(),
       );
 
-    it('leaves out the checkpoint, unless it is listed or selected', async () => {
+    it('skips the checkpoint, unless it is listed or selected', async () => {
       await run(3);
       const lines = ['"a"\n', '"b"\n', '"d"\n'];
       expect(await contents(localFiles(folder))).toEqual(lines);

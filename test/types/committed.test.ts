@@ -33,7 +33,7 @@ describe('types of committed', () => {
     expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('refuse rows of another kind, and a text that is none', () => {
+  it('refuse rows of another kind, and text that is not a row', () => {
     const calls = { load: () => undefined, save: () => {} };
     const wrong = () =>
       // @ts-expect-error The posts are no numbers.

@@ -115,7 +115,7 @@ describe('types of a pipeline', () => {
     expectTypeOf(three).returns.resolves.toEqualTypeOf<Post[]>();
   });
 
-  it('accept a Writable in place of a sink', () => {
+  it('accept a Writable instead of a sink', () => {
     const join = () => pipeline(bytes, toPosts, new Writable({ objectMode: true }));
     expectTypeOf(join).returns.resolves.toEqualTypeOf<void>();
   });

@@ -151,7 +151,7 @@ describe('the checks', () => {
     expect(jobs).toEqual([]);
   });
 
-  it('leave out families of which settings are missing, and those that are not asked for', async () => {
+  it('skip families without settings, and those that are not selected', async () => {
     const { addresses } = await started();
     const { account: name, label, email, password, baseUrl } = addresses;
     const acme = account({ baseUrl, account: name, label, email, password }, {});
@@ -184,7 +184,7 @@ describe('the checks', () => {
       expect(differences).toMatchObject([{ what: 'status', expected: '429' }]);
   });
 
-  it('leave out the next page where there are no posts', async () => {
+  it('skip the next page if the first one has no posts', async () => {
     const { addresses } = await started();
     const results = await resultsOf(account(addresses, {}), 'zqxjvkwnothing');
     expect(differing(results)).toEqual({});

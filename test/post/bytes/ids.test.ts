@@ -31,7 +31,7 @@ describe('an id of 64 bits', () => {
     );
   });
 
-  it('is read exactly from bytes, up to the first that is no digit', () => {
+  it('is read exactly from bytes, up to the first that is not a digit', () => {
     fc.assert(
       fc.property(id, fc.constantFrom('', '"', ',1', ' ', '/', ':'), (one, rest) => {
         expect(number.parseDigits(Buffer.from(`[${one}${rest}`), 1)).toBe(true);
@@ -42,14 +42,14 @@ describe('an id of 64 bits', () => {
 });
 
 it.each(['', '0', '01', '-1', '+1', '1.0', ' 1', '1 ', '1e3', '18446744073709551616', '１'])(
-  'the text %j is no id of 64 bits',
+  'the string %j is not an id of 64 bits',
   text => {
     expect(number.parse(text)).toBe(false);
   },
 );
 
 it.each(['', '0', '01', '-1', 'x1', '18446744073709551616', '99999999999999999999999999'])(
-  'the bytes of %j are no id of 64 bits',
+  'the bytes of %j are not an id of 64 bits',
   text => {
     expect(number.parseDigits(Buffer.from(text), 0)).toBe(false);
   },

@@ -10,7 +10,7 @@ import {
   unitsOf,
 } from '../../../src/rules/index/int-arrays.js';
 
-it('a text is the same after it was units, whatever they are', () => {
+it('a string survives the conversion to units and back, whatever they are', () => {
   const unit = fc.integer({ min: 0, max: 0xffff }).map(code => String.fromCharCode(code));
   fc.assert(
     fc.property(fc.array(unit, { maxLength: 50 }), units => {

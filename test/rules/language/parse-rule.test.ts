@@ -146,7 +146,7 @@ test('any number of groups is parsed up to the length limit of a rule', () => {
   expect(parseRule(nested(1025)).problems.map(({ code }) => code)).toEqual(['R001', 'R002']);
 });
 
-describe('hostile texts', () => {
+describe('hostile strings', () => {
   const numRuns = draws(1_000, 30_000);
   const PIECES = fc.constantFrom(
     ...'( ) " - # @ $ : [ ] ~ \\ OR AND a the 1 ⚽ “ \' has: lang: is: sample: bounding_box:[ \ud83c'

@@ -412,7 +412,7 @@ describe('both formats', () => {
 });
 
 it.each(['search', 'historical', 'replay'] as const)(
-  'rules see `RT @handle: ` of a retweet in extended form, which has `full_text` in place of `text`: %s',
+  'rules see `RT @handle: ` of a retweet in extended form, which has `full_text` instead of `text`: %s',
   product => {
     const post = original({ ...PLAIN, ...retweeting({ text: 'snow' }) });
     const json = String(post.raw).replaceAll(/("id_str":"[^"]*"),"text":/g, '$1,"full_text":');

@@ -42,7 +42,7 @@ describe('proximity', () => {
   });
 });
 
-describe('hostile texts', () => {
+describe('hostile strings', () => {
   it('take linear time', () => {
     const tokens = Array.from({ length: 5_000 }, () => 'a');
     const words = [...Array.from({ length: 999 }, () => 'a'), 'b'];

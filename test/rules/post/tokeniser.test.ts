@@ -130,7 +130,7 @@ describe('tokens', () => {
     },
   );
 
-  it('of joined texts are the tokens of each text', () => {
+  it('of joined strings are the tokens of each string', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const joined = tokenise(`${a} ${b}`, 'kept').words;
@@ -142,7 +142,7 @@ describe('tokens', () => {
 });
 
 describe('a scanner', () => {
-  it('gives the same hash for the same word, independent of earlier texts', () => {
+  it('gives the same hash for the same word, whatever it scanned before', () => {
     const scanner = new Scanner('kept');
     scanner.read('snow');
     const [hash] = scanner.hashes;
@@ -153,7 +153,7 @@ describe('a scanner', () => {
     expect(scanner.text(0, scanner.length)).toBe('the snow!');
   });
 
-  it('scans texts of any length', () => {
+  it('scans strings of any length', () => {
     const words = Array.from({ length: 50_000 }, (_, i) => `w${i}`);
     expect(tokenise(words.join(' '), 'kept').words).toEqual(words);
     const one = 'é'.repeat(100_000);

@@ -85,7 +85,7 @@ describe('the view of a post', () => {
     expect(text).not.toMatch(/<img|src=/);
   });
 
-  it('keeps a link at the end of a text without media, and that of a page', () => {
+  it('keeps a link at the end of the text of a post without media, and a link to a page', () => {
     const [activity] = createService().posts.add({ text: 'Look https://t.co/ab12' });
     expect(postView(activity as Activity).text).toMatch(/>Look <a [^>]*>t\.co\/ab12<\/a><\/p>/);
     const media = '"extended_entities":{"media":[{"type":"photo"}]},"favorited"';

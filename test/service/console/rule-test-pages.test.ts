@@ -45,7 +45,7 @@ describe('the test of rules', () => {
     expect((await test(fields, '#oslo from:bob lang:no')).seen).toContain('1 of 1 rule matches');
   });
 
-  it('takes only a text', async () => {
+  it('takes only a string', async () => {
     const { test } = await tester();
     expect((await test('Snow in #Oslo', '#oslo\nsnow\nrain')).seen).toContain(
       '2 of 3 rules match ',

@@ -21,7 +21,7 @@ describe('the totals of the last hour', () => {
     expect(totals.lastHour('requests', 2)).toEqual([0, 0]);
   });
 
-  it('leave out what is older, and what is in the future of a clock that was moved back', () => {
+  it('skip what is older, and what is in the future of a clock that was moved back', () => {
     const { clock, totals } = totalsAt(100 * HOUR);
     totals.add('posts', 5);
     clock.now += 59 * MINUTE;

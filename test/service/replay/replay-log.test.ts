@@ -6,7 +6,7 @@ import { hourOfPosts, idsIn, localStreams, range, START } from './local-streams.
 const SENT = '"sent":"2024-05-15T12:34:56+00:00"';
 
 describe('the last message of a replay', () => {
-  it('names the minutes that failed, in order, and leaves them out', async () => {
+  it('names the minutes that failed, in order, and skips them', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const minutes = ['202405151006', '202405151005', '202405150900'];
     service.faults.plant({ kind: 'minutes-failed', minutes });

@@ -40,7 +40,7 @@ describe('stored rules', () => {
     expect(rulesOf(await rules('GET', '.json'))).toHaveLength(20);
   });
 
-  it('that cannot be stored are not added, and the response says so', async () => {
+  it('that cannot be stored are not added, and the response reports it', async () => {
     const stateFolder = await temporaryFolder();
     const { rules, errors } = await localStreams([], { stateFolder });
     await writeFile(join(stateFolder, 'stream-rules'), 'in the way');

@@ -150,7 +150,7 @@ describe('a signature', () => {
     expect(signatureBaseString(signed)).toBe(`GET&${percentEncode(base)}&`);
   });
 
-  it('leaves itself out, at any position', () => {
+  it('removes itself, at any position', () => {
     const url = 'http://example.com/?oauth_signature=a&b=c';
     const parameters: Parameter[] = [['oauth_signature', 'x']];
     expect(signatureBaseString({ method: 'GET', url, parameters })).toBe(

@@ -77,7 +77,7 @@ describe('onFile', () => {
     expect((await run()).files).toEqual(written.files);
   });
 
-  it('waits for the name of the file, where there are commits before the end of the run', async () => {
+  it('waits for the name of the file if commits come before the end of the run', async () => {
     const called: string[] = [];
     await pipeline(
       letters(),
@@ -104,7 +104,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('may fail without an end of the run: the file is listed as not handed on, and the next run tries again', async () => {
+  it('may fail without an end of the run: the file is listed without `handedOn`, and the next run tries again', async () => {
     const { called, run } = runs({ onFileError: 'keep' }, () => 'there');
     const first = await run('b.txt');
     expect(first.files.map(({ handedOn }) => handedOn)).toEqual([

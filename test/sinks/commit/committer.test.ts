@@ -59,7 +59,7 @@ describe('the next run', () => {
     ['adds to it', ['a', large, 'c']],
     ['has nothing for it', ['a']],
   ])(
-    'takes over a file that the one before it had begun to add to, hands it on again, and %s',
+    'takes over a file that the previous run had begun to add to, calls `onFile` for it again, and %s',
     async (_, last) => {
       const handedOn: WrittenFile[] = [];
       const run = (source: Flow<string>) =>

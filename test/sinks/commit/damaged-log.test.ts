@@ -107,7 +107,7 @@ describe('the option `damaged`', () => {
     expect(await logIn()).toMatchObject([{ text: '{}', request: { next: 'first' } }]);
   });
 
-  describe('of lines that are no records', () => {
+  describe('of lines that are not records', () => {
     const notUtf8 = Buffer.from([0x7b, 0xff, 0x00, 0xe2]);
     const inside = Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from('"}')]);
     let file: string;

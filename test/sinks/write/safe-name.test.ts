@@ -49,7 +49,7 @@ describe('safeName', () => {
     );
   });
 
-  it('gives different texts different names, folded Unicode forms included', () => {
+  it('gives different strings different names, folded Unicode forms included', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         if (a !== b) expect(safeName(a).normalize('NFD')).not.toBe(safeName(b).normalize('NFD'));

@@ -93,7 +93,7 @@ describe('tables.toCsv', () => {
   });
 
   it.each([null, 7, 'text', {}, { activity: {} }, Buffer.from('{}')])(
-    'refuses %j, which is no post',
+    'refuses %j, which is not a post',
     item => {
       expect(() => print(unchecked(item))).toThrow(DataError);
     },

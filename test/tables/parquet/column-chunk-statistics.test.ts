@@ -56,7 +56,7 @@ describe('the statistics of a column chunk', () => {
     }
   });
 
-  it('bounds texts in the order of their bytes, also where they begin alike or are long', async () => {
+  it('bounds strings in the order of their bytes, even if they begin alike or are long', async () => {
     const start = fc.constantFrom(
       '',
       'abcdefg',
@@ -90,7 +90,7 @@ describe('the statistics of a column chunk', () => {
     );
   });
 
-  it('bounds long texts by UTF-8, also where no last character can be raised', async () => {
+  it('bounds long strings by UTF-8, even if no last character can be raised', async () => {
     const bounds = async (text: string) =>
       (await written('string', [[text]])).chunk.statistics!.bounds;
     expect(Buffer.from((await bounds(`${'x'.repeat(62)}a\x7f-`))!.max)).toEqual(

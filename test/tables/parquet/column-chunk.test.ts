@@ -5,7 +5,7 @@ import { written } from './written-column.js';
 
 describe('a column chunk', () => {
   it.each([1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 1_025, 4_097, 33_000, 70_000])(
-    'has a dictionary of %i texts, each of which comes several times',
+    'has a dictionary of %i strings, each of which comes several times',
     async different => {
       const texts = Array.from({ length: different }, (_, n) => `a text with the number ${n}`);
       // The common one makes the sample, which meets few of the others twice, expect a dictionary.
@@ -52,7 +52,7 @@ describe('a column chunk', () => {
     }
   });
 
-  it('keeps apart texts that differ in one byte anywhere, or in length', async () => {
+  it('keeps apart strings that differ in one byte anywhere, or in length', async () => {
     const base = 'abcdefghijk';
     const texts = [base, `${base}l`, base.slice(1), ''];
     for (let at = 0; at < base.length; at++)
@@ -63,7 +63,7 @@ describe('a column chunk', () => {
     expect(chunk.hasDictionary).toBe(true);
   });
 
-  it.skipIf(isEveryday)('keeps apart texts of the same hash', async () => {
+  it.skipIf(isEveryday)('keeps apart strings of the same hash', async () => {
     // Among this number of texts, some have the same hash of 32 bits.
     const different = 200_000;
     const all = Array.from({ length: 6 * different }, (_, n) => {

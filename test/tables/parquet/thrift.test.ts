@@ -141,7 +141,7 @@ it('a struct is read back as it was printed, with lists and structs within it', 
   );
 });
 
-it('a field that is undefined is left out', () => {
+it('a field that is undefined is omitted', () => {
   expect(printThrift({ 1: i32(1), 2: undefined, 3: i32(2) })).toEqual(
     printThrift({ 1: i32(1), 3: i32(2) }),
   );

@@ -59,7 +59,7 @@ describe('the lines of a file', () => {
     ['zstd, and shorter', 'zstd', zstd],
     ['zstd, and cut', 'zstd', zstd.subarray(0, -1)],
     ['zstd, and damaged', 'zstd', Buffer.concat([zstd, text])],
-  ] as const)('%s than when it was indexed: an error that says so', async (_, form, content) => {
+  ] as const)('%s than when it was indexed: an error that names it', async (_, form, content) => {
     const reader = await readerOf(form, content);
     const error = await reader.read([beyond]).catch(error => error);
     expect(error).toBeInstanceOf(StorageError);
