@@ -173,7 +173,7 @@ export class Account {
     if (second === undefined) this.need(first, purpose);
     const list = missing.map(name => `\`${name}\` (${SETTINGS[name].env})`).join(', ');
     const all = missing.some(name => variablesOf(name) !== SETTINGS[name].env)
-      ? `; ${SETTINGS.url.env} alone sets all addresses where they are one`
+      ? `; ${SETTINGS.url.env} alone sets all addresses if they are one`
       : '';
     throw new OptionError(
       first,

@@ -30,7 +30,7 @@ export const RETRY = {
   attempts: whole('tries of one request in all', { min: 1, default: 10 }),
   connects: whole('tries to make a connection', { min: 1, default: 4 }),
   firstWaitMs: milliseconds('the longest first wait', { min: 0, default: SECOND }),
-  maxWaitMs: milliseconds('where the doubling of waits ends', { min: 0, default: 32 * SECOND }),
+  maxWaitMs: milliseconds('the longest wait between two tries', { min: 0, default: 32 * SECOND }),
   maxRetryAfterMs: milliseconds('the longest `Retry-After` to wait for', {
     min: 0,
     default: 15 * MINUTE,

@@ -156,7 +156,7 @@ export class JetStreamConnection implements Servers {
     const found = await this.repeat(what, () => kv.status());
     if (found.replicas >= replicas) return kv;
     throw new JetStreamError(
-      `${this.run.call}: the bucket ${name} has ${found.replicas} replica, and the stream ${replicas}: a cursor could be lost where no post is. Pass another \`bucket\`, or give it more with \`nats stream edit KV_${name}\``,
+      `${this.run.call}: the bucket ${name} has ${found.replicas} replica, and the stream ${replicas}: a cursor could be lost although no post is. Pass another \`bucket\`, or give it more with \`nats stream edit KV_${name}\``,
       { failure: 'stream' },
     );
   }

@@ -51,7 +51,7 @@ export const TIMING_OPTIONS = {
   maxChunkMs: chunkMinutes('the longest chunk', (5 * DAY) / MINUTE),
   minChunkMs: chunkMinutes('the shortest chunk', 2),
   firstWaitMs: whole('the longest first wait after a failure', { default: 5 * SECOND }),
-  maxWaitMs: whole('where the doubling of waits ends', { default: 320 * SECOND }),
+  maxWaitMs: whole('the longest wait between two connections', { default: 320 * SECOND }),
   rateLimitWaitMs: whole('the wait after a 429', { default: 300 * SECOND }),
   attempts: whole('connections in a row that confirm no minute', { min: 1, default: 20 }),
   mismatches: whole('wrong counts before minutes are accepted', { min: 1, default: 3 }),

@@ -115,7 +115,7 @@ export const REPLAY_OPTIONS = {
   streamType: required(oneOf('the stream to replay', STREAM_TYPES)),
   fromDate: required(date('the first minute, inclusive')),
   toDate: date('the last minute, exclusive'),
-  incremental: flag('whether runs go on where the last one ended'),
+  incremental: flag('whether each run continues where the last one ended'),
   streamLabel: text('the label of the stream'),
   folder: text('a folder for data that does not fit in memory'),
   maxMemory: whole('bytes of one connection in memory', { default: 32 * 1024 * 1024 }),

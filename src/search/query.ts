@@ -168,7 +168,7 @@ export const QUERY_OPTIONS = {
   label: row({ isEndpoint: true, identifies: 'cursor' }, lines('label of the search endpoint')),
   incremental: row(
     { identifies: 'cursor', flag: {} },
-    flag('whether runs go on where the last one ended'),
+    flag('whether each run continues where the last one ended'),
   ),
   onGap: func<(gap: QueryGap) => unknown>('called with minutes that are too old'),
   method: row({ isEndpoint: true }, oneOf('how requests are sent', ['POST', 'GET'], 'POST')),

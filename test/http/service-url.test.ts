@@ -16,7 +16,7 @@ it('all settings that a call misses are named in one error, with their variables
   for (const name of ['`baseUrl` (MILLRACE_BASE_URL)', '`label` (MILLRACE_LABEL)'])
     expect(message).toContain(name);
   expect(message).toContain('`password` (MILLRACE_PASSWORD)');
-  expect(message).toContain('MILLRACE_URL alone sets all addresses where they are one');
+  expect(message).toContain('MILLRACE_URL alone sets all addresses if they are one');
   expect(message).not.toContain('`email`');
 });
 
@@ -41,7 +41,7 @@ describe('an address of the service', () => {
     );
   });
 
-  it('has values that are given in place of the settings', () => {
+  it('prefers given values to the settings', () => {
     const given = { label: 'dev' };
     const url = serviceUrl(acme('https://search.test'), 'baseUrl', '{label}', {
       purpose: 'searches',

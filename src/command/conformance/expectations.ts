@@ -211,7 +211,7 @@ export function continues(name: string): Expectation {
       what: 'body results[0]',
       expected: `a post that is not newer than ${new Date(last).toISOString()}`,
       got: new Date(first).toISOString(),
-      rule: 'The page of `next` goes on where the one before it ended.',
+      rule: 'The page of `next` continues where the previous page ended.',
     };
   };
 }
