@@ -1,20 +1,31 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import * as library from '../src/index.js';
+import { ruleOperators } from '../src/rules/operators/operators.js';
+import { COUNTS_OPTIONS } from '../src/search/counts.js';
+import { SEARCH_OPTIONS } from '../src/search/search.js';
+import { environmentOf } from '../src/service/account-variables.js';
+import { createService } from '../src/service/index.js';
+import { outputOf, spawn } from './child-processes.js';
 import { calls } from './faults/calls.js';
 import { disks } from './faults/disks.js';
 import { fuzz } from './faults/fuzz.js';
 import { jetstream } from './faults/jetstream.js';
 import { long } from './faults/long.js';
 import { matrix } from './faults/matrix.js';
-import { architecture, listedStages, namesIn, tableOf } from './pages.js';
+import { architecture, listedStages, namesIn, pageNamed, tableOf } from './pages.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
 /** Paths in the page are relative to `src`, or to the repository. */
 const exists = (name: string) =>
   [name, path.join('..', name)].some(file => existsSync(path.join(SOURCE, file)));
+
+const sourceOf = (name: string) => readFileSync(path.join(SOURCE, name), 'utf8');
 
 /** The row of the table of what to touch. */
 function rowOf(what: string): string {
@@ -74,6 +85,101 @@ describe('the architecture page', () => {
     );
     expect(missing).toEqual([]);
     expect(names.map(functionOf).filter(name => !listed.has(name))).toEqual([]);
+  });
+
+  it('names the files of a rule operator', () => {
+    const files = namesIn(rowOf('a rule operator')).filter(name => name.endsWith('.ts'));
+    expect(files).toEqual(['rules/operators/operators.ts', 'rules/tree.ts']);
+    const names = Object.keys(ruleOperators);
+    expect(names.length).toBeGreaterThan(20);
+    const page = pageNamed('src/rules/README.md').text;
+    const [, values = ''] = sourceOf('rules/tree.ts').split('interface OperatorValues {');
+    expect(names.filter(name => !values.includes(`\n  ${name}: `))).toEqual([]);
+    expect(names.filter(name => !page.includes(`\`${name}:`))).toEqual([]);
+  });
+
+  it('names the files of a column of posts', () => {
+    const files = namesIn(rowOf('a column of posts'));
+    expect(files).toContain('tables/post-columns.ts');
+    expect(files).toContain('tables/README.md');
+    const page = pageNamed('src/tables/README.md').text;
+    const names = Object.keys(library.tables.posts);
+    expect(names.filter(name => !page.includes(`\n| \`${name}\` | `))).toEqual([]);
+  });
+
+  it('names the files of an option of search and counts', () => {
+    const files = namesIn(rowOf('an option of `search` or `counts`'));
+    expect(files.join()).toBe('search/query.ts,search/search.ts,search/counts.ts,search/README.md');
+    const sources = files.filter(name => name.endsWith('.ts')).map(sourceOf);
+    const page = pageNamed('src/search/README.md').text;
+    const names = Object.keys({ ...SEARCH_OPTIONS, ...COUNTS_OPTIONS });
+    expect(names.length).toBeGreaterThan(8);
+    expect(
+      names.filter(name => !sources.some(text => text.includes(`  readonly ${name}`))),
+    ).toEqual([]);
+    expect(names.filter(name => !page.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('names the files of an encoder', () => {
+    const row = rowOf('an encoder, which makes blocks of rows in threads');
+    const [type = '', example = '', list = ''] = namesIn(row).filter(name => name.endsWith('.ts'));
+    expect(sourceOf(type)).toContain('export interface EncoderKind');
+    const kind = /const (\w+): EncoderKind</.exec(sourceOf(example))?.[1];
+    expect(kind).toBeDefined();
+    expect(sourceOf(list)).toMatch(new RegExp(`encoders: \\[.*\\b${kind}\\b`));
+  });
+});
+
+/** The files that a part of the page names, without their ends. */
+const filesIn = (text: string) =>
+  [...text.matchAll(/`([a-z][\w/-]*)\.ts`/g)].map(match => match[1] as string);
+
+/** The steps of a walk, and its paragraph of what is on the way. */
+function walkOf(title: string): { readonly steps: string; readonly onTheWay: string } {
+  const [, text = ''] = architecture.text.split(`\n## A walk: ${title}\n`);
+  const [section = ''] = text.split('\n## ');
+  const paragraphs = section.split('\n\n');
+  const startingWith = (start: string) =>
+    paragraphs.find(paragraph => paragraph.trimStart().startsWith(start)) ?? '';
+  return { steps: startingWith('1. '), onTheWay: startingWith('On the way: ') };
+}
+
+describe('a walk of the architecture page', () => {
+  const filesOfRun = async (walk: string, input: string, env: NodeJS.ProcessEnv = {}) => {
+    // From the sources: a bundle does not say which file a function is of.
+    const script = path.join(import.meta.dirname, 'source-readme-child.ts');
+    const output = path.join(await temporaryFolder(), 'out');
+    const child = spawn(process.execPath, ['--import', 'tsx', script, walk, input, output], {
+      env: { ...process.env, ...env },
+    });
+    const { code, stdout, stderr } = await outputOf(child);
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout) as readonly string[];
+  };
+
+  it('names exactly the files that take a stored file to a file, and not more of them', async () => {
+    const folder = await temporaryFolder();
+    const lines = Array.from(
+      { length: 100 },
+      (_, id) =>
+        `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"rain"}\n`,
+    );
+    await writeFile(path.join(folder, 'posts.jsonl.gz'), gzipSync(lines.join('')));
+    const called = await filesOfRun('stored', folder);
+    const { steps, onTheWay } = walkOf('a stored gzip file to a file');
+    const named = filesIn(steps + onTheWay);
+    expect(named.toSorted()).toEqual(called.filter(file => !file.startsWith('base/')).toSorted());
+    expect(filesIn(steps).length).toBeLessThanOrEqual(40);
+  });
+
+  it('names only files that take a search into CSV', async () => {
+    const service = createService({ limits: 'relaxed' });
+    await service.start();
+    const called = await filesOfRun('search', '', environmentOf(service.addresses()));
+    await service.stop();
+    const named = [...new Set(filesIn(walkOf('a search into CSV').steps))];
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter(file => !called.includes(file))).toEqual([]);
   });
 });
 
