@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeFile } from '../../src/files/decode-file.js';
+import { decodeFile, MAX_RECORDS } from '../../src/files/decode-file.js';
 import type { FileRecords } from '../../src/files/file-records.js';
 import { Flow } from '../../src/flow/flow.js';
 import { compressBlockSync } from '../../src/gzip/compression.js';
@@ -250,4 +250,13 @@ it('a file with bytes behind its gzip is left to the stages, which name them', a
     decodeFile(bytes, { gunzip: GUNZIP, limits: LIMITS, records: POSTS }, [], inflateWholeHere);
   expect((await decoded(file))?.rows.count).toBe(1);
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
+});
+
+it('a file with more records than the limit is left to the stages, messages of the service included', async () => {
+  const line = `{${TIME},"id":7,"id_str":"7"}\n`;
+  const messages = '{"info":{}}\n'.repeat(MAX_RECORDS - 1);
+  const decoding = { gunzip: undefined, limits: LIMITS, records: POSTS };
+  const decoded = (text: string) => decodeFile(Buffer.from(text), decoding, [], inflateWholeHere);
+  expect((await decoded(messages + line))?.rows.count).toBe(1);
+  expect(await decoded(messages + line + line)).toBeUndefined();
 });

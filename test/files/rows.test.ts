@@ -54,6 +54,16 @@ describe('rows of items', () => {
     );
   });
 
+  it('have bounds for each item of a batch of any size', () => {
+    for (const count of [1, 63, 64, 65, 129, 300, 1_000]) {
+      const { lengths, starts, marks } = itemRows(count);
+      const each = (numbers: Uint32Array) =>
+        Array.from({ length: count }, (_, row) => numbers[row]);
+      expect([count, new Set(each(lengths))]).toEqual([count, new Set([1])]);
+      expect([count, new Set([...each(starts), ...each(marks)])]).toEqual([count, new Set([0])]);
+    }
+  });
+
   it('have other items in the place of some', async () => {
     const rows = itemRows(3);
     const [, , last] = rows.items;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import { type Cursor, Flow } from '../../src/flow/flow.js';
+import { Progress } from '../../src/flow/progress.js';
 import { take } from '../../src/operators/take.js';
 import { all } from '../json/cut.js';
 import { batchesOf, source } from './batches.js';
@@ -40,6 +41,12 @@ describe('take', () => {
     state.open = 0;
     expect(await all(flowFrom(flow, JSON.parse(JSON.stringify(last?.cursor))))).toEqual([]);
     expect(state.open).toBe(0);
+  });
+
+  it('counts the items of the last batch that it does not take as dropped', async () => {
+    const progress = new Progress();
+    for await (const _ of take<number>(4)(source([[1, 2], [3], [4, 5, 6]])).batches({ progress }));
+    expect([...progress.dropped]).toEqual([['take', 2]]);
   });
 
   it('refuses an invalid count, and a cursor of another operator', async () => {

@@ -49,6 +49,15 @@ describe('an invalid response ends a search with an error:', () => {
     expect(server.received.length).toBe(3);
   });
 
+  it('a damaged result, which is named by its number in the page', async () => {
+    server.script.push(page({ results: [{ id_str: '1' }, { id_str: '2' }, { text: 'no id' }] }));
+    const numbers: unknown[] = [];
+    const onDamaged = ({ record }: { readonly record?: number | undefined }) =>
+      void numbers.push(record);
+    for await (const _ of search(testAccount(server), { ...SNOW, onDamaged }));
+    expect(numbers).toEqual([3]);
+  });
+
   it('a next that repeats the one before', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }), page({ next: 'b' }));
     const { found, error } = await run();
@@ -61,7 +70,10 @@ describe('an invalid response ends a search with an error:', () => {
   it('a next that forms a cycle', async () => {
     for (let i = 0; i < 3; i++)
       for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
+    // A search that does not notice the cycle ends here.
+    server.script.push(page({}));
     const { found, error } = await run();
+    expect(error).toBeInstanceOf(IncompleteError);
     expect((error as IncompleteError).cause).toBeInstanceOf(DataError);
     expect(found.length).toBe(3);
   });

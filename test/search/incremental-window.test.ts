@@ -2,17 +2,28 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { IncompleteError } from '../../src/base/errors.js';
-import { DAY, floorTo, HOUR, MINUTE, SECOND } from '../../src/base/time.js';
+import {
+  DAY,
+  floorTo,
+  formatTimestamp,
+  HOUR,
+  MINUTE,
+  parseTimestamp,
+  SECOND,
+} from '../../src/base/time.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { account } from '../../src/http/account.js';
 import { dedupe } from '../../src/operators/dedupe.js';
-import type { QueryGap } from '../../src/search/query.js';
+import { nextWindow } from '../../src/search/incremental-window.js';
+import type { Query, QueryGap } from '../../src/search/query.js';
+import type { QueryPosition } from '../../src/search/query-cursor.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { files } from '../../src/sinks/files.js';
 import { impatient } from '../http/virtual-time.js';
 import { isEveryday } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
 import {
   addresses,
   allPosts,
@@ -115,4 +126,27 @@ describe('the searchable part of a window', () => {
       expect(second.posts).toBe(first.posts + (second.added ?? 0));
     },
   );
+});
+
+it('a run after one that ended at the oldest minute of 30day has no gap, and one after an earlier end has it', async () => {
+  const now = Date.UTC(2024, 4, 9, 12, 30, 20);
+  const gaps: QueryGap[] = [];
+  const next = (toDate: string, onGap?: (gap: QueryGap) => unknown) =>
+    nextWindow(
+      unchecked<Query>({
+        product: '30day',
+        params: {},
+        source: 'search',
+        account: { clock: { now: () => now } },
+        onGap,
+      }),
+      unchecked<QueryPosition>({ done: true, window: { toDate } }),
+      undefined,
+      new AbortController().signal,
+    );
+  await next('202401010000', gap => void gaps.push(gap));
+  const earliest = gaps[0]?.toDate as string;
+  expect(await next(earliest)).toMatchObject({ fromDate: earliest });
+  const before = formatTimestamp((parseTimestamp(earliest) as number) - MINUTE);
+  await expect(next(before)).rejects.toThrow(IncompleteError);
 });

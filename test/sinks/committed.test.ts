@@ -395,6 +395,21 @@ describe('a commit of committed', () => {
     );
   });
 
+  it('stops reading once more rows came than the range that is tried again had', async () => {
+    const target = new StandIn<number>(['ok', 'ok', 'killed after']);
+    const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
+    await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
+    target.revive();
+    let read = 0;
+    const endless = new Flow<number>(async function* () {
+      while (++read < 1_000) yield { items: [read, read] };
+    });
+    await expect(pipeline(endless, committed(options))).rejects.toThrow(
+      /has begun to write 3 rows to posts/,
+    );
+    expect(read).toBeLessThan(20);
+  });
+
   it('says that rows may be there already where the cursor after them has another text this time', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     // Tokens of pages depend on when they were requested.

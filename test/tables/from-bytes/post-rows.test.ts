@@ -346,6 +346,52 @@ describe('the row of a post in its bytes', () => {
     expect(writer?.write({ no: 'post' })).toBe(false);
   });
 
+  it('is an error without an id, also if no column reads the id', () => {
+    const bad = Buffer.from(
+      '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","text":"a","user":{"id_str":"2"}}',
+    );
+    const read = postRowReader('csv', ['text'], 'error');
+    const write = postRowWriter('csv', ['text'], 'error', {
+      post,
+      out: new CsvCells(post.strings, false),
+    });
+    const expected = outcomeOf(() => read(bad, 0, bad.length));
+    expect(expected).toEqual(expect.any(String));
+    expect(outcomeOf(() => write(bad, 0, bad.length))).toBe(expected);
+  });
+
+  it.each(['error', 'null'] as const)(
+    'leaves no cell behind if a later value does not fit its column: %s',
+    invalid => {
+      const columns = ['id', 'text', 'favorite_count'] as const;
+      const good = (id: number) =>
+        Buffer.from(
+          `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a","user":{"id_str":"2"},"favorite_count":1}`,
+        );
+      const bad = Buffer.from(String(good(7)).replace(/1\}$/, '1.5}'));
+      const read = postRowReader('csv', columns, invalid);
+      const types = listColumns(columns).map(({ type }) => type);
+      const [rows, expected] = [new RowBlockBuilder(types), new RowBlockBuilder(types)];
+      const csv = new CsvCells(post.strings, false);
+      for (const out of [csv, new BlockCells(rows, post.strings)]) {
+        const write = postRowWriter('csv', columns, invalid, { post, out });
+        for (const one of [good(1), bad, good(3)]) {
+          const writeOne = () => write(one, 0, one.length);
+          if (one === bad && invalid === 'error') expect(writeOne).toThrow(DataError);
+          else writeOne();
+        }
+      }
+      let lines = '';
+      for (const one of invalid === 'error' ? [good(1), good(3)] : [good(1), bad, good(3)]) {
+        const row = read(one, 0, one.length);
+        expected.add(row);
+        lines += `${csvRow(row, false)}\n`;
+      }
+      expect(csv.take().toString()).toBe(lines);
+      expect(rows.take()).toEqual(expected.take());
+    },
+  );
+
   it('that has a value which does not fit its column is an error, or null', () => {
     const post = Buffer.from(
       '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
