@@ -198,6 +198,24 @@ describe('a post that another one replaces in a decoded file', () => {
     expect(file.bytes).toBe(23);
   });
 
+  it('is sent to its thread without the other bytes of its memory', async () => {
+    const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
+    const bounds = { starts: Uint32Array.of(0), lengths: Uint32Array.of(1) };
+    const rows = FileRecords.elsewhere(kind, bounds);
+    const sent: Uint8Array[] = [];
+    const thread = unchecked<EngineThread>({
+      tell: (_: string, [, , records]: [number, Uint32Array, Uint8Array[]]) =>
+        sent.push(...records),
+    });
+    const contents = { rows, columns: new Map(), messages: [] };
+    const file = new DecodedFile('x', contents, { thread, file: 1, bytes: 2, onFree: () => {} });
+    const block = Buffer.alloc(1 << 20, 'x');
+    await file.replace(new Map([[0, { raw: block.subarray(100, 110) }]]));
+    expect(sent.map(record => Buffer.from(record).toString())).toEqual(['x'.repeat(10)]);
+    // A copy to another thread has all of the memory that it is a view of.
+    expect(sent.map(({ buffer }) => buffer.byteLength)).toEqual([10]);
+  });
+
   it.each([0, 2])('is written to the path of the other one, with %i threads', async workers => {
     const asked = askedOfThreads();
     const lines = ['1', '2'].map(

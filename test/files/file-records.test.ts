@@ -38,3 +38,12 @@ it('rows of a file create the item of a record once for all columns', () => {
   rows.forgetItems();
   expect(rows.item(0)).not.toBe(item);
 });
+
+it('rows of a file are lines with a line feed each, whatever byte is between them', () => {
+  const rows = new FileRecords(Buffer.from('{"a":1}\n{"a":2} {"a":3}\r{"a":4}'), kind, 4);
+  for (const start of [0, 8, 16, 24]) rows.add(start, 7);
+  const lines = (...list: number[]) =>
+    Buffer.concat(rows.lines(Uint32Array.from(list), 0, list.length)).toString();
+  expect(lines(0, 1, 2, 3)).toBe('{"a":1}\n{"a":2}\n{"a":3}\n{"a":4}\n');
+  expect(lines(1, 3)).toBe('{"a":2}\n{"a":4}\n');
+});

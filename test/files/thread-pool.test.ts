@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
@@ -199,6 +199,35 @@ describe('the threads of the engine', () => {
       file.release();
     }
     expect(done).toHaveLength(9);
+    await threads.close();
+  });
+
+  it('write the rest of lines of which the system has written a part, at its place', async () => {
+    const folder = await temporaryFolder();
+    const input = path.join(folder, 'in.jsonl');
+    const lines = [1, 2, 3].map(id => `{"id":${id},"id_str":"${id}"}\n`);
+    await writeFile(input, lines.join(''));
+    const wanted = `${lines[0]}${lines[2]}`;
+    const worker = JSON.stringify(fileURLToPath(scriptOfThreads()!));
+    // Each call writes one byte more than the one before.
+    const threads = threadsWith(
+      `import fs from 'node:fs';
+      import { createRequire } from 'node:module';
+      let bytes = 0;
+      fs.writevSync = (fd, lines, position) =>
+        fs.writeSync(fd, Buffer.concat(lines), 0, bytes++, position);
+      createRequire(${worker})(${worker});`,
+      1,
+    );
+    const file = (await threads.decode(task(input)))!;
+    for (let bytes = 0; bytes <= wanted.length; bytes++) {
+      const out = await open(path.join(folder, `${bytes}.jsonl`), 'w+');
+      const range = { fd: out.fd, position: 0, from: 0, to: 2 };
+      expect(await file.write(Uint32Array.of(0, 2), [range])).toBeUndefined();
+      expect(await out.readFile('utf8')).toBe(wanted);
+      await out.close();
+    }
+    file.release();
     await threads.close();
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import { FileRecords } from '../../src/files/file-records.js';
-import { Flow } from '../../src/flow/flow.js';
+import { Flow, identityOf } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import type { ProgressCounts } from '../../src/flow/progress.js';
 import { POSTS } from '../../src/operators/activities.js';
@@ -110,6 +110,19 @@ describe('matchRules', () => {
     expect((rows.item(0) as Activity).tags).toEqual(['old']);
     MATCHES.create({ rules: compileRules(RULES).share(), dropUnmatched: false })(rows);
     expect((rows.item(0) as Activity).tags).toEqual(['wet']);
+  });
+
+  it('is another step of a checkpoint with other values, tags or ids of its rules', () => {
+    const [rule] = RULES as [(typeof RULES)[number]];
+    const identities = [
+      rule,
+      { ...rule, value: 'rain' },
+      { ...rule, tag: 'other' },
+      { ...rule, id: '7800000000000000003' },
+      { value: rule.value },
+    ].map(one => JSON.stringify(identityOf(matchRules([one])(source()))));
+    expect(new Set(identities).size).toBe(identities.length);
+    expect(JSON.stringify(identityOf(matchRules([{ ...rule }])(source())))).toBe(identities[0]);
   });
 
   it('refuses invalid rules when it is called', () => {

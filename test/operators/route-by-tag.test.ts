@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DataError, OptionError } from '../../src/base/errors.js';
@@ -8,6 +8,7 @@ import { dedupe } from '../../src/operators/dedupe.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { map } from '../../src/operators/map.js';
 import { routeByTag } from '../../src/operators/route-by-tag.js';
+import { take } from '../../src/operators/take.js';
 import { Activity } from '../../src/post/activity.js';
 import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
@@ -61,6 +62,25 @@ describe('routeByTag', () => {
       files({ path: path.join(folder, '{tag}.jsonl'), workers: 0 }),
     );
     await expect(run).rejects.toThrow(/A rule has the tag "rest"/);
+  });
+
+  it('accepts such a tag of a stored post that a step before it has dropped', async () => {
+    const folder = await temporaryFolder();
+    const file = path.join(folder, 'posts.jsonl');
+    const posts = ['a', 'rest'].map(
+      (tag, index) =>
+        `{"created_at":"x","id_str":"${index + 1}","matching_rules":[{"tag":"${tag}"}]}\n`,
+    );
+    await writeFile(file, posts.join(''));
+    await pipeline(
+      localFiles(file),
+      jsonLines(),
+      activities(),
+      take(1),
+      routeByTag({ untagged: 'rest' }),
+      files({ path: path.join(folder, '{tag}.out'), workers: 0 }),
+    );
+    expect(await readFile(path.join(folder, 'a.out'), 'utf8')).toBe(posts[0]);
   });
 
   it.each<[string, (input: AsyncIterable<never>) => AsyncIterable<unknown>]>([

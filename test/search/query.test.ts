@@ -120,6 +120,14 @@ describe('a row of the options', () => {
       expect(named).not.toHaveProperty('other');
   });
 
+  it('identifies the label of the account where the call has none', () => {
+    const labelled = (label: string) =>
+      checkQuery('search', testAccount(server, { label }), rows, SNOW, {});
+    expect(labelled('prod').identity).toMatchObject({ label: 'prod' });
+    expect(labelled('dev').identity).not.toEqual(labelled('prod').identity);
+    expect(prepare({ label: 'own' }).checkpointIdentity).toMatchObject({ label: 'own' });
+  });
+
   it('is in neither if it has no value', () => {
     const { params, identity } = prepare({});
     expect(Object.keys({ ...params, ...identity })).not.toContain('depth');

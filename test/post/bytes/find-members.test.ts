@@ -102,6 +102,14 @@ describe('the wanted members of a document', () => {
     expect(foundIn(Buffer.from(json))).toBeUndefined();
   });
 
+  it('are left to the parser in a document with which a block would go beyond its memory', () => {
+    const documentOf = (length: number) => Buffer.from('{"id":1}'.padEnd(length));
+    const largest = finder.bytes.length - 16;
+    expect(foundIn(documentOf(largest))).toEqual({ id: '1' });
+    for (let length = largest + 1; length <= finder.bytes.length + 1; length++)
+      expect(foundIn(documentOf(length))).toBeUndefined();
+  });
+
   it('of one document are not those of the document before', () => {
     expect(foundIn(Buffer.from('{"id":1,"user":{"name":"a"}}'))).toHaveProperty('user.name');
     expect(foundIn(Buffer.from('{"text":"x"}'))).toEqual({ text: '"x"' });

@@ -196,6 +196,32 @@ describe('onFile', () => {
     expect(called).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl']);
   });
 
+  it('of one branch of tee does not begin a complete run again for the files of another', async () => {
+    const called: string[] = [];
+    const run = () =>
+      pipeline(
+        pages(),
+        tee(
+          files<Activity>({
+            path: at('a.jsonl'),
+            onFile: file => {
+              called.push(nameOf(file));
+              return 'kept';
+            },
+          }),
+          files<Activity>({ path: at('b.jsonl') }),
+          { checkpoint: at('tee.json') },
+        ),
+      );
+    await run();
+    const again = await run();
+    expect(again.map(({ completeSince }) => completeSince)).toEqual([
+      expect.any(Date),
+      expect.any(Date),
+    ]);
+    expect(called).toEqual(['a.jsonl']);
+  });
+
   it('must resolve to JSON', async () => {
     const run = pipeline(letters(), files({ ...options(), onFile: () => 1n }));
     await expect(run).rejects.toThrow(/files: `onFile` must resolve to what JSON can hold/);

@@ -6,6 +6,8 @@ import { gunzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
+import type { CheckpointStore } from '../../../src/sinks/commit/checkpoint-file.js';
+import { Committer } from '../../../src/sinks/commit/committer.js';
 import type { WrittenFile } from '../../../src/sinks/commit/run-result.js';
 import { files } from '../../../src/sinks/files.js';
 import { temporaryFolder } from '../../temporary-folder.js';
@@ -90,4 +92,31 @@ describe('the next run', () => {
       expect(existsSync(at('x.jsonl.part'))).toBe(false);
     },
   );
+});
+
+it('the last commit begins after the one that runs has ended', async () => {
+  const calls: string[] = [];
+  const store: CheckpointStore = {
+    name: 'store',
+    shownName: 'store',
+    paths: [],
+    everyMs: undefined,
+    isFull: false,
+    hasNew: false,
+    rows: undefined,
+    read: async () => undefined,
+    begin: () => calls.push('begin'),
+    async replace({ state, cursor }) {
+      await wait(20);
+      calls.push(`${state} ${cursor}`);
+    },
+    close: async () => {},
+  };
+  const failures: unknown[] = [];
+  const fail = (error: unknown) => failures.push(error);
+  const committer = new Committer({ store, members: [], before: undefined, fail });
+  await committer.commit({ at: 1 });
+  await committer.finish('{"at":2}');
+  expect(calls).toEqual(['begin', 'running {"at":1}', 'begin', 'complete {"at":2}']);
+  expect(failures).toEqual([]);
 });

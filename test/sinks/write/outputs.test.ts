@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { CheckpointFile } from '../../../src/sinks/commit/checkpoint-file.js';
 import { Committer } from '../../../src/sinks/commit/committer.js';
-import { linesFormat } from '../../../src/sinks/write/format.js';
+import { type FileFormat, linesFormat } from '../../../src/sinks/write/format.js';
 import { Outputs } from '../../../src/sinks/write/outputs.js';
 import { type FileSystem, nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
@@ -22,8 +22,32 @@ function signal(): { readonly given: Promise<void>; give(): void } {
   return { given, give };
 }
 
-async function open(folder: string, fs: FileSystem = nodeFileSystem) {
-  const outputs = new Outputs(
+const lines = linesFormat({ encode: (line: Buffer) => line });
+
+/** Counts the bytes of items as held until they are flushed. */
+const heldFormat: FileFormat<Buffer> = {
+  encode: item => item,
+  encoder() {
+    let held: Uint8Array[] = [];
+    const flush = () => {
+      const bytes = Buffer.concat(held);
+      held = [];
+      return new Uint8Array(bytes);
+    };
+    return {
+      add: entry => held.push(entry as Buffer),
+      get heldBytes() {
+        return held.reduce((sum, { length }) => sum + length, 0);
+      },
+      full: false,
+      flush,
+      end: flush,
+    };
+  },
+};
+
+function outputsIn(folder: string, fs: FileSystem, format: FileFormat<Buffer>): Outputs {
+  return new Outputs(
     fs,
     {
       folder,
@@ -38,8 +62,12 @@ async function open(folder: string, fs: FileSystem = nodeFileSystem) {
       afterFailure: () => '',
       onFailure: () => {},
     },
-    linesFormat({ encode: (line: Buffer) => line }),
+    format,
   );
+}
+
+async function open(folder: string, fs: FileSystem = nodeFileSystem) {
+  const outputs = outputsIn(folder, fs, lines);
   const checkpoint = path.join(folder, 'checkpoint.json');
   const owner = { sink: { step: 'test' }, flow: [] };
   const store = await CheckpointFile.open(nodeFileSystem, { file: checkpoint, folder, owner });
@@ -193,4 +221,49 @@ it('outputs accept a write that ends between the lstat of a sync and its answer'
   await outputs.nameFiles();
   expect(await readFile(file, 'utf8')).toBe('{"id":1}\n{"id":2}\n{"id":3}\n');
   await close();
+});
+
+it('outputs count the lines of a block once, of which a thread has allocated the bytes', async () => {
+  const folder = await temporaryFolder();
+  const outputs = outputsIn(folder, nodeFileSystem, lines);
+  const file = outputs.open(path.join(folder, 'out.jsonl')).fileFor(99);
+  file.allocate(99);
+  expect(file.size).toBe(100);
+  const block = { rows: 1, parts: [new Uint8Array(10)], lineBytes: 100 };
+  file.addBlock(1, Promise.resolve(block), 100);
+  await file.idle();
+  expect(file.size).toBe(100);
+  await outputs.close();
+});
+
+it('outputs write the largest files until half of the memory is free, and keep the others', async () => {
+  const folder = await temporaryFolder();
+  const limits = { maxHeldBytes: 200, committedBytes: 1e9, committedItems: 1e9 };
+  const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });
+  const filled = [30, 120, 60].map((size, index) => {
+    const output = outputs.open(path.join(folder, `${index}.jsonl`));
+    output.add(Buffer.alloc(size));
+    return output.fileFor(0);
+  });
+  expect(outputs.full).toBe(true);
+  await outputs.relieve();
+  expect(filled.map(({ heldBytes }) => heldBytes)).toEqual([30, 0, 60]);
+  await outputs.close();
+});
+
+it('outputs that grow are due for a commit after as many items as for the one before', async () => {
+  const folder = await temporaryFolder();
+  const limits = { maxHeldBytes: 1e9, committedBytes: 1e9, committedItems: 20 };
+  const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });
+  const dueAfter = (names: readonly string[]) => {
+    for (let items = 1; items <= 100; items++) {
+      outputs.open(path.join(folder, names[items % names.length]!)).add(Buffer.alloc(1));
+      if (outputs.takeFilled()) return items;
+    }
+    return undefined;
+  };
+  expect(dueAfter(['a', 'b', 'c'])).toBe(60);
+  await outputs.settle();
+  expect(dueAfter(['d'])).toBe(20);
+  await outputs.close();
 });

@@ -4,19 +4,20 @@ import { expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
 import { OutputNames } from '../../../src/sinks/write/output-names.js';
 import { PartFiles } from '../../../src/sinks/write/part-files.js';
-import { nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
+import { type FileSystem, nodeFileSystem, writeAll } from '../../../src/storage/file-system.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
-async function finishedFile() {
-  const folder = await temporaryFolder();
-  const parts = new PartFiles(
-    nodeFileSystem,
+function partsIn(folder: string, fs: FileSystem = nodeFileSystem): PartFiles {
+  return new PartFiles(
+    fs,
     new OutputNames({ folder, reserved: [], claims: new Map() }),
     { compression: undefined, maxOpen: 4, only: undefined, afterFailure: () => '' },
     new AbortController().signal,
   );
-  const name = path.join(folder, 'posts.jsonl');
-  const file = {
+}
+
+function fileAt(name: string) {
+  return {
     path: name,
     part: `${name}.part`,
     posts: 1,
@@ -25,6 +26,12 @@ async function finishedFile() {
     ino: 0,
     named: false,
   };
+}
+
+async function finishedFile() {
+  const folder = await temporaryFolder();
+  const parts = partsIn(folder);
+  const file = fileAt(path.join(folder, 'posts.jsonl'));
   file.bytes = await parts.write(file, Buffer.from('one\n'), false);
   await parts.rename([file]);
   const names = () => readdir(folder);
@@ -57,4 +64,23 @@ it('refuses to add to a finished file to which another process has added, and le
   expect(failure.message).toContain('another process has changed it during this run');
   expect(await names()).toEqual(['posts.jsonl']);
   expect(await content()).toBe('one\nmore\n');
+});
+
+it('syncs the names of new folders, which a power cut would remove with the file', async () => {
+  const folder = await temporaryFolder();
+  const opened: string[] = [];
+  const fs: FileSystem = {
+    ...nodeFileSystem,
+    open: (name, flags, ...rest) => {
+      opened.push(name);
+      return nodeFileSystem.open(name, flags, ...rest);
+    },
+  };
+  const parts = partsIn(folder, fs);
+  const file = fileAt(path.join(folder, 'new', 'newer', 'posts.jsonl'));
+  file.bytes = await parts.write(file, Buffer.from('one\n'), false);
+  await parts.sync([file]);
+  await parts.close();
+  for (const name of [folder, path.join(folder, 'new'), path.join(folder, 'new', 'newer')])
+    expect(opened).toContain(name);
 });

@@ -321,6 +321,17 @@ describe('the row of a post in its bytes', () => {
     expect([...read].filter(path => !isFound(path))).toEqual([]);
   });
 
+  it.each([2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 9_999_999_999])(
+    'is that of the parsed post, or its error, where a count is %d',
+    count => {
+      const members = { id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018' };
+      const bytes = Buffer.from(
+        JSON.stringify({ ...members, user: {}, favorite_count: count, retweet_count: count }),
+      );
+      expect(rowIn(bytes)).toEqual(parsedRow(bytes));
+    },
+  );
+
   it('has the tag that the post is routed by', () => {
     const post = new SecondCorpus(5).line(1.7e12);
     const read = postRowReader('csv', ['id', 'tag'], 'error');
