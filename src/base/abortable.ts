@@ -16,12 +16,12 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** How long code of the caller has to end by itself once a signal has fired, such as to close a database. */
+/** How long the caller's code may still run after its signal has fired, such as to close a database. */
 const ENDING_MS = 250;
 
 /**
- * Settles like the promise. Once the signal has fired, the promise has a moment left to settle; then this
- * rejects with the signal's reason, and what the promise stands for goes on unseen. Leaves no listener.
+ * Settles like the promise. After the signal fires, waits a moment for the promise, then rejects with the signal's
+ * reason; the work behind the promise continues, and its outcome is ignored. Leaves no listener.
  */
 export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

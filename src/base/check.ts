@@ -127,7 +127,7 @@ function readMembers(
 }
 
 /**
- * Checks a single value that a call takes by itself, such as the `count` of `take(count)`.
+ * Checks an argument that is a single value, not an object of options, such as the `count` of `take(count)`.
  *
  * @throws OptionError
  */

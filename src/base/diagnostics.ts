@@ -33,14 +33,14 @@ export interface WaitMessage {
   readonly until: Date;
 }
 
-/** On `millrace:batch`, for items that the source of a pipeline delivers together. */
+/** Published on `millrace:batch` for each batch that the source of a pipeline delivers. */
 export interface BatchMessage {
   readonly items: number;
-  /** Whether a run could go on after them. */
+  /** True if a later run can resume after these items. */
   readonly hasCursor: boolean;
 }
 
-/** On `millrace:commit`, once what was written and the place where a run goes on are durable. */
+/** Published on `millrace:commit` when the output and the cursor to resume from are durable. */
 export interface CommitMessage {
   /** The path of the checkpoint; of `committed`, its `name`; of `toJetStream`, the publisher's entry. */
   readonly checkpoint: string;
@@ -118,7 +118,7 @@ export class WatchedRequest {
     this.#finish(CHANNELS.requestEnd, { status, receivedBytes });
   }
 
-  /** @param received Of a response that had begun. */
+  /** @param received The status and byte count, if a response had started. */
   fail(error: unknown, received: Pick<RequestMessage, 'status' | 'receivedBytes'> = {}): void {
     const { status } = Object(error) as { readonly status?: number };
     this.#finish(CHANNELS.requestError, { status, ...received, error });

@@ -154,7 +154,7 @@ function hintFor(name: string, isShort: boolean, flags: Flags): string {
   return hint === undefined ? '' : `; ${hint}`;
 }
 
-/** Whether the value of `--out --quiet` is a flag of its own. */
+/** True if the value is itself a flag, as `--quiet` is in `--out --quiet`. */
 function isFlag(
   { value, inlineValue }: { value?: string | undefined; inlineValue?: boolean | undefined },
   flags: Flags,

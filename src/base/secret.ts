@@ -150,7 +150,7 @@ const NAMED: Readonly<Record<string, string>> = {
   "'": 'apos',
 };
 
-/** A character as it is, between what must hold `before` and `after` it, and as addresses, forms, JSON and HTML write it. */
+/** A pattern for a character: literal, with the lookarounds `before` and `after`, or encoded as in URLs, forms, JSON and HTML. */
 function anySpelling(character: string, { before = '', after = '' } = {}): string {
   const percent = [...Buffer.from(character)].map(byte => `%(?:25)*${anyCaseHex(byte, 2)}`);
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));

@@ -162,7 +162,7 @@ function valuesIn(value: unknown): unknown[] {
   return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];
 }
 
-/** The name that a value needs to be imported: the first part of that of a call. */
+/** The name to import for a value: the first part of the name of a call. */
 function importOf(value: unknown): readonly string[] {
   if (value instanceof Call) return [value.name.split('.')[0] as string];
   return value instanceof Code && /^tables\./.test(value.text ?? '') ? ['tables'] : [];

@@ -83,7 +83,7 @@ export function accountCall(name: string, ...args: readonly unknown[]): Script {
 interface SinkDetails {
   /** Whether `{tag}` routes posts. @default true */
   readonly routed?: boolean;
-  /** The columns of its items. @default those of posts */
+  /** The columns of its items. @default the columns of posts */
   readonly table?: string;
   /** The argument that names the files. @default '--out' */
   readonly argument?: string;

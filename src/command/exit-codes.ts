@@ -1,7 +1,7 @@
 import { IncompleteError, OptionError } from '../base/errors.js';
 import type { Flags } from '../base/flags.js';
 
-/** The exit codes of the command. 130 is that of a process that an interrupt ends. */
+/** The exit codes of the command. 130 is the usual code after an interrupt. */
 export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 } as const;
 
 /** The exit code of a command that an error has ended. */

@@ -132,8 +132,8 @@ export async function applyCompliance(
 }
 
 /**
- * Does the same for each item, some at a time, as the thread pool inflates and compresses. After a failure none is begun;
- * those that were begun end first.
+ * Runs `action` for several items at a time, as the thread pool inflates and compresses. After a failure, starts no
+ * more items and waits for the started ones.
  */
 async function eachInPool<Item, Result>(
   items: readonly Item[],

@@ -95,16 +95,15 @@ export const COMPLIANCE_OPTIONS = {
 } satisfies OptionTable<ComplianceOptions>;
 
 /**
- * Compliance events as they happen, typed: deletions, withheld content and so on. Without `until`, the
- * flow does not end by itself. It connects again when a connection breaks, within 10 connections in 60 seconds.
- * Events from times without a connection, also between two runs if the second resumes from a cursor,
- * are fetched by a replay of type `compliance`, which has them half an hour later. So every event of
- * the last five days is delivered at least once, and some are repeated or out of order. `Tombstones`
- * accepts them in any order.
+ * Compliance events as they happen, typed: deletions, withheld content and so on. Without `until`, the flow never ends.
+ * It reconnects when a connection breaks, with at most 10 connections in 60 seconds. Events from times without a
+ * connection, also between two runs if the second resumes from a cursor, are fetched half an hour later by a replay of
+ * type `compliance`. So every event of the last five days is delivered at least once; some are repeated or out of
+ * order. `Tombstones` accepts them in any order.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
- * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
- * `Retry-After` above the account's `retry.maxRetryAfterMs`.
+ * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a `Retry-After`
+ * above the account's `retry.maxRetryAfterMs`.
  * @throws ConnectionError from the flow, if the first connection fails `retry.attempts` times.
  * @example
  * for await (const event of compliance(account()))
@@ -137,7 +136,7 @@ export function compliance(
     step: 'compliance',
     streams: urls.map(({ pathname, search }) => pathname + search),
     ...service,
-    // The next run goes on where this one ends.
+    // The next run continues where this one ends.
     ...(until !== undefined && { incremental: true }),
   };
   const job = {

@@ -68,8 +68,8 @@ export function hideDeleted(
 }
 
 /**
- * Whether any id that a post shows has a tombstone, or the post is withheld where posts are shown. Any other post stays as it
- * is.
+ * True if any id in a post has a tombstone, or the post is withheld in the country where posts are shown. Any other
+ * post stays unchanged.
  */
 export function isSuspect(
   tombstones: Tombstones,
@@ -125,7 +125,7 @@ function createdAt(date: Date): string {
 }
 
 const EVERYWHERE = ['XX', 'XY'];
-/** Members with the location of a post, in either format; that of its author is kept. */
+/** Members with the location of a post, in either format. The location of its author is kept. */
 const PLACES = {
   original: ['geo', 'coordinates', 'place'],
   activity_streams: ['geo', 'location'],

@@ -50,7 +50,10 @@ const WHOLE: Cursor = { source: 'file' };
 /** One for all files: it is read from before the next post. */
 const ids = new ShownIds();
 
-/** Rewrites a file of posts without those that tombstones forbid; a file without any stays as it is, and in a dry run every file. */
+/**
+ * Rewrites a file without the posts that tombstones forbid. A file without such posts stays unchanged, as does every
+ * file in a dry run.
+ */
 export async function rewriteFile(
   file: string,
   tombstones: Tombstones,
@@ -65,7 +68,7 @@ export async function rewriteFile(
       await removeLeft(file);
       return review;
     }
-    // Tombstones may have been added meanwhile: the result reports what was written.
+    // Tombstones may have been added since the first review: the result reports what was written.
     const rewrite = new Review(tombstones, options);
     await write(file, rewrite, signal);
     return rewrite;

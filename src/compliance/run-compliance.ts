@@ -259,7 +259,7 @@ export class ConnectionGaps {
   readonly #onChange: () => void;
 
   /**
-   * @param start The state to go on from: where it has `until`, the time from there to the first connection is a gap.
+   * @param start The state to continue from. If it has `until`, the time from then to the first connection is a gap.
    * @param onChange Called after each change.
    */
   constructor(
@@ -298,7 +298,7 @@ export class ConnectionGaps {
     this.#onChange();
   }
 
-  /** Whether all events from before the connections began have been delivered, those of gaps too. */
+  /** True if all events from before the connections began have been delivered, including events in gaps. */
   get areCaughtUp(): boolean {
     const { until, gaps } = this.state;
     if (until === undefined || this.#begun.size < this.#delivered.length) return false;

@@ -35,7 +35,7 @@ interface TombstoneRoot {
   put(key: Buffer, value: Buffer): Promise<boolean>;
 }
 
-/** As `LmdbDatabase` is. */
+/** The part of `LmdbDatabase` that tombstones use. */
 interface TombstoneStore {
   readonly root: TombstoneRoot;
   transaction<T>(action: (root: TombstoneRoot) => T): Promise<T>;
@@ -263,8 +263,8 @@ const USER_STATES = {
 } as const;
 
 /**
- * The changes of an event. Events may be repeated and in any order, live ones before those of a replay:
- * the outcome is the same, because the latest time counts.
+ * The changes of an event. Events may be repeated and in any order, such as live events before replayed ones: the
+ * outcome is the same, because the latest time counts.
  */
 export function changesOf(event: ComplianceEvent): readonly Change[] {
   const at = event.at?.getTime() ?? 0;

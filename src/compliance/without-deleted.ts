@@ -37,13 +37,13 @@ export const HIDING_OPTIONS = {
 } satisfies OptionTable<HidingOptions>;
 
 /**
- * Removes posts that must no longer be shown: deleted or dropped ones and those that share
- * them, those of users who are deleted, protected or suspended, those that are withheld in a country by an event or by
- * their own or their author's `withheld_in_countries`, earlier versions of an edited post. A post whose author removed its location is passed on without
- * it, and one that quotes a hidden post without the quote; all others keep their bytes.
+ * Removes posts that must no longer be shown: deleted or dropped posts and their retweets; posts of users who are
+ * deleted, protected or suspended; posts that are withheld in a country, by an event or by `withheld_in_countries` of
+ * the post or its author; and earlier versions of an edited post. Passes a post whose author removed its location
+ * without the location, and a post that quotes a hidden post without the quote. All other posts keep their bytes.
  *
- * Uses the tombstones at the time when a post passes: posts that are deleted later must be removed from
- * stored files, with `applyCompliance`.
+ * Uses the tombstones at the time when a post passes: posts that are deleted later must be removed from stored files,
+ * with `applyCompliance`.
  *
  * @example
  * const posts = replay(account(), { streamType: 'rulestream', fromDate, toDate });

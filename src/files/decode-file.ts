@@ -8,7 +8,7 @@ import type { CheckedLimits } from '../json/records.js';
 import { FileRecords, type RecordKind } from './file-records.js';
 import type { Decoding } from './plan.js';
 
-/** Maximum size of a file that is decoded as a whole, as it is stored. */
+/** Maximum stored size of a file that is decoded as a whole. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
 /** Maximum number of records of such a file: each takes memory of the main thread. Files of posts have far fewer. */
 export const MAX_RECORDS = 256 * 1024;

@@ -107,7 +107,7 @@ export class DecodedFile implements DecodedRows {
   }
 
   /**
-   * Replaces records by those of items. The step that does so must say that it `replaces`.
+   * Replaces records by the records of items. The step that does so must have set `replaces`.
    *
    * @throws DataError if an item lacks what a column reads.
    */
@@ -144,14 +144,14 @@ export class DecodedFile implements DecodedRows {
     held?.thread.tell('free', [held.file]);
     held?.onFree();
     if (this.#isKept) return;
-    // A failure is that of the reader of the content.
+    // The reader of the content reports a failure.
     this.#content?.then(
       () => this.rows.release(),
       () => {},
     );
   }
 
-  /** Frees only what other threads hold: the reader that has taken the content goes on to use it. */
+  /** Frees only memory that other threads hold: the reader that has taken the content still uses it. */
   leave(): void {
     this.#isKept = true;
     this.release();

@@ -17,7 +17,7 @@ import { asItems, type EngineBatch, StoredRows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
 import { FileDecoder, type PlanReader } from './thread-pool.js';
 
-/** Parsed posts live as long as their batch: garbage collection copies those of a large one. */
+/** Parsed posts live as long as their batch: garbage collection would copy the posts of a large batch. */
 const ITEMS_A_BATCH = 64;
 
 /**
@@ -146,7 +146,7 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
       from = to;
     } while (from < end);
   } finally {
-    // Also where the reader ends early: other readers of the file go on.
+    // Also if the reader ends early: other readers of the file continue.
     rows.file.leave();
   }
 }

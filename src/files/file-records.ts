@@ -21,7 +21,7 @@ export interface RecordKind<T = unknown> {
   readonly staying?: readonly unknown[];
 }
 
-/** Records as columns read them: those of a decoded file, or those of items that come from elsewhere. */
+/** Records as columns read them: from a decoded file, or from items of another source. */
 export interface Records extends RowBounds {
   /** The bytes of all records. Empty for items, each of which has its own. */
   readonly content: Buffer;

@@ -52,5 +52,5 @@ export interface SourceFile {
   readonly blocks?: AsyncIterable<Uint8Array> | undefined;
 }
 
-/** A source of whole files: those of a run, in order. Without a decoder it gives their bytes. */
+/** A source of whole files: delivers the files of a run in order. Without a decoder, it delivers their bytes. */
 export type FileSource = (run: Run, decoder: Decoder | undefined) => AsyncIterable<SourceFile>;

@@ -21,7 +21,7 @@ import { type Step, type Steps, throughSteps } from './step.js';
 /** What a stage does with batches of items. */
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
-/** The files of a plan, and what runs the plan: an operator that extends it needs neither. */
+/** Provides the files of a plan and runs the plan. An operator that extends the plan does not look into it. */
 export interface PlanSource {
   /** The items of a plan, for a reader that is not a sink of this package. */
   items(plan: Plan, run: Run): Batches<never>;
@@ -37,9 +37,9 @@ export interface Decoding {
   readonly records: RecordKind;
 }
 
-/** A plan that is run once for several readers: what each of them goes on from. */
+/** A plan that is run once for several readers. Each reader continues with its own steps. */
 export interface SharedPosts {
-  /** What runs the plan, once it is run by an engine: no other one can write or encode its rows. */
+  /** The engine that runs the plan, if one does: no other engine can write or encode its rows. */
   readonly engine: PostEngine | undefined;
   read(run: Run): AsyncIterable<EngineBatch>;
 }
@@ -246,7 +246,7 @@ export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   };
 }
 
-/** A flow as it is if no plan of it can be run. */
+/** How to run a flow if its plan cannot be run. */
 export interface Unplanned<T> {
   readonly open: (run: Run) => Batches<T>;
   readonly identity: FlowIdentity;

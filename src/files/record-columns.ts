@@ -30,7 +30,7 @@ export interface RecordColumn<Data = unknown, Options = unknown> {
   readonly options: Options;
 }
 
-/** A function that can run in a thread on data of its own, such as encoding a row group. */
+/** A function that can run in a thread on data passed to it, such as encoding a row group. */
 export interface ThreadTask<In = unknown, Out = unknown> {
   /** The name that threads know it by. */
   readonly name: string;

@@ -22,7 +22,7 @@ export interface EncodedBlock extends RowParts {
   readonly lineBytes: number;
 }
 
-/** Bytes of records for one output: those of the rows from `from` to `to` in a list, each with a line feed. */
+/** Bytes of records for one output: the rows from `from` to `to` in a list, each with a line feed. */
 export interface OpenFileRange {
   /** An open file of this process. */
   readonly fd: number;
@@ -60,7 +60,7 @@ export interface DecodedRows {
   content(): Promise<Buffer>;
   /** Some of the records, valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]>;
-  /** Replaces records by those of items. The step that does so must say that it `replaces`. */
+  /** Replaces records by the records of items. The step that does so must have set `replaces`. */
   replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void>;
   /** The item of a row, whose content is on this thread. */
   itemOf(row: number): unknown;
@@ -85,8 +85,8 @@ interface RowTags {
 }
 
 /**
- * What has passed the steps so far: rows of a decoded file, or items that come from elsewhere. Both have the same methods,
- * so that a step has one body.
+ * The rows that have passed the steps so far: rows of a decoded file, or items of another source. Both classes have the
+ * same methods, so that a step has one body.
  */
 export type Rows = StoredRows | ItemRows;
 
@@ -182,7 +182,7 @@ export class StoredRows {
     return this.file.records(rows);
   }
 
-  /** Replaces the records of rows by those of items. The step that does so must say that it `replaces`. */
+  /** Replaces the records of rows by the records of items. The step that does so must have set `replaces`. */
   async replaced(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<StoredRows> {
     await this.file.replace(items);
     return this;
@@ -204,7 +204,7 @@ export class StoredRows {
   }
 }
 
-// A function of its own, as V8 optimises a short loop over typed arrays quickly.
+// A separate function, because V8 optimises a short loop over typed arrays sooner.
 function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (readonly number[])[]) {
   let count = 0;
   for (let at = 0; at < rows.length; at++) count += tagSets[sets[rows[at]!]!]!.length;
@@ -311,7 +311,7 @@ export class ItemRows implements Records {
     });
   }
 
-  /** Each item has bytes of its own. */
+  /** Empty, because each item has its own bytes. */
   get content(): Buffer {
     return NO_CONTENT;
   }

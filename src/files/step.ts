@@ -30,7 +30,7 @@ export interface Step {
 
 /** A step in a run. */
 export interface StepRun {
-  /** The cursor of the input to go on from. */
+  /** The cursor at which to resume the input. */
   readonly resume: Cursor | undefined;
   /** Returns the rows that pass. */
   pass(rows: Rows): Rows | Promise<Rows>;
@@ -51,7 +51,7 @@ interface Started {
 /**
  * Passes posts through steps, and closes the input once one of them is done.
  *
- * @param open Begins to read the input at the cursor that the first step goes on from.
+ * @param open Opens the input at the cursor from which the first step resumes.
  */
 export async function* throughSteps(
   steps: Steps,

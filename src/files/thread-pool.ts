@@ -150,8 +150,8 @@ export class Threads {
   }
 
   /**
-   * Starts the threads before the first file, which otherwise waits for its thread. `files` is how many will come:
-   * once the last has begun, a thread ends when it is idle, while the sink completes its outputs.
+   * Starts the threads before the first file, which otherwise waits for its thread. `files` is how many will come: once
+   * the last one has started, a thread ends when it is idle, while the sink completes its outputs.
    */
   start(files: number): void {
     if (this.#closed) return;

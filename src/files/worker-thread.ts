@@ -26,7 +26,7 @@ export class EngineThread {
   files = 0;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
-  /** In the order of the calls, which is that of the answers. */
+  /** In the order of the calls, which is also the order of the answers. */
   readonly #waiting: Waiting[] = [];
   #failure: Error | undefined;
 
@@ -90,7 +90,7 @@ export class EngineThread {
    * thread creates a decoder: Node 20 then fails with "close before init".
    */
   async end(): Promise<void> {
-    // Not a call like others: a thread whose answer could not be read has failed, but goes on to run.
+    // Sent without `call`: a thread whose answer could not be read has failed, but still runs.
     const end: keyof ThreadCalls = 'end';
     this.#worker.postMessage({ name: end, args: [] });
     const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);

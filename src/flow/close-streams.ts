@@ -31,8 +31,8 @@ function stateOf(stream: object): StreamState {
 }
 
 /**
- * Remembers what a flow, an operator or a sink was made of, so that `closeHeld` can close it before anything
- * is opened. From now on, the process goes on when one of these streams fails.
+ * Remembers what a flow, an operator or a sink was made of, so that `closeHeld` can close it before anything is opened.
+ * From now on, an error of one of these streams does not end the process.
  */
 export function hold<Holder extends object>(holder: Holder, parts: readonly unknown[]): Holder {
   guardAll(parts);
@@ -71,8 +71,8 @@ function usedBefore(option: string, name: string): OptionError {
 }
 
 /**
- * Closes the streams and generators that a value is, or that it was made of. Those that are closed stay as
- * they are. The flows in between close by themselves what they have opened.
+ * Closes the streams and generators that a value is, or that it was made of. Closed ones stay unchanged. The flows in
+ * between close what they have opened.
  *
  * @param error Why stages and sinks are closed, if not because the run is over.
  */

@@ -107,8 +107,8 @@ export class FlowRun<
 }
 
 /**
- * The reason to destroy a stream with, once the run has ended: that of an abort, or the error of a later
- * stage; `undefined` where the reader stopped early.
+ * The reason to destroy a stream with when the run has ended: the reason of an abort, or the error of a later stage;
+ * `undefined` if the reader stopped early.
  */
 export function stopReason(signal: AbortSignal): unknown {
   return signal.reason instanceof Stopped ? undefined : signal.reason;
@@ -134,8 +134,8 @@ function addCursor(error: unknown, delivered: unknown): void {
 }
 
 /**
- * The cursor of the source in one that operators have wrapped. There is none for the cursors of `merge` and
- * `concat`: they have no option `resume`, and one source alone cannot go on for the others.
+ * The cursor of the source in one that operators have wrapped. There is none for the cursors of `merge` and `concat`:
+ * they have no option `resume`, and one source alone cannot continue for the others.
  */
 function sourceCursor(delivered: unknown): unknown {
   let cursor = delivered;

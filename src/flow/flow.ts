@@ -68,7 +68,7 @@ export interface DamagedRecords {
 
 /** What one run of a stage reports. */
 export interface DamagedStage {
-  /** Takes a record. The stage goes on when the promise resolves; what it rejects with ends the run. */
+  /** Takes a record. The stage continues when the promise resolves; a rejection ends the run. */
   keep(record: DamagedRecord, error: unknown): Promise<void>;
   /** Called before a cursor is delivered: the records so far lie before it. */
   reached(cursor: Cursor): void;
@@ -110,7 +110,7 @@ export type FlowIdentity = readonly FlowStep[];
 export class Flow<T> implements AsyncIterable<T> {
   readonly #open: OpenFlow<T>;
   readonly #signal: AbortSignal | undefined;
-  /** What a checkpoint compares, so that it never resumes another flow. */
+  /** Identifies the flow: a checkpoint compares it, so that it never resumes another flow. */
   readonly identity: FlowIdentity;
 
   /**
@@ -120,7 +120,7 @@ export class Flow<T> implements AsyncIterable<T> {
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     checkValue('new Flow', 'open', OPEN, open);
-    // What the caller's own code does not end after an abort must not hold up the run.
+    // The caller's code may not stop after an abort: it must not hold up the run.
     this.#open = this instanceof OwnFlow ? open : run => abandoned(open(run), run.signal);
     this.#signal = signal;
     this.identity = identity;
@@ -212,8 +212,8 @@ export interface SinkRun {
 export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
 
 /**
- * What `pipeline` takes as a sink: it always passes a `Flow`, so a sink with its own checkpoint can open
- * the batches at its cursor. Their signal and progress are those of the pipeline.
+ * A function that `pipeline` takes as a sink. `pipeline` always passes a `Flow`, so a sink with its own checkpoint can
+ * open the batches at its cursor. The batches use the signal and progress of the pipeline.
  *
  * @example
  * await pipeline(source, async (posts: Flow<Activity>) => {
@@ -232,7 +232,7 @@ export interface PerBatchOptions extends OperatorOptions {
 /**
  * Makes an operator without state from a function on the items of one batch. Cursors pass through.
  *
- * @param transform Returns the items that replace those of the batch.
+ * @param transform Returns the new items of the batch.
  * @throws OptionError Immediately, when `transform` is not a function or an option is invalid.
  * @example
  * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));

@@ -54,7 +54,7 @@ export async function* frameRecords<T>(
   if (items.length > 0) yield { items, origin: lastOrigin };
 }
 
-/** The size of the next piece, which should have some thousand items: a framer returns those of a piece all at once. */
+/** The size of the next piece, which should have about 1,000 items: a framer returns all items of a piece at once. */
 function nextPieceBytes(bytes: number, items: number): number {
   const wanted = (bytes * MAX_ITEMS) / (2 * Math.max(1, items));
   return Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, Math.ceil(wanted)));

@@ -1,7 +1,7 @@
-/** The key of what this package knows of a flow, operator, sink or error that it has made. */
+/** The key of the internal data of a flow, operator, sink or error that this package created. */
 export const internals = Symbol('internals of millrace');
 
-/** What stages of this package see of each other. Everything is absent for what the caller has made. */
+/** Data that stages of this package share. All members are absent for objects that the caller created. */
 export interface Internals {
   /** The streams, generators, flows and stages that it was made of: they are closed with it. */
   readonly parts?: readonly unknown[];

@@ -8,7 +8,7 @@ import type { Batches } from './flow.js';
 import { frameRecords } from './frame-records.js';
 
 /**
- * The most bytes of heartbeats that are recognised at once: those of some hours. Checking every byte of a larger block
+ * The largest block that is checked for heartbeats only; it holds hours of them. Checking every byte of a larger block
  * would take far longer than inflating it.
  */
 const MAX_HEARTBEAT_BYTES = 4096;
@@ -30,8 +30,8 @@ export interface LiveRecordsOptions {
 }
 
 /**
- * The records of a live stream: the exact bytes of each, without heartbeats, as soon as it is complete.
- * CRLF separates them. Gzip and framing run in one step, since each stage of a flow would delay every
+ * Reads the records of a live stream: the exact bytes of each record, without heartbeats, as soon as the record is
+ * complete. CRLF separates records. Gzip and framing run in one step, since each stage of a flow would delay every
  * message.
  */
 export function liveRecords(

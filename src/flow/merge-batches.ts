@@ -23,10 +23,10 @@ const UNBROKEN = 16;
 type Stand = Cursor | 'done' | null;
 
 /**
- * The batches, or whole files, of several sources as they come, see `merge`.
+ * Reads the batches, or whole files, of several sources as they arrive, see `merge`.
  *
- * @param end What follows a source, with the cursor after it.
- * @param goesOn For each source, whether the next run goes on where this one ends. By default, none does.
+ * @param end Makes the part that marks the end of a source, from the cursor after it.
+ * @param goesOn For each source, true if the next run continues where this one ends. By default, false for all.
  */
 export async function* mergeBatches<Batch extends SourcePart>(
   sources: readonly OpenSource<Batch>[],
@@ -78,7 +78,7 @@ class Part<Batch extends SourcePart> {
   #segment = 0;
   #isBytes = false;
 
-  /** @param goesOn Whether the next run goes on where this one ends. */
+  /** @param goesOn True if the next run continues where this one ends. */
   constructor(stand: Stand, batches: AsyncIterable<Batch>, goesOn = false) {
     this.stand = stand;
     this.isDone = stand === 'done';
@@ -121,7 +121,7 @@ class Part<Batch extends SourcePart> {
   }
 
   giveUp(): void {
-    // The middle of a document must not follow that of another.
+    // Bytes of one document must not be delivered in the middle of another document.
     this.isLate = !this.#isBytes;
   }
 

@@ -241,7 +241,7 @@ function describe(value: unknown): string {
   }
   if (value === null || typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return 'an array';
-  // Flows of this package are of classes of their own.
+  // Flows of this package are instances of subclasses of `Flow`.
   if (value instanceof Flow) return 'a Flow';
   // The constructor of a generator has no name.
   const name: unknown = value.constructor?.name || tagOf(value);

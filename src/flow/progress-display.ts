@@ -122,7 +122,7 @@ function lines(
   return { finish: () => end(text.done()), fail: how => end(text.failed(how)) };
 }
 
-/** Whether a line has news: during one wait without a new item, only the first has, and then one a minute. */
+/** True if a line should be printed. During a wait without a new item, prints one line, then one every minute. */
 function waitNews(progress: Progress): () => boolean {
   let last: { readonly wait: Wait; readonly items: number; readonly at: number } | undefined;
   return () => {

@@ -25,7 +25,7 @@ export interface ProgressCounts {
   /** Requests that were sent, retries among them. */
   readonly requests: number;
   readonly retries: number;
-  /** Waits for limits of the service, retries and `throttle` that have begun. */
+  /** Waits for rate limits of the service, retries and `throttle`, also the current one. */
   readonly waits: number;
   /** Milliseconds of the waits that are over; of several at a time, each counts. */
   readonly waitedMs: number;
@@ -139,7 +139,7 @@ export class Progress {
   }
 }
 
-/** Counts of a run that include those of its branches. */
+/** Counts of a run to which the counts of its branches are added. */
 const SUMS = ['written', 'writtenBytes', 'requests', 'retries', 'waits', 'waitedMs'] as const;
 type Sums = (typeof SUMS)[number];
 
@@ -184,7 +184,7 @@ export function summaryOf(
   };
 }
 
-/** The files of the result of a sink, or of those of `tee`. */
+/** Counts the files in the result of a sink, or in the results of the branches of `tee`. */
 function filesOf(result: unknown): number {
   if (Array.isArray(result)) return result.reduce((sum: number, one) => sum + filesOf(one), 0);
   const { files } = Object(result) as { readonly files?: unknown };
@@ -192,8 +192,8 @@ function filesOf(result: unknown): number {
 }
 
 /**
- * The progress of several sources of one run: all count into the same counters, and the fraction is the
- * mean of theirs: 0 for a source that is not open yet, and unknown while that of an open one is.
+ * The progress of several sources of one run. All sources add to the same counters. The fraction is the mean over all
+ * sources; a source that is not open yet counts as 0. If any open source has no fraction, the mean is `undefined`.
  */
 export class ProgressParts {
   readonly #progress: Progress | undefined;

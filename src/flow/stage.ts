@@ -247,7 +247,7 @@ type PostAdvice<Given, Wanted> = [Given] extends [JsonRecord]
                   ? `take them from search()${OrColumns<Wanted, 'tables.complianceEvents'>}`
                   : `map them to posts${OrColumns<Wanted>}`;
 
-/** `csv` and `parquet` read posts and what carries one; other items have columns of their own. */
+/** `csv` and `parquet` read posts and items that carry a post; any other items need `columns`. */
 type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wanted] extends [
   Activity,
 ]

@@ -28,12 +28,12 @@ const gzipInPool: (block: Uint8Array, options: zlib.ZlibOptions) => Promise<Buff
   zlib.gzip,
 );
 const zstdInPool = nodeZstd && promisify(nodeZstd.zstdCompress);
-/** Of zstd: a gzip member has a checksum anyway. */
+/** Adds a checksum to zstd frames. Gzip members always have one. */
 export const WITH_CHECKSUM: { readonly params: Record<number, number> } | undefined = nodeZstd && {
   params: { [nodeZstd.constants.ZSTD_c_checksumFlag]: 1 },
 };
 
-/** Compresses a block, in the thread pool, as a gzip member or a zstd frame that can be decompressed by itself. */
+/** Compresses a block in the thread pool to an independent gzip member or zstd frame. */
 export function compressBlock(block: Uint8Array, compression: Compression): Promise<Uint8Array> {
   if (compression.kind === 'gzip') return gzipInPool(block, gzipOptions(block, compression));
   if (zstdInPool === undefined) throw new Error('This Node has no zstd');

@@ -4,7 +4,7 @@ import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
 import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
 
-/** Maximum size, as it is stored and inflated, of a file that is inflated in one call. */
+/** Maximum size, stored and inflated, of a file that is inflated in one call. */
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_CONTENT = 64 * 1024 * 1024;
 /** A gzip header and trailer around empty data. */
@@ -67,8 +67,8 @@ export async function inflateGzip(
 }
 
 /**
- * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` where the file is too large, damaged,
- * neither of these, or zstd and this Node has none: the decoders of blocks then say what is wrong.
+ * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` if the file is too large, damaged, in
+ * another format, or zstd on a Node without zstd: the block decoders then report the reason.
  */
 export async function inflateWhole(
   file: Buffer,
@@ -94,8 +94,8 @@ export function inflateWholeHere(file: Buffer, maxBytes: number): Promise<Buffer
 }
 
 /**
- * The inflated size that a gzip file states: that of its last member, modulo 4 GiB. Not to be trusted; used
- * to choose the size of buffers.
+ * The inflated size that a gzip file states: the size of its last member, modulo 4 GiB. It may be wrong, so it only
+ * chooses the size of buffers.
  */
 export function inflatedSize(file: Buffer): number {
   return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
@@ -111,9 +111,9 @@ function roundedUp(bytes: number): number {
 }
 
 /**
- * The frames of a file, each of which is decoded by itself: the decoder of Node stops after the first.
+ * Splits a file into frames to decode one by one: Node's decoder stops after the first frame.
  *
- * @throws Error where the file is too large or not whole frames.
+ * @throws Error if the file is too large or does not consist of whole frames.
  */
 function framesOf(file: Buffer): readonly Buffer[] {
   if (file.length > LARGEST_FILE) throw new RangeError('The file is too large');
@@ -136,7 +136,7 @@ function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: num
   };
 }
 
-/** In memory of its own, not that of Node's pool: it may be transferred. */
+/** Not in memory of Node's buffer pool, so that the result can be transferred. */
 function joined(contents: readonly Buffer[]): Buffer {
   const all = Buffer.allocUnsafeSlow(bytesOf(contents));
   let at = 0;

@@ -9,7 +9,7 @@ type InPool = (
   done: (error: Error | null, result: Buffer) => void,
 ) => void;
 
-/** The options have the form of those of Brotli. */
+/** The options have the same form as the options of Brotli. */
 interface NodeZstd {
   readonly zstdCompress: InPool;
   readonly zstdDecompress: InPool;
@@ -110,7 +110,7 @@ class ZstdFrame {
     });
   }
 
-  /** What the bytes give. The decoder waits where no more is read. */
+  /** Decodes bytes. The decoder pauses while the consumer reads nothing. */
   async *write(bytes: Buffer, ends: boolean): AsyncGenerator<Buffer, void, undefined> {
     let isTaken = false;
     const taken = () => {

@@ -98,8 +98,8 @@ const OPTIONS = {
 } satisfies OptionTable<AccountOptions>;
 
 /**
- * Extra settings that `start()` of the local service returns: those of its application that is not approved, and the
- * token of its control path.
+ * Extra settings that `start()` of the local service returns: the keys of its unapproved application, and the token of
+ * its control path.
  */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 
@@ -110,7 +110,7 @@ interface AccountParts
   readonly limits: Limits;
   /** The limits of a local service: at loopback addresses and `insecureOrigins`. */
   readonly localLimits: Limits;
-  /** What Basic credentials say, which no error may show either. */
+  /** The encoded Basic credentials, which no error may show either. */
   readonly login: Secret | undefined;
 }
 
@@ -234,8 +234,8 @@ export class Account {
   }
 
   /**
-   * Closes the idle connections, which otherwise happens after seconds. Running calls go on, and the
-   * account can be used again.
+   * Closes idle connections now instead of after some seconds. Running calls continue, and the account can be used
+   * again.
    */
   close(): Promise<void> {
     return this.connections.close();
@@ -264,7 +264,7 @@ export class Account {
   }
 }
 
-/** The limits of an account: those of the service, with what its contract allows, and the part of its shard. */
+/** The limits of an account: the limits of the service, changed by the account's settings, and divided among shards. */
 function limitsOf(settings: Settings, service: Limits): Limits {
   const { searchesPerMinute, engagementsPerMinute, shard } = settings;
   const all: Limits = {

@@ -29,7 +29,7 @@ export interface Way {
   readonly proxy?: HttpProxy | undefined;
 }
 
-/** The error of a broken connection, from undici's or a socket's. `hasBegun`: the response had begun. */
+/** Converts the error of undici or a socket about a broken connection. `hasBegun` is true if the response had started. */
 export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): ConnectionError {
   const code = codeOf(cause);
   const details = { ...shown(way), cause: withoutData(cause) };

@@ -54,7 +54,7 @@ export class Connections {
     client.destroy().catch(() => {});
   }
 
-  /** Closes the idle connections. Requests that are running go on, and new connections can be opened. */
+  /** Closes idle connections. Running requests continue, and new connections can be opened. */
   async close(): Promise<void> {
     const idle = [...this.#idle.values()].flat();
     this.#idle.clear();

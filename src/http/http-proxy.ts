@@ -57,7 +57,7 @@ function isExcepted(target: URL, environment: Environment): boolean {
 /** A host of `NO_PROXY`, and its port. */
 const ENTRY = /^(.*?)(?::(\d+))?$/;
 
-/** The port of a URL, also where it is that of its protocol. */
+/** The port of a URL, also if it is the default port of the protocol. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port || (protocol === 'https:' ? 443 : 80));
 }

@@ -102,7 +102,7 @@ async function send(
     handler,
   );
   const { status, headers } = await handler.begun;
-  // Hosts of data files have clocks of their own.
+  // The hosts of data files are other machines, with other clocks.
   if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
   const response: HttpResponse = {
     status,

@@ -104,7 +104,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watch = setTimeout(() => {
       const { receivedBytes } = this;
       const hadBegun = this.#hasBegun;
-      // After the event loop was blocked, timers come before the bytes that have arrived meanwhile.
+      // After a blocked event loop, timers fire before the bytes that arrived during the block are read.
       setImmediate(() => {
         if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
           this.#fail(stalledConnection(this.#way, ms, hadBegun), false);

@@ -118,9 +118,9 @@ const MAX_RETRY_AFTER = 2 ** 31;
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
 
 /**
- * Milliseconds of a `Retry-After`, in seconds or as a date. A date is compared with the response's own
- * `Date`, so that a wrong clock on either side does not matter. `undefined` for a value that asks
- * for no wait, such as 0 or a date in the past, and for one that is neither: the usual backoff applies.
+ * Milliseconds of a `Retry-After`, in seconds or as a date. A date is compared with the response's own `Date`, so that
+ * a wrong clock on either side does not matter. `undefined` for a value that asks for no wait, such as 0 or a date in
+ * the past, and for a value that is neither a number nor a date: the usual backoff applies.
  */
 export function parseRetryAfter(
   value: string | undefined,

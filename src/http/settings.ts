@@ -185,7 +185,7 @@ export function readSettings(
 
 type Value = CheckedValues[Kind];
 
-/** Those by which the addresses are checked; what is wrong with them is reported with the other settings. */
+/** The insecure origins that the checks of addresses allow. Invalid ones are reported with the other settings. */
 function insecureOriginsOf(
   { insecureOrigins }: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,

@@ -30,7 +30,7 @@ export class ServiceClock {
   #offsetMs = 0;
   #responses = 0;
 
-  /** @param given The service's time where it is known, as that of a service in this process. */
+  /** @param given Returns the service's time, if it is known because the service runs in this process. */
   constructor(timing: Pick<Timing, 'now'>, given?: () => number) {
     this.#timing = timing;
     this.#given = given;

@@ -255,7 +255,10 @@ export class JetStreamConnection implements Servers {
     return typeof this.#access.connection === 'function';
   }
 
-  /** Closes a connection that the run has opened, which ends all requests that are under way. That of the caller stays open. */
+  /**
+   * Closes a connection that the run has opened, which ends all its requests under way. A connection of the caller
+   * stays open.
+   */
   async close(): Promise<void> {
     this.#statuses.stop?.();
     if (this.#isOurs) await this.#nats.close().catch(() => {});

@@ -75,7 +75,7 @@ export async function readPublished(
       } catch (error) {
         throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
-      // Messages that begin an epoch have no position; those of another series are from before the entry was deleted.
+      // Messages that begin an epoch have no position. Messages of another series are older than the deletion of the entry.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);

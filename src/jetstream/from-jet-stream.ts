@@ -54,8 +54,8 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
   /** Waits for a stream that does not exist yet, without a limit of time. @default false */
   readonly waitForStream?: boolean | undefined;
   /**
-   * The part of the stream that this process takes: its subjects, or those of `subjects`, are dealt out to shards in
-   * turn. So all posts of an id are in one shard of a stream of `toJetStream`.
+   * The part of the stream that this process reads. The subjects of the stream, or of `subjects`, are assigned to
+   * shards in turn, so in a stream of `toJetStream` all posts of an id are in one shard.
    * @default `MILLRACE_SHARD`, such as 2/8, or all
    */
   readonly shard?: Shard | undefined;
@@ -96,20 +96,20 @@ const OPTIONS = {
 } satisfies OptionTable<FromJetStreamOptions<unknown>>;
 
 /**
- * The posts of a NATS JetStream stream that `toJetStream` fills, in the order of the stream. The cursor is a
- * sequence of the stream, and the servers keep nothing of the reader: a sink with a checkpoint writes each post
- * exactly once, even after kill -9 of this process or of servers.
+ * Reads the posts of a NATS JetStream stream that `toJetStream` fills, in stream order. The cursor is a sequence of the
+ * stream, and the servers store nothing about the reader: a sink with a checkpoint writes each post exactly once, even
+ * after kill -9 of this process or of servers.
  *
  * It continues while servers restart or elect a leader, for up to `maxOutageMs`. It skips messages that a replaced
- * publisher sent too late, and those that servers have stored twice.
+ * publisher sent too late, and messages that servers stored twice.
  *
  * @throws OptionError Immediately, before any I/O.
- * @throws IncompleteError When the stream has dropped messages that were not read; `missing` has their
- * sequences, and `cursor` is behind them. Where other subjects share the stream, they may have been of those.
- * Also when servers have lost messages after they had acknowledged them, and no replica has them; `missing` then
- * has the subject, the publisher, and the positions among its messages of that subject.
- * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before
- * it are delivered; once it is deleted, the same script goes on after it with `onGap`.
+ * @throws IncompleteError When the stream has dropped messages before they were read: `missing` has their sequences,
+ * and `cursor` is after them. If the stream has other subjects, the dropped messages may have belonged to those. Also
+ * when servers have lost acknowledged messages, and no replica has them: `missing` then has the subject, the publisher,
+ * and the positions of the messages among the publisher's messages on that subject.
+ * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before it
+ * are delivered. After you delete the message, the same script with `onGap` continues after it.
  * @throws JetStreamError When the servers stay out of reach or refuse the login, or the stream was recreated.
  * @example
  * await pipeline(
@@ -188,7 +188,7 @@ async function* read<T>(settings: StreamSettings<T>, run: Run): Batches<T | Acti
   }
 }
 
-/** All subjects, those of `toJetStream` by one wildcard; or each subject of a shard. */
+/** The subjects to read: for a stream of `toJetStream` one wildcard; with a shard, each of its subjects. */
 function subjectsFor(
   { subject, shard, stream: name }: StreamSettings<unknown>,
   { subjects }: OpenedStream,

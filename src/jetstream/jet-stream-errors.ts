@@ -12,10 +12,10 @@ import type { Cursor } from '../flow/flow.js';
  * - `refused`: the servers refuse the login, a permission or a request;
  * - `outage`: the servers were out of reach, or without a leader, for longer than `maxOutageMs`;
  * - `full`: the stream or the disk of its servers had no space for longer than `maxOutageMs`;
- * - `stream`: it does not exist, has other settings than asked for, or was deleted, as its bucket of publishers may be;
+ * - `stream`: the stream or its bucket of publishers does not exist, was deleted, or has other settings than requested;
  * - `in-use`: another process publishes under this name;
- * - `taken-over`: another process has begun to publish under this name, so this one stopped;
- * - `publisher`: what the servers keep of this publisher is of another flow, damaged, or too large.
+ * - `taken-over`: another process has started to publish under this name, so this one stopped;
+ * - `publisher`: the stored entry of this publisher belongs to another flow, is damaged, or is too large.
  */
 export type JetStreamFailure =
   | 'packages'
@@ -27,7 +27,7 @@ export type JetStreamFailure =
   | 'taken-over'
   | 'publisher';
 
-/** A publisher or reader of a JetStream stream that cannot go on. The message says what to do. */
+/** Thrown when a publisher or reader of a JetStream stream cannot continue. The message says what to do. */
 export class JetStreamError extends MillraceError {
   readonly code = 'ERR_JETSTREAM';
   readonly failure: JetStreamFailure;

@@ -15,9 +15,9 @@ export const HEADERS = {
   epoch: 'Millrace-Epoch',
   /** How many posts the publisher had sent before: 0 for the first one. */
   position: 'Millrace-Position',
-  /** The position of the message among those of its publisher and subject, see `positions.ts`. */
+  /** The position of the message among the messages of its publisher on its subject, see `positions.ts`. */
   subjectPosition: 'Millrace-Subject-Position',
-  /** The format of the posts, where it is the same for all. */
+  /** The format of the posts, if all have the same. */
   format: 'Millrace-Format',
   /** The distinct tags of the matching rules, as a JSON array. */
   tags: 'Millrace-Tags',
@@ -37,7 +37,7 @@ export interface HeaderReader {
   get(name: string): string;
 }
 
-/** The position of a message among those of its publisher and subject. */
+/** The position of a message among the messages of its publisher on its subject. */
 export interface SubjectPosition {
   /** How many messages of this publisher and subject came before it, in all runs of the publisher. */
   readonly position: number;

@@ -212,10 +212,10 @@ function isFollowed(value: unknown): value is FollowedJson {
 const isCounts = listOf(isCount);
 
 /**
- * Finds out which messages servers have stored twice and which they have lost. Each message says its position among
- * those of its publisher and subject, and below which position all were acknowledged before it was sent. So a message
- * whose position has come before is a repeat. A position that was acknowledged, and whose message did not come before
- * this one, is lost; one that was not acknowledged may still come.
+ * Detects messages that servers have stored twice or lost. Each message has its position among the messages of its
+ * publisher on its subject, and the position below which all messages were acknowledged before it was sent. A message
+ * whose position was seen before is a repeat. If a position was acknowledged but its message did not come before this
+ * one, that message is lost. A message that was not acknowledged may still come.
  */
 export class LostAndRepeated {
   readonly #followed: Map<string, Followed>;
@@ -234,9 +234,10 @@ export class LostAndRepeated {
   }
 
   /**
-   * Adds a message. Returns whether to deliver it: where its position is new, or it has none, as those of other programs.
+   * Adds a message. Returns true if it must be delivered: its position is new, or it has none, as messages of other
+   * programs.
    *
-   * @throws DataError where the header is damaged.
+   * @throws DataError if the header is damaged.
    */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const at = subjectPositionOf(headers);

@@ -33,9 +33,9 @@ export interface PublisherState {
   readonly flow: FlowIdentity;
   /** Grows with each start, see `positions.ts`. */
   readonly epoch: number;
-  /** The epoch that had begun on all subjects when `seq` was committed. */
+  /** The epoch that had started on all subjects when `seq` was committed. */
   readonly begun: number;
-  /** The sequence of the stream after which all posts are that `cursor` does not cover. */
+  /** All posts that `cursor` does not cover are after this sequence of the stream. */
   readonly seq: number;
   /** The epoch in which the positions on each subject began, see `positions.ts`. */
   readonly series: number;
@@ -122,7 +122,7 @@ export async function readEntry(
   return entry?.operation === 'PUT' ? entry : undefined;
 }
 
-/** Writes the entry and returns its new revision; `undefined` where another process has written it meanwhile. */
+/** Writes the entry and returns its new revision; `undefined` if another process has written it since `revision`. */
 export async function writeEntry(
   bucket: EntryBucket,
   key: string,
@@ -216,7 +216,7 @@ export interface EntryWriterOptions {
 export class EntryWriter {
   readonly #entry: PublisherEntry;
   readonly #options: EntryWriterOptions;
-  /** The cursor after all items up to now; `undefined` where the flow cannot go on after the last item. */
+  /** The cursor after all items up to now; `undefined` if the flow cannot resume after the last item. */
   #cursor: Cursor | undefined;
   #committing: Promise<void> | undefined;
   #isShowingLife = false;
@@ -234,7 +234,7 @@ export class EntryWriter {
     this.#timer = setInterval(() => this.#tick(), everyMs);
   }
 
-  /** The flow can go on at this cursor, which is committed when a commit is due. */
+  /** Adds a cursor at which the flow can resume. It is committed when a commit is due. */
   reached(cursor: Cursor): void {
     this.#cursor = cursor;
     if (this.#isDue) this.#commit(cursor);
@@ -245,7 +245,7 @@ export class EntryWriter {
     this.#cursor = undefined;
   }
 
-  /** Writes no more signs of life, and begins no more commits by itself. */
+  /** Stops the timer that writes signs of life and starts commits. */
   stop(): void {
     clearInterval(this.#timer);
   }
@@ -274,7 +274,7 @@ export class EntryWriter {
     return this.#committing === undefined && since >= this.#options.commitIntervalMs;
   }
 
-  /** Commits the cursor once all items before it are acknowledged; meanwhile, the publisher sends more. */
+  /** Commits the cursor once all items before it are acknowledged. The publisher keeps sending during this. */
   #commit(cursor: Cursor): void {
     this.#cursor = undefined;
     const started = performance.now();

@@ -86,7 +86,7 @@ export async function takeOver(
       publishing.add(me.run);
       return new PublisherEntry(bucket, key, state, revision);
     }
-    // Another process has written meanwhile, or the servers answered with an earlier state: everything is read again.
+    // Another process has written the entry since it was read, or the servers answered with an earlier state: read it again.
   }
 }
 
@@ -107,8 +107,8 @@ async function silence(
 }
 
 /**
- * Whether the run has certainly ended. A run of another machine or container may go on, and so may one whose entry does
- * not say on which machine it runs.
+ * True if the run has certainly ended. A run on another machine or container may still be running, and so may a run
+ * whose entry does not name its machine.
  */
 function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
   const state = processState(by);

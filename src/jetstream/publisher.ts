@@ -34,7 +34,7 @@ export interface PublisherOptions extends TakeOverOptions {
 interface Pending {
   readonly subject: number;
   readonly items: readonly Outgoing[];
-  /** How many items were added before those of the message. */
+  /** How many items were added before the items of this message. */
   readonly itemsBefore: number;
   readonly at: SubjectPosition;
   /** The bytes of its items. */
@@ -50,9 +50,9 @@ interface Pending {
 const NOTHING = Promise.resolve();
 
 /**
- * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that goes on
- * after another run begins an epoch on all subjects (`positions.ts`), reads what that run has published after the
- * committed sequence, and publishes the rest. Readers skip what that run still sends later.
+ * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that continues
+ * another run begins an epoch on all subjects (`positions.ts`), reads the messages that the other run published after
+ * the committed sequence, and publishes the rest. Readers skip messages that the other run still sends later.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -150,7 +150,7 @@ export class Publisher {
     }
   }
 
-  /** The flow can go on at this cursor, once all items up to now are acknowledged. */
+  /** Adds a cursor at which the flow can resume once all items up to now are acknowledged. */
   reached(cursor: Cursor): void {
     this.#throwFailure();
     this.#writer.reached(cursor);
@@ -274,7 +274,7 @@ export class Publisher {
   }
 }
 
-/** The id of a message by those of its items; the sender makes it unique to the publisher and its flow. */
+/** The id of a message, made of the ids of its items. The sender makes it unique to the publisher and its flow. */
 function messageId(items: readonly Outgoing[]): string {
   const [first] = items;
   return items.length === 1 && first !== undefined

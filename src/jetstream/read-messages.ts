@@ -26,9 +26,9 @@ const INACTIVE_MS = 30_000;
 const FIRST_REQUEST = 16;
 const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
-/** The maximum number of messages that are passed on together. */
+/** The maximum number of messages that are delivered together. */
 const MAX_GROUP = 500;
-/** How long to wait until a leader is asked again that has not all messages yet. */
+/** How long to wait before the next request to a leader that does not have all messages yet. */
 const BEHIND_WAIT_MS = 100;
 
 /** The range that a reader reads, and how it reads it. */
@@ -57,11 +57,11 @@ export interface MessageGroup {
 }
 
 /**
- * The messages of a subject in order. After any failure, a new consumer goes on after the last message, until there was
- * no success for `maxOutageMs`. So the servers need not keep the state of a consumer.
+ * Reads the messages of a subject in order. After any failure, a new consumer continues after the last message, until
+ * nothing has succeeded for `maxOutageMs`. So the servers need not keep the state of a consumer.
  *
- * Messages are requested by `fetch` again and again, because the client's `consume` sometimes stays silent after the
- * leader of a stream was restarted.
+ * Calls `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after the leader of a stream was
+ * restarted.
  */
 export function readMessages(
   connection: JetStreamConnection,
@@ -74,7 +74,7 @@ class MessageReader {
   readonly #connection: JetStreamConnection;
   readonly #options: ReadOptions;
   readonly #until: number;
-  /** All messages of the subject up to this sequence are passed on. */
+  /** All messages of the subject up to this sequence are delivered. */
   #position: number;
   /** Since when the stream has messages that no consumer delivers. */
   #stalledSince: number | undefined;

@@ -227,8 +227,8 @@ export class SubjectReader<T> {
 }
 
 /**
- * Where to go on from a cursor. A reader without a cursor starts at sequence 1, so messages that the stream has dropped
- * since then are reported.
+ * The position to start at for a cursor. A reader without a cursor starts at sequence 1, so that messages the stream
+ * has already dropped are reported.
  */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string) {
   if (resume === undefined)

@@ -99,8 +99,8 @@ export class Sender {
   }
 
   /**
-   * Goes on after the positions that earlier runs have taken. Those that the stream does not have get messages without
-   * posts, because positions must have no gap.
+   * Continues after the positions of earlier runs. Positions that the stream does not have get messages without posts,
+   * because positions must have no gap.
    */
   async goOn(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
@@ -138,7 +138,7 @@ export class Sender {
         const ack = await this.#publish({ subject, msgID, at, headers, payload });
         const found = ack.duplicate ? await this.#find(ack.seq) : at.position;
         if (found !== undefined) return found;
-        // The stream has the message from an earlier run, which sent it after this run had begun: readers leave it out.
+        // An earlier run sent this message after this run had started, so readers skip that copy: the id must differ.
         msgID = `${ownID}.${this.#entry.state.epoch}.${++otherRuns}`;
       }
     };

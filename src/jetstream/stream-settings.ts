@@ -16,7 +16,7 @@ import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
 /** The maximum number of subjects of a stream. */
 export const MAX_SUBJECTS = 256;
 
-/** The subjects of a stream, such as `posts.0` to `posts.7`; of several prefixes, those of one after the other. */
+/** The subjects of a stream, such as `posts.0` to `posts.7`; for several prefixes, the subjects of each prefix in turn. */
 export function subjectsOf(prefixes: readonly string[], count: number): string[] {
   return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));
 }
@@ -194,7 +194,7 @@ export function checkCreate(call: string, create: CreateStreamOptions): CreateSt
   return { ...checked, duplicateWindowMs: Math.min(duplicateWindowMs, maxAgeMs) };
 }
 
-/** A stream as it is now. */
+/** The current state of a stream. */
 export interface OpenedStream {
   readonly name: string;
   /** When the stream was made: at another time, it was another stream of the same name. */
@@ -212,7 +212,7 @@ export interface PublishedStream {
   readonly stream: string;
   /** The prefix of its subjects. */
   readonly subject: string;
-  /** The topics that have subjects of their own, and the others one of theirs. */
+  /** The topics with separate subjects; posts of all other topics share the topic `other`. */
   readonly topics?: readonly string[] | undefined;
   readonly create?: CreateStream | undefined;
 }
@@ -242,7 +242,7 @@ export async function openStream(
         () => manager.streams.add({ name: stream, ...settingsOf(named, create) }),
         { isAnswer: isInUse },
       )
-      // Another process may have made the stream meanwhile.
+      // Another process may have created the stream since the check.
       .catch(cause => (isInUse(cause) ? find() : Promise.reject(cause)));
   }
   return openedStream(call, info, named, create);
@@ -274,7 +274,7 @@ export async function findStream(
     : await connection.streamInfo(stream);
   if (subjects === undefined)
     return openedStream(call, info, { subject: subject ?? stream }, undefined);
-  // A mirror has no subjects of its own.
+  // A mirror lists no subjects.
   const { subjects: own = [] } = info.config;
   const others = subjects.filter(one => own.length > 0 && !own.some(other => overlap(one, other)));
   if (others.length > 0)

@@ -52,9 +52,9 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
    */
   readonly subject: string;
   /**
-   * Topics that have subjects of their own, such as languages: with `['en', 'es']`, posts go to `posts.en.0` and so on,
-   * `posts.es.0` and so on, and those of no such topic to `posts.other.0` and so on. Each topic has as many subjects as
-   * `create.shards` says. Readers take one topic by `subject: 'posts.en'`, and all by `subjects: 'posts.>'`.
+   * Topics with separate subjects, such as languages: with `['en', 'es']`, posts go to `posts.en.0` and so on or
+   * `posts.es.0` and so on, and posts of any other topic to `posts.other.0` and so on. Each topic has `create.shards`
+   * subjects. Readers take one topic with `subject: 'posts.en'`, and all with `subjects: 'posts.>'`.
    * @default none
    */
   readonly topics?: readonly string[] | undefined;
@@ -120,19 +120,20 @@ const OPTIONS = {
 } satisfies OptionTable<ToJetStreamOptions<unknown>>;
 
 /**
- * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of machines.
- * Each post counts exactly once there, even after kill -9 of this process or of servers: the cursor is kept
- * by the servers, so that the same script, on any machine, goes on where the last run stopped. After a complete
- * run, the same script opens nothing and returns the same result.
+ * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of machines. Each
+ * post counts exactly once there, even after kill -9 of this process or of servers: the servers store the cursor, so
+ * that the same script, on any machine, continues where the last run stopped. After a complete run, the same script
+ * opens nothing and returns the same result.
  *
- * One process publishes under a name. A second one stops with an error while the first is at work; one that was
- * replaced, because it was silent, stops when it comes back, and readers skip what it still sends.
+ * Only one process publishes under a name. A second process stops with an error while the first one is at work. If the
+ * first one is silent for too long, the second replaces it: the first stops when it comes back, and readers skip what
+ * it still sends.
  *
- * The payload of a message is the exact bytes of a post, its headers have its id, format, tags and position. While
+ * The payload of a message is the exact bytes of a post; the headers have its id, format, tags and position. While
  * servers restart or elect a leader, messages are sent again with the same id, for up to `maxOutageMs`.
  *
  * @throws OptionError Immediately, before any I/O.
- * @throws JetStreamError See `JetStreamFailure` for all reasons. It has the last cursor that was committed.
+ * @throws JetStreamError See `JetStreamFailure` for all reasons. The error has the last committed cursor.
  * @throws DataError For an item that is larger than the servers accept, or has no id, unless `onDamaged` takes it.
  * @example
  * await pipeline(
@@ -262,7 +263,7 @@ async function publish<T>(
   }
 }
 
-/** The name of the publisher in the bucket. Each shard of a source is a publisher of its own. */
+/** The name of the publisher in the bucket. Each shard of a source is a separate publisher. */
 function keyOf(name: string, flow: FlowIdentity): string {
   const shard = shardOfFlow(flow);
   return shard === undefined ? name : `${name}-${shard.replace('/', '-of-')}`;

@@ -38,10 +38,12 @@ interface Fetching<T> {
 }
 
 /**
- * Fetches files concurrently, and yields what came of each, in their order. Those that failed are fetched once
- * more after all others, after those that had failed before. However it ends, nothing is being fetched then.
+ * Fetches files concurrently and yields the outcome of each, in order. Failed files are fetched once more after all
+ * others; files that had failed in an earlier run go first. When the generator ends, in whatever way, no fetch is under
+ * way.
  *
- * @throws The error that all other files would have as well; that of the last file, once many in a row have failed.
+ * @throws An error that all other files would have as well; once many files in a row have failed, the error of the last
+ * one.
  */
 export async function* fetchJobFiles<T>(
   files: readonly JobFile[],

@@ -23,7 +23,7 @@ export interface JobFile {
 export class JobFileList {
   readonly account: Account;
   readonly basis: VerdictBasis & { readonly job: DeliveredJob };
-  /** Those of the shard. */
+  /** The files of the shard. */
   readonly files: readonly JobFile[];
   readonly shard: Shard | undefined;
   #urls: ReadonlyMap<string, URL>;

@@ -29,7 +29,7 @@ export interface JobRule {
   readonly tag?: string | null | undefined;
 }
 
-/** The posts that a job is to deliver: those of a window that match any of its rules. */
+/** The posts that a job delivers: all posts of a time window that match any of its rules. */
 export interface JobRequest {
   /** Unique in the account: the job is found again by it. */
   readonly title: string;
@@ -46,7 +46,7 @@ export interface JobRequest {
   readonly rules: readonly JobRule[];
 }
 
-/** A request that has passed every check, as it is sent except for the publisher. */
+/** A request that has passed every check. Only the publisher is added before it is sent. */
 export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'> {
   readonly fromDate: string;
   readonly toDate: string;

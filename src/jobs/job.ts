@@ -55,7 +55,7 @@ export interface Job {
   readonly requestedBy?: string | undefined;
   /** ISO 8601. */
   readonly requestedAt?: string | undefined;
-  /** A status that is not in the list is passed on as it is. */
+  /** A status that is not in `JobStatus` is returned unchanged. */
   readonly status: JobStatus | (string & {});
   /** For people to read: its wording changes. */
   readonly statusMessage: string;

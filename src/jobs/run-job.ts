@@ -127,7 +127,7 @@ async function findOrCreate(
     return job;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof JobError)) throw error;
-    // Another run of the same script may have created it meanwhile: its title has the digest of the rules.
+    // Another run of the same script may have created the job since the check: its title has the digest of the rules.
     const late = await findExisting(account, requested, signal);
     if (late === undefined) throw error;
     return late;

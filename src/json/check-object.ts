@@ -97,7 +97,7 @@ export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): 
       at++;
     } else if (isOpening(byte) && !isClosing(byte)) {
       if (closers.length >= maxDepth) return { wrongAt: at, isTooDeep: true };
-      closers.push(byte + 2); // The codes of `}` and `]` are those of `{` and `[` plus 2.
+      closers.push(byte + 2); // The code of `}` is the code of `{` plus 2, as for `]` and `[`.
       expected = byte === OPEN_OBJECT ? 'first key' : 'first value';
       at++;
     } else {

@@ -75,7 +75,7 @@ export class ElementSplitter {
   #next: Next = 'document';
   /** Bytes of the document before the current block. */
   #offset = 0;
-  /** Finds the end of the value, name or element that has begun. */
+  /** Finds the end of the current value, name or element. */
   readonly #value: ValueEnd;
   /** The bytes of a name or element in earlier blocks. */
   readonly #carried = new CarryOver();
@@ -257,7 +257,7 @@ export class ValueEnd {
     this.#fail = fail;
   }
 
-  /** Whether a value has begun and is not known to have ended. */
+  /** True inside a value, up to its known end. */
   get open(): boolean {
     return this.#inString || this.#inScalar || this.#closers.length > 0;
   }
@@ -303,7 +303,7 @@ export class ValueEnd {
   #open(byte: number, at: number): void {
     if (this.#closers.length >= this.#maxDepth)
       throw this.#fail(`JSON is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`, at);
-    this.#closers.push(byte + 2); // The codes of `}` and `]` are those of `{` and `[` plus 2.
+    this.#closers.push(byte + 2); // The code of `}` is the code of `{` plus 2, as for `]` and `[`.
   }
 
   #afterString(block: Buffer, from: number): number {

@@ -87,7 +87,7 @@ export function quoteIntegers(
   return copied === 0 ? text : quoted + text.slice(copied);
 }
 
-/** Whether a colon follows: quotes would make a key of it, and JSON of the text. */
+/** True if a colon follows. Quotes around the number would then make it a key, and the text valid JSON. */
 function isKey(text: string, end: number): boolean {
   let at = end;
   while (/[ \t\n\r]/.test(text.charAt(at))) at++;

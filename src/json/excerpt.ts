@@ -2,7 +2,7 @@ import { redact } from '../base/secret.js';
 
 /** Characters that are shown of a document. */
 const MAX_SHOWN = 80;
-/** Of these only the first are shown: a secret that the cut would halve is found as a whole. */
+/** How many characters are searched for secrets. More than `MAX_SHOWN`, so that a secret at the cut is found as a whole. */
 const READ = 4_096;
 
 /** The first characters of a document for an error message, as a JSON string, without secrets. */

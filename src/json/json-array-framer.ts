@@ -53,7 +53,7 @@ export class JsonArrayFramer implements Framer<Json> {
   #isInArray = false;
   #isComplete = false;
   #elements = 0;
-  /** The element that has begun, as JSON. */
+  /** The part of the current element so far, as JSON. */
   #element = '';
   #elementBytes = 0;
 

@@ -73,7 +73,7 @@ export class ObjectLines {
   readonly #maxBytes: number;
   readonly #isLimited: boolean;
   readonly #module: Module | undefined;
-  /** What turns the positions of the module into those of the bytes. */
+  /** Added to a position in the module to get the position in the bytes. */
   #offset = 0;
   #pieceBytes = LARGE_BLOCK;
 

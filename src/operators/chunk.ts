@@ -97,7 +97,7 @@ class Held<T> {
     if (items.length > 0)
       this.#origin = this.isEmpty || this.#origin === origin ? origin : undefined;
     const from = this.#origin;
-    // Those that are not in a full chunk wait for more.
+    // Items that do not fill a chunk wait for more.
     const waiting = Math.min(items.length, (this.#items.length + items.length) % this.#count);
     const leaving = items.length - waiting;
     for (const item of [...items.slice(0, leaving), ...detached(items.slice(leaving))]) {

@@ -41,15 +41,15 @@ const KEYED = {
 };
 
 /**
- * Drops each item whose id is among those of the last `window` items that passed. A search page
- * may repeat posts of the previous page, and a replay may repeat posts after a reconnect.
+ * Drops each item whose id equals the id of one of the last `window` items that passed. A search page may repeat posts
+ * of the previous page, and a replay may repeat posts after a reconnect.
  *
- * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the
- * previous run has written.
+ * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the previous run has
+ * written.
  *
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, for an item that is not an activity, unless there is a `key`, and for one
- * whose `key` is not text or an integer: it could not be told from others.
+ * @throws DataError From the flow, for an item that is not an activity, unless there is a `key`, and for one whose
+ * `key` is not a string or an integer, because it could not be told from others.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));

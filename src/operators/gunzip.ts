@@ -43,15 +43,15 @@ const OPTIONS = {
 } satisfies OptionTable<GunzipOptions>;
 
 /**
- * Inflates gzip files of one or several members, and zstd files where Node has zstd (22.15 and later); the
- * first bytes of a file tell which it is. Gzip files that come as one batch, such as those of
- * `localFiles`, inflate in the thread pool ahead of their turn and are delivered in order; bytes of a
- * live stream are delivered as soon as they arrive.
+ * Inflates gzip files of one or several members, and zstd files where Node has zstd (22.15 and later); the first bytes
+ * of a file tell which it is. Gzip files that arrive as one batch each, such as files read by `localFiles`, are
+ * inflated in the thread pool ahead of their turn and delivered in order; bytes of a live stream are delivered as soon
+ * as they arrive.
  *
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, is zstd and
- * this Node cannot read it, or has anything but zeros after its end. What was inflated before the error
- * is delivered first; of a corrupt file, up to 16 KiB before the damage may be missing.
+ * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, is zstd and this Node
+ * cannot read it, or has anything but zeros after its end. What was inflated before the error is delivered first; of a
+ * corrupt file, up to 16 KiB before the damage may be missing.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */

@@ -12,15 +12,14 @@ import type { Bytes, JsonRecord } from '../json/records.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
 
 /**
- * Bytes of a JSON document to the elements of one array at its top level: the exact bytes of each, as
- * soon as it is complete. Each file of the input is one document; an input without cursors is one
- * document as a whole.
+ * Splits a JSON document into the elements of one array at its top level: the exact bytes of each element, as soon as
+ * the element is complete. Each file of the input is one document; an input without cursors is a single document.
  *
  * @param key The name of the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.
  * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, when a document is cut short, is not JSON or has no such array, or when
- * an element exceeds a limit.
+ * @throws DataError From the flow, when a document is cut short, is not JSON or has no such array, or when an element
+ * exceeds a limit.
  *
  * @example
  * // Search pages that were saved as files: { "results": [ ... ], "next": "..." }

@@ -30,12 +30,12 @@ const OPTIONS = {
 } satisfies OptionTable<MatchRulesOptions>;
 
 /**
- * Sets the matching rules of each activity to those of the given rules, as if the service had
- * delivered the post for them: an archive can then be routed by tag, or rules be tried on a sample
- * before a job is paid for. Posts of whole files are matched against a list of rules by all threads of the sink, which share one
- * index. A matcher of `rules.compileAll` may change while the pipeline runs, and is used on one thread. It has its
- * own `product`: the options `product` and `frequency` are used only for a list of rules. A list reads the members that
- * rules ask for from the bytes of a post, so damage in other members is not reported.
+ * Replaces the matching rules of each activity by the given rules that it matches, as if the service had delivered the
+ * post for them. Use it to route an archive by tag, or to try rules on a sample before paying for a job. Posts of whole
+ * files are matched against a list of rules by all threads of the sink, which share one index. A matcher of
+ * `rules.compileAll` may change while the pipeline runs, and is used on one thread. It has its own `product`: the
+ * options `product` and `frequency` are used only for a list of rules. A list reads the members that rules ask for from
+ * the bytes of a post, so damage in other members is not reported.
  *
  * @throws OptionError Immediately, when the product refuses a rule.
  * @example
@@ -112,7 +112,7 @@ export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   isFirst: true,
 };
 
-/** @throws DataError for a post that rules cannot be put into, or that is not JSON as far as it is read. */
+/** @throws DataError for a post that rules cannot be inserted into, or whose part that is read is not JSON. */
 function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Array {
   const matcher = SharedMatcher.of(rules);
   const posts = new MatchedPosts(rows, matcher);

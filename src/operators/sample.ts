@@ -94,7 +94,7 @@ function hashOf({ high, low }: { readonly high: number; readonly low: number }, 
   return mixed(mixed(mixed(seed + 1) ^ high) ^ low);
 }
 
-/** Of any id. One that is not a 64-bit integer is hashed by its characters. */
+/** Hashes any id. An id that is not a 64-bit integer is hashed by its characters. */
 function hashOfText(text: string, id: IdNumber, seed: number): number {
   if (id.parse(text)) return hashOf(id, seed);
   let hash = seed + 1;

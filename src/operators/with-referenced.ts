@@ -18,11 +18,12 @@ const OPTIONS = {
 } satisfies OptionTable<WithReferencedOptions>;
 
 /**
- * Passes each post and, after it, the posts that came within it: the one that it shares, and those that it or the shared
- * one quotes. Each is an `Activity` of its own, with the bytes that were delivered and without matching rules. The post
- * that a reply answers is not delivered.
+ * Passes each post and, after it, the posts inside it: the post that it retweets, and the posts that it or the
+ * retweeted post quotes. Each is a separate `Activity`, with the bytes that were delivered and without matching rules.
+ * The service does not deliver the post that a reply answers.
  *
- * The same post may be referenced many times, and be delivered by itself: `dedupe` after this passes the first of them.
+ * The same post may be referenced many times and also be delivered on its own; `dedupe` after this stage passes only
+ * the first.
  *
  * @throws OptionError Immediately, when an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity.

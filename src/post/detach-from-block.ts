@@ -9,9 +9,10 @@ const LEAST_PART = 1 / 2;
 type Move = (bytes: Uint8Array) => Uint8Array;
 
 /**
- * The items, for a stage that holds them beyond their batch. A post is a view of a block of its file: a few posts that pass a
- * filter would keep whole files in memory. Bytes of buffers that are much larger than what the items view of them are copied,
- * those of one buffer into one. Activities are changed in place, also within tagged items, arrays and plain objects.
+ * Prepares items for a stage that holds them longer than their batch. A post is a view of a block of its file, so a few
+ * posts that pass a filter would keep whole files in memory. If the items view only a small part of a buffer, that part
+ * is copied; all parts of one buffer share one copy. Activities are changed in place, also within tagged items, arrays
+ * and plain objects.
  */
 export function detached<T>(items: readonly T[]): readonly T[] {
   const viewed = new Map<ArrayBufferLike, number>();

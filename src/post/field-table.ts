@@ -24,7 +24,7 @@ interface Values {
   readonly flag: boolean | undefined;
   /** Epoch milliseconds. */
   readonly time: number | undefined;
-  /** The same, in whole seconds: the `original` format has no more. */
+  /** The time in whole seconds, the precision of the `original` format. */
   readonly second: number | undefined;
   readonly strings: readonly string[] | undefined;
   /** The `text` of each element. */
@@ -66,15 +66,16 @@ function timeOf(value: unknown, format: Format): number | undefined {
 
 /** The path of a value in a post. */
 export interface Path {
-  /** The keys of each place in which it may be, the first that is neither absent nor null. */
+  /** The keys of each place where the value may be. The first place that is not absent or null counts. */
   readonly places: readonly (readonly string[])[];
   /** The keys within that place. */
   readonly rest: readonly string[];
 }
 
 /**
- * The place of a field in a post of one format, in the syntax of JavaScript: `user.name`; `full_text ?? text`, the first that is neither
- * absent nor null; `(extended_tweet.entities ?? entities).urls`, a member of it; `links[0].href`, of the first object of a list.
+ * The place of a field in a post of one format, in the syntax of JavaScript: `user.name`; `full_text ?? text` is the
+ * first that is not absent or null; `(extended_tweet.entities ?? entities).urls` is a member of that; `links[0].href`
+ * is a member of the first object of a list.
  */
 export type Where = string | Via;
 
@@ -148,7 +149,7 @@ function valueReader(path: Path | undefined, part: Via['part'] | undefined): Rea
   return part === undefined ? read : post => part(read(post));
 }
 
-/** The first value that is neither absent nor null. */
+/** The first value that is not absent or null. */
 function firstOf([first = readNone, second, ...others]: readonly ReadValue[]): ReadValue {
   if (second === undefined) return first;
   const next = firstOf([second, ...others]);

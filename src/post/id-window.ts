@@ -86,7 +86,7 @@ function readText(text: string, reader: IdReader): void {
   }
 }
 
-/** Of digits, or of the difference to the previous number. */
+/** Parses digits, or a difference to the previous number. */
 function numberOf(token: string, last: bigint | undefined): bigint | undefined {
   if (DIGITS.test(token)) return BigInt(token);
   if (last === undefined || !DIFFERENCE.test(token)) return undefined;
@@ -97,7 +97,7 @@ function digits(high: number, low: number): string {
   return ((BigInt(high) << 32n) | BigInt(low)).toString();
 }
 
-/** Slots of the first table. A table doubles when half of it is used; that of a window of up to 100,000 ids never has to. */
+/** Slots of the first table. A table doubles when half of it is used; a window of up to 100,000 ids never needs that. */
 const MIN_TABLE = 1024;
 const MAX_FIRST_TABLE = 2 ** 18;
 

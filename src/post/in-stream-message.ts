@@ -29,8 +29,8 @@ export interface InfoMessage {
 }
 
 /**
- * An error of the stream, after which the service disconnects, a warning, or what streams of posts send between them:
- * limits, deletions, withheld content. Its message is that of the service, or its content as JSON.
+ * An error of the stream, after which the service disconnects; a warning; or a notice that streams send between posts:
+ * limits, deletions, withheld content. `message` is the message of the service, or the content as JSON.
  */
 export interface NoticeMessage {
   readonly kind: Exclude<(typeof MESSAGE_KEYS)[number], 'info'>;
@@ -64,12 +64,11 @@ const KEYS_OF_CONNECTION: readonly string[] = [...CONNECTION_KEYS, ...POST_KEYS]
 const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**
- * Parses a message of a stream or a job file. Returns `undefined` for a post and any other document: a
- * message has a top-level key `info`, `error`, `warn`, or that of a notice, such as `limit` or `delete`. Fast for posts,
- * of which it reads only the first keys.
+ * Parses a message of a stream or a job file. Returns `undefined` for a post and any other document: a message has a
+ * top-level key `info`, `error`, `warn`, or the key of a notice, such as `limit` or `delete`. Fast for posts, because
+ * it reads only their first keys.
  *
- * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is
- * invalid.
+ * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is invalid.
  * @example
  * parseInStreamMessage(line)?.kind // 'info' for the last line of a job file
  */

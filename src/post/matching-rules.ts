@@ -131,7 +131,7 @@ export function placeOfMember(
   return { start: at, end: at, before: empty ? before : `,${before}`, after, isRead };
 }
 
-/** Whether the value at a position is that of the last such key, in whatever object. */
+/** True if the value at a position belongs to the last occurrence of the key in the bytes, in whatever object. */
 export function isLastMember(
   bytes: Buffer,
   key: string,

@@ -40,7 +40,7 @@ export interface AuthorFields extends Person {
   readonly verified: boolean | undefined;
   /** Only the `original` format has it. */
   readonly protected: boolean | undefined;
-  /** Epoch milliseconds, in whole seconds: the `original` format has no more. */
+  /** Epoch milliseconds of whole seconds, the precision of the `original` format. */
   readonly createdAt: number | undefined;
   readonly statuses: number | undefined;
   readonly followers: number | undefined;

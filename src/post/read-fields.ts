@@ -57,7 +57,7 @@ interface Source {
   readonly post: object;
   /** The post that has text and entities: for a retweet, the retweeted one. */
   readonly content: object;
-  /** Link enrichments of posts around this one: those of a quoted post are at the root of the document. */
+  /** Link enrichments from the posts around this one: the enrichments of a quoted post are at the root of the document. */
   readonly outerUrls: readonly EnrichedUrl[];
 }
 
@@ -99,7 +99,7 @@ function sharedPost(post: object, format: Format): object | undefined {
   const shared = OWN.shared.read(post, format);
   if (!isObject(shared)) return undefined;
   if (format === 'original') return shared;
-  // That of other posts is a note.
+  // In `activity_streams`, the `object` of a post that is not a retweet is a note.
   const isRetweet =
     OWN.verb.read(post, format) === 'share' && OWN.sharedAuthor.read(post, format) !== undefined;
   return isRetweet ? shared : undefined;
@@ -136,7 +136,7 @@ export function partOf(post: object, format: Format, part: Part): object | undef
   }
 }
 
-/** A field of the table, as far as it is read here. */
+/** The part of a table field that this file reads. */
 interface Readable<T> {
   read(post: object, format: Format): T;
 }

@@ -86,7 +86,7 @@ export class ConnectLog {
   }
 }
 
-/** Damage may leave digits that are not a time, such as those of a month 13. */
+/** Damage may leave digits that are not a time, such as a month 13. */
 function isTime(line: string): boolean {
   const at = Date.parse(line);
   return !Number.isNaN(at) && text(at) === line;

@@ -66,7 +66,7 @@ export type ReplayAction =
 /** What counts of the final message of a connection. */
 export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
-/** Other limits of a replay than those of the service. */
+/** Limits of a replay that differ from the limits of the service. */
 interface MachineOptions {
   readonly timings?: ReplayTimings;
   readonly rates: readonly Rate[];
@@ -151,9 +151,9 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a refusal of the dates. If they are out of bounds by the service's clock, as it is known by now, the
-   * next range follows from that clock. Otherwise a nearby edge of the window is moved. Without an edge nearby, it
-   * is handled like any other refusal.
+   * Handles a refusal of the dates. If they are out of bounds by the latest estimate of the service's clock, the next
+   * range is computed from that clock. Otherwise a nearby edge of the window is moved. Without an edge nearby, it is
+   * handled like any other refusal.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;

@@ -64,7 +64,7 @@ export class ReplaySpool {
     this.#throwFailure();
   }
 
-  /** All records in order. They can be read once: each is released as it is read. */
+  /** All records in order. They can be read only once, because each is released when it is read. */
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
     await this.#writing;
     this.#throwFailure();
@@ -82,7 +82,7 @@ export class ReplaySpool {
     if (rest.length > 0) yield rest;
   }
 
-  /** Discards the rest, and accepts no more. */
+  /** Discards the rest and accepts no more records. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#memory = [];

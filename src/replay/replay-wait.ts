@@ -36,7 +36,7 @@ export function refuseFarAhead(call: string, { to }: Window, serviceNow: number)
 
 type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
 
-/** A wait that has begun; `until` is when it ends, by the service's clock. */
+/** The current wait; `until` is when it ends, by the service's clock. */
 interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly until: number;
   readonly end: () => void;
@@ -52,8 +52,8 @@ export class WaitReporter {
   }
 
   /**
-   * Reports a wait, unless it is the one that was reported last. `error` and `failures` are those of the connection
-   * before. Returns the wait where it is new and not for a failure.
+   * Reports a wait, unless it was the last one reported. `error` and `failures` belong to the previous connection.
+   * Returns the wait if it is new and not caused by a failure.
    */
   begin(
     { why, ms }: WaitAction,

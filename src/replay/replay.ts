@@ -50,21 +50,20 @@ export interface ReplayOptions {
    */
   readonly toDate?: Timestamp | undefined;
   /**
-   * For runs that follow each other, as by cron: each goes on where the last complete one ended, and ends at the
-   * newest minute that can be replayed, 31 minutes ago. `fromDate` is where the first begins; later runs
-   * do not look at it. Needs a sink with a checkpoint, which adds to what it has written, and `onGap`, so
-   * that minutes which are gone are reported and do not end each run that follows. Cannot be combined
-   * with `toDate` or a `shard`.
+   * For scheduled runs, such as by cron: each run continues where the last complete run ended, and ends at the newest
+   * minute that can be replayed, 31 minutes ago. Only the first run uses `fromDate`. Needs a sink with a checkpoint,
+   * which appends to its output, and `onGap`, so that minutes that are gone are reported and do not fail every later
+   * run. Cannot be combined with `toDate` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
   /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * A folder for data that does not fit in memory, and for the times of connections: a process that
-   * restarts often then still keeps to 5 connections in 5 minutes. It is made where it does not exist. A run that
-   * finds none resumes at its cursor all the same, without knowing the connections of earlier runs: where these
-   * have used up the limit, the service answers 429, and the run waits.
+   * A folder for data that does not fit in memory, and for the times of connections: a process that restarts often then
+   * still keeps to 5 connections in 5 minutes. It is created if it does not exist. If it was deleted, a run still
+   * resumes at its cursor but does not know the connections of earlier runs: if those have used up the limit, the
+   * service answers 429, and the run waits.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
@@ -210,7 +209,7 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // An event may come in a later minute of the stream than that of its own time.
+  // An event may come in a later minute of the stream than the minute of its own time.
   timeOf: () => Number.NaN,
 };
 

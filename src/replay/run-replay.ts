@@ -29,7 +29,7 @@ export interface ReplayRun<T> extends ConnectionOptions {
   readonly folder: string | undefined;
   readonly maxDisk: number;
   readonly resume: Cursor | undefined;
-  /** Whether the window begins where that of the last run ended, and ends now; `window` is then where the first begins. */
+  /** True if the window begins where the last run ended, and ends now; `window` then applies to the first run only. */
   readonly incremental?: boolean | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
   readonly onDamaged: OnDamaged | undefined;
@@ -41,9 +41,9 @@ export interface ReplayRun<T> extends ConnectionOptions {
 }
 
 /**
- * All activities of a window, each once. The activities of a connection are held back until its final
- * message, and then delivered with a cursor after them: only confirmed activities are ever delivered or
- * committed. The next connection is read meanwhile.
+ * All activities of a window, each once. The activities of a connection are held back until its final message, and then
+ * delivered with a cursor after them: only confirmed activities are ever delivered or committed. The next connection is
+ * read during this.
  */
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;

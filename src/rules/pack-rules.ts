@@ -9,14 +9,14 @@ export interface PackOptions {
   /** The maximum number of characters of a query, by code points. @default 2048 */
   readonly characters?: number | undefined;
   /**
-   * The maximum number of phrases and proximities in a query: with too many, the service refuses it as
-   * too complex. Its documentation does not say how many. A rule that has more by itself is a query of its own.
+   * The maximum number of phrases and proximities in a query: with too many, the service refuses it as too complex. The
+   * documentation of the service gives no number. A single rule that has more becomes a separate query.
    * @default 100
    */
   readonly phrases?: number | undefined;
   /**
-   * The maximum number of clauses in a query, negated ones included, for contracts that limit them. A rule that has
-   * more by itself is a query of its own.
+   * The maximum number of clauses in a query, negated ones included, for contracts that limit them. A single rule that
+   * has more becomes a separate query.
    * @default Infinity
    */
   readonly clauses?: number | undefined;
@@ -48,8 +48,8 @@ export const PACK_OPTIONS = {
 /**
  * Joins rules by `OR` into few queries of the search product, each within limits. Together, the queries match exactly
  * what the rules match. Each rule is in one query, in parentheses where it has several clauses; a rule that is not
- * accepted as an alternative, such as one with `-is:nullcast`, is a query of its own. The same rules and limits always
- * give the same queries.
+ * accepted as an alternative, such as one with `-is:nullcast`, becomes a separate query. The same rules and limits
+ * always give the same queries.
  *
  * @throws OptionError If the product refuses any of the rules, or one is longer than a query may be.
  * @example
@@ -111,11 +111,11 @@ interface Query {
 interface Part {
   readonly value: string;
   readonly rules: Rule[];
-  /** The text among others: in parentheses where it has several clauses. */
+  /** The text as an alternative among others: in parentheses if it has several clauses. */
   readonly grouped: string;
-  /** Of the rule alone. */
+  /** The size of the rule alone. */
   readonly size: Size;
-  /** Those of `grouped`, counted once: each query with room is tried with it. */
+  /** The characters of `grouped`. Counted once, because the rule is tried in every query with room. */
   readonly groupedCharacters: number;
   /** Whether it may be joined with others. */
   readonly isAlternative: boolean;

@@ -50,15 +50,13 @@ export const COUNTS_OPTIONS = {
 } satisfies OptionTable<CountsOptions>;
 
 /**
- * Counts the posts that match a query, by day, hour or minute. A page covers up to 31 days, or fewer
- * if the service timed out; the flow continues until it is complete. Buckets are delivered in the
- * order in which the service sends them, which may be ascending or descending: sort by `start` if the
- * order matters.
+ * Counts the posts that match a query, by day, hour or minute. A page covers up to 31 days, or fewer if the service
+ * timed out; the flow continues until it is complete. Buckets are delivered in the order in which the service sends
+ * them, which may be ascending or descending: sort by `start` if the order matters.
  *
- * Errors and cursors are those of `search`. The service sends every bucket of the window, also those
- * without posts: a bucket that is repeated, or missing at the end, is a `DataError`, or the cause of an
- * `IncompleteError` after the first page. Counts take no `limit`: a sum over some of the buckets would
- * look like a sum over all.
+ * Errors and cursors work as in `search`. The service sends every bucket of the window, also buckets without posts: a
+ * bucket that is repeated, or missing at the end, is a `DataError`, or the cause of an `IncompleteError` after the
+ * first page. Counts take no `limit`: a sum over some of the buckets would look like a sum over all.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.

@@ -27,7 +27,7 @@ export async function nextWindow(
 ): Promise<Dates> {
   const { params, product, account, runsEndAt = MINUTE, onGap } = query;
   const toDate = endOfRun(query);
-  // Both dates are sent, as the pages of a run that goes on need the same request.
+  // Both dates are sent, because a resumed run must send the same request for its pages.
   const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
   if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
   const fromDate = String(last.window.toDate);

@@ -37,11 +37,12 @@ export interface PreviewOptions {
 const OPTIONS = { signal: signal() } satisfies OptionTable<PreviewOptions>;
 
 /**
- * Says what a search would take, from the counts of its window by day: one request for each 31 days of each query, and
- * no posts. It heeds `limit`, `pages`, `maxResults`, `slices` and `shard`. Of a search that is `incremental`, it is
- * about a first run. Posts that come or are deleted meanwhile change the numbers.
+ * Estimates the requests and posts of a search from daily counts of its window. Sends one request for each 31 days of
+ * each query, and fetches no posts. Takes `limit`, `pages`, `maxResults`, `slices` and `shard` into account. For an
+ * `incremental` search, estimates the first run. Posts that are published or deleted before the search change the
+ * numbers.
  *
- * @param options Those of the search.
+ * @param options The options of the search.
  * @throws OptionError As a rejection, for options that `search` refuses.
  * @throws HttpError, ConnectionError, DataError, IncompleteError As `counts` does.
  * @example

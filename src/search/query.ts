@@ -48,17 +48,16 @@ export interface QueryOptions {
   /** Newest minute, exclusive. @default now */
   readonly toDate?: Timestamp | undefined;
   /**
-   * For runs that follow each other, as by cron: each goes on where the last complete one ended, and ends at the
-   * newest minute (of counts, the newest whole bucket) that is searchable for certain, so that
-   * nothing comes twice or is missed between two. `fromDate` is where the first begins; later runs do
-   * not look at it. Needs a sink with a checkpoint, which adds to what it has written, and cannot be
-   * combined with `toDate`, `next`, `limit`, `pages` or a `shard`.
+   * For scheduled runs, such as by cron: each run continues where the last complete run ended, and ends at the newest
+   * minute (for counts, the newest whole bucket) that is certainly searchable, so that no post is repeated or missed
+   * between two runs. Only the first run uses `fromDate`. Needs a sink with a checkpoint, which appends to its output.
+   * Cannot be combined with `toDate`, `next`, `limit`, `pages` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
   /**
-   * With `incremental` and `30day`: called with minutes that are older than 31 days, as no run came in time; the run
-   * covers the rest. Without it, they end the flow with an `IncompleteError`. It may return a promise.
+   * With `incremental` and `30day`: called with minutes that no run has fetched and that are now older than 31 days;
+   * the run covers the rest. Without it, such minutes end the flow with an `IncompleteError`. It may return a promise.
    */
   readonly onGap?: ((gap: QueryGap) => unknown) | undefined;
   /** The label of the search endpoint, which the service assigns. @default the account's `label` */
@@ -68,13 +67,13 @@ export interface QueryOptions {
   /** The `next` of an earlier response to the same request: starts with the page after it. */
   readonly next?: string | undefined;
   /**
-   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes
-   * it. All other options must be those of the first run.
+   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it. All other options must be
+   * the same as in the first run.
    */
   readonly resume?: Cursor | undefined;
 }
 
-/** Minutes that an incremental search or count of `30day` came too late for. `fullarchive` has them. */
+/** Minutes that became too old for `30day` before an incremental search or count fetched them. `fullarchive` has them. */
 export interface QueryGap extends Dates {
   readonly reason: 'expired';
 }
@@ -177,11 +176,12 @@ export const QUERY_OPTIONS = {
 } satisfies OptionTable<QueryOptions>;
 
 /**
- * Makes a query of options, and checks what the tables of options cannot: the rule, the window and the settings of the account.
+ * Makes a query of options, and checks what the tables of options cannot: the rule, the window and the settings of the
+ * account.
  *
  * @param rows The table that has checked the options.
  * @param options With the defaults of the call.
- * @param bounds By default none; `runsEndAt` is that of the query where it is incremental, by default a minute.
+ * @param bounds By default none. `runsEndAt` applies to an incremental query and is a minute by default.
  * @throws OptionError
  */
 export function checkQuery(

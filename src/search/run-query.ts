@@ -68,7 +68,7 @@ export async function* runQuery<T>(
     return;
   }
   if (resume !== undefined && !position.done) {
-    // The run before has begun this window, and has not ended it.
+    // The previous run began this window and did not finish it.
     let last = resume;
     const started = withDates(query, position.window);
     for await (const batch of runWindow(started, start, makeResults, run)) {
@@ -105,7 +105,7 @@ async function* runNextWindow<T>(
   const start = { position, resume };
   let isBegun = false;
   for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
-    // A run that goes on there has the same window, and delivers the same posts.
+    // A run that resumes at this cursor has the same window and delivers the same posts.
     if (!isBegun) yield { items: [], cursor: cursorOf(query, position), origin: query.url.href };
     isBegun = true;
     yield batch;
@@ -158,7 +158,7 @@ async function* runWindow<T>(
     }
   } catch (error) {
     run.signal.throwIfAborted();
-    // What the user's function throws comes through as it is.
+    // An error of the user's function is thrown unchanged.
     if (isInCallback || cursor === undefined || !(error instanceof MillraceError)) throw error;
     const missing = results.missing(position);
     throw new IncompleteError(
@@ -330,8 +330,8 @@ function dateOf(date: Params[string] | undefined): number | undefined {
 }
 
 /**
- * Splits a window into `count` windows of whole minutes with about the same length, newest first.
- * Ends are exclusive and starts inclusive, so they neither overlap nor leave a gap.
+ * Splits a window into `count` windows of whole minutes with about the same length, newest first. Ends are exclusive
+ * and starts inclusive, so there is no overlap and no gap.
  */
 export function sliceDates(dates: Dates, count: number): Dates[] {
   const window = windowOf(dates);

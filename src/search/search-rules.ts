@@ -155,7 +155,7 @@ function stateAfter(
   return { ...state, query: next, at: undefined };
 }
 
-/** The error of a query as that of the whole search. */
+/** Converts the error of one query to an error of the whole search. */
 function stopped(
   search: PackedSearch,
   index: number,

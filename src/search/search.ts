@@ -46,9 +46,9 @@ interface FetchOptions {
   readonly maxResults?: number | undefined;
   /**
    * What this run may spend: `{ requests, posts }`. Before a request that could exceed it, the flow ends with an
-   * `IncompleteError` whose `reason` is `'budget'`; a run from its cursor, or from the checkpoint, goes on with a budget
-   * of its own. A request counts with each of its tries. A page counts before it is requested as one of `maxResults` posts, so `posts` must be
-   * at least that. Cannot be combined with `slices`.
+   * `IncompleteError` whose `reason` is `'budget'`; a run from its cursor, or from the checkpoint, continues with a new
+   * budget. Each try of a request counts. Before a page is requested, it counts as `maxResults` posts, so `posts` must
+   * be at least `maxResults`. Cannot be combined with `slices`.
    * @default no limit
    */
   readonly budget?: Budget | undefined;
@@ -90,8 +90,8 @@ export interface SearchOptions extends QueryOptions, FetchOptions {
 /** The rules and window of `search` for many rules, and how fast it fetches. */
 export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>, FetchOptions {
   /**
-   * The rules, each with its tag: at least one. They are packed into few queries, as `rules.pack` does. Each post comes
-   * once, and its `matching_rules` are those of the rules that it matches, as `matchRules` does it.
+   * The rules, at least one, each with its tag. They are packed into few queries, as by `rules.pack`. Each post is
+   * delivered once, and its `matching_rules` are the rules that it matches, as with `matchRules`.
    */
   readonly rules: readonly Rule[];
   /** How large a query may be. @default as `rules.pack` */

@@ -64,7 +64,7 @@ const DETAILS: Readonly<
   control: { name: 'no-control' },
 };
 
-/** The flags of the service: those of its options, and of the command itself. */
+/** The flags of the service: one for each option, and the flags of the command itself. */
 const SERVICE_FLAGS: Flags = [
   ...flagsOf({ port: PORT }),
   ...flagsOf(SERVICE_OPTIONS, Object.keys(DETAILS) as (keyof typeof DETAILS)[], DETAILS),

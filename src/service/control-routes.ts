@@ -143,7 +143,7 @@ const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, 
   });
 };
 
-/** Without a token, too: health checks have none. */
+/** Needs no token, because health checks have none. */
 const HEALTH: RouteTable<ControlParts> = { '/_control/health': { GET: health } };
 
 const reset: Handler<ControlParts> = async ({ request }, { service }) => {

@@ -7,8 +7,8 @@ const WORK_MS = 10;
 let lastTurn: Promise<void> = Promise.resolve();
 
 /**
- * Yields to the event loop during long work, so that other requests are served meanwhile. Works take turns:
- * between any two, the event loop serves what has arrived, however many works there are.
+ * Yields to the event loop during long work, so that other requests are served. Several pieces of work take turns, and
+ * the event loop serves waiting requests between any two turns.
  *
  * @example
  * const work = new EventLoopYield(signal);

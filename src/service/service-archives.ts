@@ -11,7 +11,7 @@ import { openSampleArchive } from './sample/sample-archive.js';
 import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
-/** The exact posts are in addition to those of a folder, an `Archive` or generated ones. */
+/** The exact posts are added to the posts of a folder, of an `Archive`, or to generated ones. */
 type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
 
 /** The posts of a service, by format: an archive for each, opened on first use. */

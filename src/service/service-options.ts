@@ -142,7 +142,7 @@ export interface UsageOptions {
   readonly accountStatus?: 'active' | 'inactive' | undefined;
 }
 
-/** Minimum milliseconds of the states that a job leaves by itself. */
+/** Minimum milliseconds in each state that a job leaves without a request. */
 export interface JobDwell {
   readonly opened: number;
   readonly estimating: number;

@@ -186,8 +186,8 @@ export class Service extends Server {
   }
 
   /**
-   * Resolves once everything that is due by the clock has happened. After moving the clock, a test
-   * waits, and then finds jobs in their new states and compliance events sent.
+   * Resolves once everything that is due by the clock has happened. After moving the clock, a test waits, and then
+   * finds jobs in their new states and compliance events sent.
    *
    * @example
    * service.clock.advance(60_000);
@@ -199,7 +199,8 @@ export class Service extends Server {
   }
 
   /**
-   * The last 500 requests, in order of arrival, without those of the pages. Those that have no response yet have no status.
+   * The last 500 requests, in order of arrival, without requests for pages of the console. A request without a response
+   * yet has no status.
    *
    * @param filter By default all but the requests of the control path.
    * @throws OptionError for a filter that cannot be.
@@ -212,10 +213,11 @@ export class Service extends Server {
   }
 
   /**
-   * Waits for requests that were answered completely, also those of before the call. A compliance stream counts once it is
-   * accepted.
+   * Waits for requests that were answered completely, including requests before the call. A compliance stream counts
+   * once it is accepted.
    *
-   * @throws OptionError for a filter that cannot be; IncompleteError if fewer than `count` came within `timeoutMs` of real time.
+   * @throws OptionError for a filter that cannot be; IncompleteError if fewer than `count` came within `timeoutMs` of
+   * real time.
    * @example
    * const [first] = await service.waitForRequests({ endpoint: 'replay' });
    */
@@ -224,8 +226,8 @@ export class Service extends Server {
   }
 
   /**
-   * Sets the state, or parts of it, back to that of the start: with a new test, nothing of the last one is left. Jobs and
-   * rules in a state folder are removed, too. Open connections go on.
+   * Resets the state, or parts of it, to the state at the start, so that a new test sees nothing of the previous one.
+   * Jobs and rules in a state folder are removed, too. Open connections stay open.
    *
    * @param parts By default all.
    * @returns The parts that were reset.
@@ -249,8 +251,8 @@ export class Service extends Server {
   }
 
   /**
-   * Sets the state to that of a snapshot; what a snapshot does not have is as at the start. A clock that was moved or
-   * frozen goes on from the time that it had.
+   * Sets the state to a snapshot. State that a snapshot does not contain is reset to the start. A clock that was moved
+   * or frozen continues from its time in the snapshot.
    *
    * @throws OptionError for anything that `snapshot` did not return; StorageError.
    * @example

@@ -4,8 +4,8 @@ import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 
 /**
- * The parts of a service's state, which `service.reset` sets back to those of its start, in this order: jobs first, so that
- * a moved clock does not advance them.
+ * The parts of a service's state, in the order in which `service.reset` resets them: jobs first, so that a moved clock
+ * does not advance them.
  */
 export const STATE_PARTS = [
   'jobs',

@@ -56,7 +56,10 @@ export interface CommittedOptions<T, Tx = void> {
   readonly damaged?: string | undefined;
   /** What it writes to, for messages: `posts.sqlite`. @default 'the target of committed()' */
   readonly name?: string | undefined;
-  /** From this number of rows on, they are committed at the next cursor; `write` gets no more at a time. @default 5_000 */
+  /**
+   * Once this many rows are held, they are committed at the next cursor. Also the maximum number of rows in a call of
+   * `write`. @default 5_000
+   */
   readonly rows?: number | undefined;
   /** The longest time that rows with a cursor wait for their commit, in milliseconds. @default 1000 */
   readonly waitMs?: number | undefined;
@@ -78,7 +81,7 @@ export interface CommittedOptions<T, Tx = void> {
 /** What `committed` has written, including earlier runs that this one resumed. */
 export interface Committed {
   readonly rows: number;
-  /** With `damaged`: the records in its file, those of earlier runs included. */
+  /** With `damaged`: the number of records in that file, including earlier runs. */
   readonly damaged?: number | undefined;
   /** The time since which the saved checkpoint is complete, if this run found it complete and sent no request. */
   readonly completeSince?: Date | undefined;
@@ -103,17 +106,17 @@ const OPTIONS = {
 } satisfies OptionTable<CommittedOptions<unknown, unknown>>;
 
 /**
- * Writes every item exactly once into a target of your own, such as a database or an API. You say how to write rows,
- * and how to save a checkpoint with them in one transaction. The checkpoint is text: it has the
- * cursor to resume from, and refuses another flow, as the checkpoint of `files` does. After a crash, the
- * same script continues after the last commit; once it is complete, it opens nothing.
+ * Writes every item exactly once into your own target, such as a database or an API. Your functions write rows, and
+ * save a checkpoint with them in one transaction. The checkpoint is a string that holds the cursor to resume from; like
+ * a checkpoint of `files`, it is refused for another flow. After a crash, the same script continues after the last
+ * commit; after a complete run, it opens nothing.
  *
- * Takes any items: posts, or rows made by `map(tables.toRow(columns))`. At the end of a branch of `tee`, which needs
- * `transaction`, its text is the checkpoint of the branches to files, too.
+ * Takes any items: posts, or rows made by `map(tables.toRow(columns))`. If it ends a branch of `tee`, which requires
+ * `transaction`, its checkpoint is also the checkpoint of the branches to files.
  *
  * @throws OptionError Immediately, when an option is invalid.
- * @throws StorageError When a commit fails after all tries, when the text belongs to another flow, and when another
- * run has written to the target meanwhile. `cause` has the error of your function.
+ * @throws StorageError When a commit fails after all tries, when the checkpoint belongs to another flow, and when
+ * another run has written to the target during this one. `cause` has the error of your function.
  * @example
  * const { rows } = await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),

@@ -31,12 +31,12 @@ export interface Completeness {
 }
 
 /**
- * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from
- * a replay or from stored files. Counts include posts that were deleted or lost their geo data since, so
- * slightly fewer posts are normal. More posts than counted appear only where a stream's rules also read
- * the quoted post, which counts do not; add `-is:quote` to both to avoid that.
+ * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from a replay or
+ * from stored files. Counts include posts that were deleted or lost their geo data since, so slightly fewer posts are
+ * normal. More posts than counted appear only where a stream's rules also read the quoted post, which counts do not;
+ * add `-is:quote` to both to avoid that.
  *
- * @param counts buckets of one length, such as those of `counts`.
+ * @param counts Buckets of one length, such as `counts` delivers.
  * @throws OptionError when `counts` is empty.
  * @example
  * const { complete, differing } = await pipeline(

@@ -45,12 +45,12 @@ const OPTIONS = {
 } satisfies OptionTable<CsvOptions<unknown>>;
 
 /**
- * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first
- * row of each file. Takes posts, unless `columns` are of other items. Paths, compression, numbered files
- * and the checkpoint are those of `files`. Without items, no file is written.
+ * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first row of each
+ * file. Takes posts, unless `columns` are of other items. Paths, compression, numbered files and the checkpoint work as
+ * in `files`. Without items, no file is written.
  *
- * Line breaks, quotes and emoji are exact. A missing value is an empty field, an empty string is `""`;
- * times are `2024-03-05T14:07:00.000Z`; lists are JSON.
+ * Line breaks, quotes and emoji are exact. A missing value is an empty field, an empty string is `""`; times are
+ * `2024-03-05T14:07:00.000Z`; lists are JSON.
  *
  * @throws OptionError before any I/O, also for a column that is unknown or comes twice.
  * @throws DataError for an item that the columns are not of, and a value that does not fit its column.

@@ -52,8 +52,8 @@ export interface ParquetOptions<T>
    */
   readonly maxHeldBytes?: number | undefined;
   /**
-   * A file ends once it has this many bytes, its present row group counted as it is in memory:
-   * `snow.0001.parquet`, `snow.0002.parquet` and so on. Threads may add the posts of a few stored files more.
+   * A file ends once it has this many bytes, and the next one begins: `snow.0001.parquet`, `snow.0002.parquet` and so
+   * on. The current row group counts with its size in memory. Threads may add the posts of a few more stored files.
    * @default 128 MiB with a checkpoint, also one of `tee`; no limit and no numbers without
    */
   readonly maxBytes?: number | undefined;

@@ -29,11 +29,10 @@ const OPTIONS = {
 const PIECE = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output, flushing at the end of each batch. When the
- * reader closes the pipe (`| head`), the run ends without an error: the source is closed, and the
- * result counts the lines of all blocks (up to 256 KiB each) that were handed to the system. How many
- * of them the reader took is unknown. Resolves once the last line is handed over, so nothing is lost
- * when the process ends.
+ * Writes every item as a line to the standard output, flushing at the end of each batch. When the reader closes the
+ * pipe (`| head`), the run ends without an error: the source is closed, and the result counts the lines of all blocks
+ * (up to 256 KiB each) that were written to the system. How many of them the reader took is unknown. Resolves once the
+ * last line is written, so nothing is lost when the process ends.
  *
  * @throws DataError for an item that cannot become a line.
  * @throws StorageError when the stream fails for any reason but a closed pipe.
@@ -88,7 +87,7 @@ class LineWriter {
     stream.on('error', ignore);
   }
 
-  /** Fires when the stream accepts no more, so that a waiting source is closed immediately. */
+  /** Fires when the stream accepts no more bytes, so that a waiting source is closed immediately. */
   get broken(): AbortSignal {
     return this.#broken.signal;
   }

@@ -22,17 +22,17 @@ import { CommittedSink } from './committed.js';
 /** How the branches of `tee` remember what they have written. */
 export interface TeeOptions {
   /**
-   * A file that stores what the branches to files have safely written and the cursor after it, for all of
-   * them together: after a crash, the same script gives each of these branches every item exactly once,
-   * and none has more than another. The sinks of the branches must have no checkpoint of their own; how
-   * often they commit (`commitIntervalMs`) is decided by the slowest of them. Not with a branch that ends in `committed`:
-   * what its `save` saves is the checkpoint of all then.
+   * A file that records what the branches to files have safely written, and the cursor after it, for all branches
+   * together. After a crash, the same script gives each of these branches every item exactly once, and all have the
+   * same items. The sinks of the branches must not have the option `checkpoint`; all of them commit together, once the
+   * slowest one is due (`commitIntervalMs`). Cannot be combined with a branch that ends in `committed`: the string that
+   * its `save` gets is then the checkpoint of all branches.
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file of the records that cannot be used, as the option of `files` has it: what stages before `tee` and in the
-   * branches to files and to `committed` report, and the items that cannot be written to files. A stage in a branch to
-   * another sink has no part in it. The sinks of the branches must have no such option of their own.
+   * A file for records that cannot be used, like the option of `files`. It gets records from stages before `tee` and in
+   * the branches to files and to `committed`, and items that cannot be written to files. Stages in a branch to any
+   * other sink do not write to it. The sinks of the branches must not have this option.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -43,9 +43,9 @@ const OPTIONS = {
   damaged: text('the file of the records that cannot be used'),
 } satisfies OptionTable<TeeOptions>;
 
-// `tee` checks each branch as `pipeline` checks its last argument, with a type parameter for the type of each, and a sentence
-// as the type of one that does not fit. The items are known from where `tee` is called. If it is called by itself, `In` is
-// `never`, and any sink fits.
+// `tee` checks each branch as `pipeline` checks its last argument, with a type parameter for the type of each, and a
+// sentence as the type of one that does not fit. The compiler infers the items from the call around `tee`. Outside a
+// call, `In` is `never`, and any sink fits.
 
 /** `In`, which the compiler does not infer from a branch. */
 type Known<In> = [In][In extends unknown ? 0 : never];

@@ -8,14 +8,14 @@ import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 
 /**
- * Reads sources one after the other: each is opened when the one before is complete. The items may be of
- * several types; what follows sees any of them.
+ * Reads sources one after the other: each is opened when the previous one is complete. The sources may have items of
+ * different types; the next stage then takes the union of these types.
  *
- * A resumed run goes on within the source that it was in, and does not open those before it. A checkpoint
- * refuses other sources or another order.
+ * A resumed run continues within the source it had reached and does not open earlier sources. A checkpoint is refused
+ * if the sources or their order have changed.
  *
- * @param sources Flows, or anything else that `for await` can read. Sources without cursors resume from
- * their beginning.
+ * @param sources Flows, or anything else that `for await` can read. A source without cursors resumes from its
+ * beginning.
  * @throws OptionError Immediately, when an argument is not a source, or there is none.
  * @example
  * await pipeline(

@@ -14,7 +14,7 @@ import type { OpenSource, SourcePart } from '../flow/merge-batches.js';
 import { checkSource } from '../flow/pipeline-arguments.js';
 import type { Source } from '../flow/stage.js';
 
-/** Reads sources as one. `end` gives what follows a source, of the cursor after it. */
+/** Reads sources as one. `end` makes the part that marks the end of a source, from the cursor after it. */
 type Join = <Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],
   run: Run,
@@ -22,7 +22,8 @@ type Join = <Part extends SourcePart>(
 ) => AsyncIterable<Part>;
 
 /**
- * Several sources as one, be they read as batches or as whole files; a checkpoint refuses other ones, or another order.
+ * Joins several sources into one flow, read as batches or as whole files. A checkpoint is refused if the sources or
+ * their order have changed.
  *
  * @throws OptionError
  */
@@ -54,7 +55,7 @@ export function joinSources<T>(
   });
 }
 
-/** Whole files, which are closed like batches. */
+/** Opens whole files, which are closed like batches. */
 function filesOf(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
   const begin = (run: Run) => open(run, decoder);
   return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });

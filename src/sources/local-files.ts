@@ -37,8 +37,7 @@ import { anyStorageError, withAnyStorageError } from '../storage/storage-error.j
 const WHOLE = 8 * 1024 * 1024;
 const BLOCK = 1024 * 1024;
 /**
- * The number of files that are read ahead while the consumer processes an earlier one, limited in
- * bytes.
+ * How many files are read ahead while the consumer processes an earlier one. `AHEAD_BYTES` limits them, too.
  */
 const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
@@ -225,7 +224,7 @@ async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Ui
   yield* blocks;
 }
 
-/** A file as it was read: its size and when it was modified; the size alone in checkpoints of earlier versions. */
+/** The size and modification time of a file when it was read. Checkpoints of earlier versions have the size alone. */
 type ReadFile = number | readonly [size: number, modifiedMs: number];
 
 /** By key. */
@@ -250,7 +249,7 @@ function isReadFile(value: unknown): value is ReadFile {
 }
 
 /**
- * The files that no run has read, each once. Files that were replaced since are told to progress, once.
+ * Returns the files that no run has read, each once. Reports files that were replaced since to progress, once.
  *
  * @throws StorageError where one has grown since.
  */
@@ -296,7 +295,7 @@ function asRead({ size, modifiedMs }: LocalFile): ReadFile {
   return [size, modifiedMs];
 }
 
-/** The cursor of an incremental run after the first files of those that it reads. */
+/** The cursor of an incremental run after the first `count` of its files. */
 function incrementalCursor(
   before: FilesRead,
   files: readonly LocalFile[],
@@ -359,7 +358,7 @@ async function fileIn(
   const path = join(root, name);
   const stats = await failing(path, stat(path));
   if (!stats.isFile()) return undefined;
-  // What cannot be opened ends the flow in its turn, after the files before it.
+  // A file that cannot be opened ends the flow only when it is read, after the files before it.
   const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
   return isLeftOut ? undefined : { path, name, ...listed(stats) };
 }

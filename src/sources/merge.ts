@@ -5,20 +5,20 @@ import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 
 /**
- * Reads several sources at the same time, as one. Each source keeps its order, takes its turn when it has
- * something, and is read at most one batch ahead. The items may be of several types; what follows sees
- * any of them. It ends when all sources are complete; the first error closes all of them.
+ * Reads several sources concurrently, as one. Each source keeps its order, takes its turn when it has items, and is
+ * read at most one batch ahead. The sources may have items of different types; the next stage then takes the union of
+ * these types. The flow ends when all sources are complete; the first error closes all of them.
  *
- * Cursors of the sources are joined into one wherever all sources stand at a cursor. For that a source
- * whose items have no cursor yet goes first, until its next cursor: for at most 256 batches, and the
- * others wait for it 50 ms at most. Documents of bytes are never mixed: a source of bytes, such as
- * `localFiles`, goes on to the end of its file. To merge within files, merge activities.
+ * The merged flow has a cursor when every source is at a cursor. To get there, a source that has delivered items since
+ * its last cursor is read first until its next one: at most 256 batches, for which the other sources wait at most 50
+ * ms. Byte documents are never mixed: a source of bytes, such as `localFiles`, is read to the end of its file. To merge
+ * within files, merge activities.
  *
- * A resumed run goes on in each source, and does not open those that are complete. A checkpoint refuses
- * other sources or another order.
+ * A resumed run continues each source and does not open complete ones. A checkpoint is refused if the sources or their
+ * order have changed.
  *
- * @param sources Flows, or anything else that `for await` can read. Where one has no cursors, the result
- * has none until that one is complete.
+ * @param sources Flows, or anything else that `for await` can read. If a source has no cursors, the merged flow has
+ * none until that source is complete.
  * @throws OptionError Immediately, when an argument is not a source, or there is none.
  * @example
  * const searches = ['rain', 'snow'].map(query => search(account(), { product: '30day', query }));

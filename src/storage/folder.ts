@@ -50,7 +50,7 @@ async function makeWithAbove(fs: FileSystem, folder: string, mode?: number): Pro
   }
 }
 
-/** Ignores a folder that another process created meanwhile. */
+/** Ignores a folder that another process created since the check. */
 async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<void> {
   try {
     await fs.mkdir(folder, mode);

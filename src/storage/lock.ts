@@ -167,9 +167,8 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 }
 
 /**
- * Whether the lock was last written so long ago that its holder must be dead. Its modification time is
- * compared with that of the recovery lock, which was just created: both come from the clock of the
- * same disk.
+ * Whether the lock was last written so long ago that its holder must be dead. Its modification time is compared with
+ * the modification time of the recovery lock, which was just created: both come from the clock of the same disk.
  */
 async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
   const now = await statusOf(fs, recoveryLockPath(file));

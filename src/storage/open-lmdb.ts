@@ -59,7 +59,7 @@ export function hasLmdb(folder: string): boolean {
 /**
  * Creates an empty database under another name, and gives the file its name once it is on disk. LMDB itself syncs a new
  * file only with the first transaction, and refuses a file of which a power cut before that has left a part. Another
- * process may create the database meanwhile.
+ * process may create the database at the same time.
  */
 async function create(lmdb: Lmdb, folder: string): Promise<void> {
   const aside = await mkdtemp(path.join(folder, 'new-'));
@@ -180,7 +180,7 @@ const ROOT_AT = 40;
 
 const BRANCH = 0x01;
 const LEAF = 0x02;
-/** A value that has pages of its own. */
+/** A value stored on separate pages. */
 const BIG = 0x01;
 /** LMDB refuses to search deeper. */
 const MAX_DEPTH = 32;

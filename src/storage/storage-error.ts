@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  // A folder was to be made here, or another process, or a path in other letter case, has made a file meanwhile.
+  // A folder should be created here, or another process, or a path in other letter case, has created a file since the check.
   EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',

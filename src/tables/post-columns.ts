@@ -16,7 +16,7 @@ import { builtIn, type ColumnType, type Definition, definer, type ItemKind } fro
 /** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
 export type PostItem = Activity | { readonly activity: Activity };
 
-/** A post as `Activity` shows it, or as it is read from its bytes. */
+/** A post: an `Activity`, or an object with the same members, read from bytes. */
 type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 'tags' | 'edits'>;
 
 /** What a row of a post is read from, each part when a column needs it. */

@@ -26,7 +26,7 @@ const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 /** Columns in their order, checked. */
 export type CheckedColumns = readonly Column<never>[];
 
-/** The columns that were chosen, by default those of posts. What is wrong with them is in `columnsProblem`. */
+/** Lists the chosen columns, by default the columns of posts. `columnsProblem` finds invalid ones. */
 export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
   if (chosen === undefined) return Object.values(posts);
   if (!Array.isArray(chosen)) return Object.values(chosen as Table<never>);
@@ -36,7 +36,7 @@ export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
   });
 }
 
-/** What is wrong with the columns that a call was given, as a message goes on after their name. */
+/** Why the columns given to a call are invalid, as the end of a message that starts with their name. */
 export function columnsProblem(chosen: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(chosen) ? chosen : [chosen];
   if (list.length === 0) return 'must have at least one column';

@@ -42,9 +42,9 @@ export const REPORT = required(
 );
 
 /**
- * Converts a usage report to rows: first those of the whole publisher, then those of its products.
+ * Converts a usage report to rows: first the rows of the whole publisher, then the rows of its products.
  *
- * @throws OptionError For what is not a report.
+ * @throws OptionError If `report` is not a usage report.
  * @example
  * console.table(usage.table(await usage.report(account())));
  */

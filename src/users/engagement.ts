@@ -43,9 +43,8 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementOptions<EngagementType, CountAs>>;
 
 /**
- * Adds engagement totals to activities: up to 250 of them in a request, in their
- * order, within the account's limits. Deleted posts, and posts of other users, are passed on
- * without totals, with the reason.
+ * Adds engagement totals to activities: up to 250 of them in a request, in their order, within the account's limits.
+ * Deleted posts, and posts of other users, pass without totals, with the reason.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws AuthorizationError, HttpError, ConnectionError, DataError from the flow.
@@ -174,7 +173,7 @@ export async function* coalesce<T>(
   }
 }
 
-/** Of successive batches without items, only the last cursor is kept. */
+/** Keeps only the last cursor of successive batches without items. */
 function add<T>(batches: Batch<T>[], batch: Batch<T>): void {
   const last = batches.at(-1);
   if (batch.items.length > 0 || last === undefined) batches.push(batch);

@@ -128,7 +128,7 @@ function isCallbackPath(path: unknown): boolean {
   return new URL(`http://127.0.0.1${path}`).pathname === path;
 }
 
-/** The owner of the tokens in a file; the service would refuse those of another application. */
+/** The owner of the tokens in a file. The service would refuse tokens of another application. */
 interface TokenOwner {
   readonly consumerKey: string;
   readonly oauthUrl: URL;

@@ -51,7 +51,7 @@ export async function signedCall<T>(
     url,
     family,
     signal,
-    // RFC 5849 encodes `*`, which forms leave as it is.
+    // RFC 5849 encodes `*`, which forms do not.
     body: body instanceof URLSearchParams ? String(body).replaceAll('*', '%2A') : body.json,
     headers:
       form === undefined
@@ -165,7 +165,7 @@ interface SignedRequest {
   readonly form?: URLSearchParams | undefined;
 }
 
-/** The keys of a signature: those of the application, and of the user or sign-in. */
+/** The keys of a signature: the keys of the application, and of the user or sign-in. */
 interface Credentials {
   readonly consumerKey: string;
   readonly consumerSecret: Secret;

@@ -44,7 +44,7 @@ export interface CheckedEndpoint {
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;
-  /** Settings besides those of the path. */
+  /** The settings that it needs, besides the settings for its path. */
   readonly needs: readonly SettingName[];
 }
 

@@ -22,7 +22,7 @@ export interface Mismatch {
   readonly what: string;
   readonly expected: string;
   readonly got: string;
-  /** The rule of the service in words, if it is another one than that of the check. */
+  /** The rule of the service in words, if it differs from the rule of the check. */
   readonly rule?: string | undefined;
 }
 

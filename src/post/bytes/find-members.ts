@@ -90,7 +90,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Places in the memory of the module. Those of the document and of decoded strings are also in `find-members.as`.
+// Addresses in the memory of the module. Keep the addresses of the document and of decoded strings equal to `find-members.as`.
 const SPANS = 1024;
 const TABLES = 8 * 1024;
 const DOCUMENT = 64 * 1024;

@@ -11,7 +11,7 @@ import {
 const HALF = 2 ** 32;
 const ZERO = 0x30;
 
-/** Reads ids that are 64-bit integers, as two halves of 32 bits. Reused, as it is called for each post. */
+/** Reads ids that are 64-bit integers, as two halves of 32 bits. Reused, because it is called for each post. */
 export class IdNumber {
   high = 0;
   low = 0;

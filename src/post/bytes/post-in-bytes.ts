@@ -87,7 +87,7 @@ export class PostInBytes {
       this.#lists[member] = lists.get(path.slice(path.lastIndexOf('.') + 1));
   }
 
-  /** That of this thread; `undefined` if WebAssembly gets no memory: then posts are parsed. */
+  /** The instance of this thread; `undefined` if WebAssembly gets no memory: posts are then parsed. */
   static ofThread(): PostInBytes | undefined {
     if (ofThread === undefined)
       try {
@@ -143,8 +143,8 @@ export class PostInBytes {
   }
 
   /**
-   * A reader of the elements of lists of the post, as that of `MemberFinder`: one for all that want the same members, as each takes memory,
-   * which has an end. So an element is used before the next one is read.
+   * A reader of list elements, as in `MemberFinder`. Callers that want the same members share one reader, because each
+   * takes some of the limited memory. So an element must be used before the next one is read.
    */
   elements(wanted?: WantedMembers): Elements {
     const key = JSON.stringify(wanted ?? 'strings');

@@ -16,7 +16,7 @@ const OF_SHARED_BY_QUOTED = [...Object.values(SHOWN), OWN.enrichedUrls];
 
 type Members = { [key: string]: true | Members };
 
-/** The members of posts of either format that columns and rules read: those of the table of fields. */
+/** The members of posts that columns and rules read, for both formats, from the table of fields. */
 export const POST_MEMBERS: WantedMembers = membersOf({
   original: { shared: 'retweeted_status', quoted: 'quoted_status' },
   activity_streams: { shared: 'object', quoted: 'twitter_quoted_status' },

@@ -71,7 +71,7 @@ function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondi
   };
 }
 
-/** The nodes that must all match, including those of nested `and`s. */
+/** The nodes that must all match, including the nodes of nested `and`s. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -125,8 +125,8 @@ export interface Frequencies {
 }
 
 /**
- * The sets of terms that rules may be indexed under, one after the other: for each, its length and its terms. Those of
- * one rule are between two positions.
+ * The sets of terms that rules may be indexed under, one after the other: for each set, its length and its terms. The
+ * sets of one rule are between two positions.
  */
 export type AnchorSets = Int32Array;
 

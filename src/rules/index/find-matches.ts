@@ -30,8 +30,8 @@ export interface IndexedRules {
 }
 
 /**
- * Finds the rules that a post matches. It only reads the rules: each thread has a finder of its own, which holds what belongs to
- * the current post.
+ * Finds the rules that a post matches. It only reads the rules. Each thread has its own finder, which holds the state
+ * of the current post.
  */
 export class MatchFinder {
   readonly post: NumberedPost;

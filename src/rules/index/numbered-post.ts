@@ -27,8 +27,8 @@ export class NumberedPost {
   #pair = new Uint16Array(64);
   #post: RulePost | undefined;
   /**
-   * A bit for each term, whether the post has it: of all terms, they fit into the processor's first cache. The bit of a
-   * term is at its number plus one, so that that of -1 is there, and always set.
+   * One bit for each term: set if the post has the term. The bits of all terms fit into the processor's L1 cache. The
+   * bit of a term is at its number plus one, so that term -1 has a bit, too, which is always set.
    */
   bits: Int32Array = new Int32Array(64).fill(ALWAYS, 0, 1);
   /** The distinct terms of the post: the first `count`. */

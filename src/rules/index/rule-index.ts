@@ -22,10 +22,9 @@ export interface SharedIndex {
 }
 
 /**
- * Rules by the terms that a match must have. Each rule is indexed under the rarest such terms; a post
- * is compared only with the rules indexed under terms that it has. Rules are numbers; those of
- * deleted rules are reused. The cost of adding and deleting a rule does not depend on the other
- * rules.
+ * Rules by the terms that a match must have. Each rule is indexed under the rarest such terms; a post is compared only
+ * with the rules indexed under terms that it has. Rules are numbers; the numbers of deleted rules are reused. The cost
+ * of adding and deleting a rule does not depend on the other rules.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;

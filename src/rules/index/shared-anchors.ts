@@ -56,12 +56,12 @@ function longestSet(sets: Int32Array, start: number, end: number): number {
   return longest;
 }
 
-/** The copy in use, which stays as it is until it is released. */
+/** Acquires the copy in use, which does not change until it is released. */
 export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);
     Atomics.add(state, READERS + current, 1);
-    // Otherwise another thread may have begun to make it again in between.
+    // If `CURRENT` has changed, another thread may already be rewriting this copy.
     if (Atomics.load(state, CURRENT) === current) return copies[current]!;
     Atomics.sub(state, READERS + current, 1);
   }
@@ -75,14 +75,15 @@ export function countPosts({ state }: Anchoring, posts: number): void {
   Atomics.add(state, POSTS, posts);
 }
 
-/** Makes the other copy where it is due, and lets all threads use it from their next posts on. */
+/** Rewrites the other copy if that is due; all threads use it from their next posts on. */
 export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   const { copies, state } = anchoring;
   const posts = Atomics.load(state, POSTS);
   if (posts < Atomics.load(state, REVIEW_AFTER)) return;
   if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
   const other = 1 - Atomics.load(state, CURRENT);
-  // A thread may still read it: then a later call makes it. If a thread has ended meanwhile, none does.
+  // If a thread still reads the other copy, a later call rewrites it. If that thread ended without releasing the copy,
+  // no call does.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
     fill(copies[other]!, anchoring, index);
@@ -96,7 +97,7 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
-  // Other threads go on counting: each frequency is read once.
+  // Other threads keep counting, so each frequency is read only once.
   const ratios = guesses.map((guess, term) => estimateFrequency(guess, seen[term]!, posts));
   const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);

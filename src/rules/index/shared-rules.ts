@@ -23,7 +23,8 @@ import {
 } from './shared-anchors.js';
 
 /**
- * Rules that do not change, in shared memory: all threads match posts against one copy. It can be sent to a thread as it is.
+ * Rules that do not change, in shared memory: all threads match posts against one copy, which is sent to a thread
+ * without conversion.
  */
 export interface SharedRules {
   readonly product: RuleProduct;
@@ -78,7 +79,7 @@ function shareTexts(texts: readonly string[]): SharedTexts {
 
 const matchers = new WeakMap<SharedRules, SharedMatcher>();
 
-/** What a thread has of its own to match posts against shared rules. */
+/** The state that one thread needs to match posts against shared rules. */
 export class SharedMatcher {
   readonly #rules: SharedRules;
   readonly #finder: MatchFinder;

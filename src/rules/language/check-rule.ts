@@ -145,9 +145,9 @@ interface Summary {
   readonly undisputed: boolean;
   /** The positive operator to name in the message if none may be used alone. */
   readonly operator?: Leaf | undefined;
-  /** A positive clause that does not count as it is a stop word. */
+  /** A positive clause that does not count because it is a stop word. */
   readonly stopWord?: Leaf | undefined;
-  /** Those of its parts. */
+  /** The summaries of its parts. */
   readonly inner?: readonly Summary[];
 }
 

@@ -6,7 +6,7 @@ import { renderProblem } from './render-problem.js';
 const MAX_REPORTED = 5;
 /** Rules that were reported or had no warnings. A program that asks again with the same rule hears of it once. */
 const known = new Set<string>();
-/** Of more rules, the first are checked and remembered, so that the event loop is not blocked for more than half a second. */
+/** Only this many rules are checked and remembered, so that the event loop is not blocked for more than half a second. */
 const MAX_RULES = 10_000;
 
 /**

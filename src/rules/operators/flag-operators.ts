@@ -11,7 +11,7 @@ const IS: { readonly [V in IsValue]: PostTest } = {
   verified: ({ fields }) => fields.author.verified === true,
 };
 
-/** In the order of the service's messages. */
+/** The keys are in the order in which the service's messages list them. */
 const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),

@@ -52,7 +52,7 @@ export async function findPost(
   if (number < MIN_TIME_BASED) return findSequential(archive, id, limits);
   const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
-  // Posts have whole seconds, some of them the one before or after that of the id.
+  // The times of posts are whole seconds, and may be 1 s before or after the time in the id.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
   return newest(archive, queryOfId(id), window, limits);
 }
@@ -104,9 +104,9 @@ async function newest(
   return posts[0];
 }
 
-/** Without a term for the index, so every post of the window is read. */
+/** Has no term for the index, so every post of the window is read. */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-/** Every post, which the index decides: no post is read in order to test it. */
+/** Matches every post. The index decides this, so no post is read for it. */
 export const ANY: ArchiveQuery = {
   tree: { kind: 'not', node: { kind: 'or', nodes: [], start: 0, end: 0 }, start: 0, end: 0 },
   matches: () => true,

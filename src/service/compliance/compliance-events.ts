@@ -34,9 +34,8 @@ interface EventMessage {
 }
 
 /**
- * All compliance events: generated for posts of the archive, and injected by a test. Sends them to
- * listeners as they happen by the service's clock, lists those of a window, and decides which posts
- * they hide.
+ * All compliance events: generated for posts of the archive, and injected by a test. Sends events to listeners as they
+ * happen by the service's clock, lists the events of a window, and decides which posts they hide.
  */
 export class Compliance {
   readonly #options: ComplianceParts;

@@ -114,8 +114,8 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Whether a post is a repost is known only once it is read. As one, it has the events that it may have at most:
-      // all those of reposts can be undone.
+      // Only reading a post shows if it is a repost. Treating it as one gives every event that it may have, because all
+      // events of reposts can be undone.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {
@@ -151,8 +151,8 @@ export interface EventPost {
 }
 
 /**
- * The JSON of an event, with exact ids. The two withheld kinds come in the documented shape and, as
- * `_flat`, in that of older captures.
+ * The JSON of an event, with exact ids. The two withheld kinds come in the documented shape and, as `_flat`, in the
+ * shape of older captures.
  */
 export function printEvent(kind: EventKind, post: EventPost, at: number, country: string): string {
   const { id, userId } = post;

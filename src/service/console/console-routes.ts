@@ -102,7 +102,7 @@ const CONSOLE: RouteTable<HandlerParts> = {
   [`${CONSOLE_HOME}/`]: { GET: () => seeOther(CONSOLE_HOME) },
 };
 
-/** A post of 1 MB has up to three bytes for each of its own in a form. */
+/** A form encodes each byte of a post in up to 3 bytes, and a post may have 1 MB. */
 const MAX_FORM_BYTES = 4 * 1024 * 1024;
 
 async function respond(

@@ -31,7 +31,7 @@ import { problemsView } from './rule-view.js';
 export const EXPLORE = '/console/explore';
 export const RULE_TEST = '/console/explore/rules';
 
-/** Searches as people do them. They count neither as requests nor for usage. */
+/** Searches in the console. They do not count as requests or for usage. */
 export const explorePages: readonly ConsolePage[] = [
   {
     pattern: EXPLORE,
@@ -138,7 +138,7 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
     ...(to !== '' && { toDate: timestampOf(to) }),
     maxResults: String(POSTS),
   };
-  // Those of all pages up to this one, so that links lead back.
+  // The tokens of all pages up to this one, so that links lead back.
   const pages = url.searchParams.getAll('next');
   const next = pages.at(-1);
   const pageAt = (all: readonly string[]) =>

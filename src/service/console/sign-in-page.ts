@@ -55,8 +55,8 @@ const WRONG_TOKEN =
   'That is not the token of this service. It prints another one at each start, unless it was given one.';
 
 /**
- * Goes on to the console from a page of its own: after a redirect, a browser that came from another site would not send
- * the cookie.
+ * A separate page that leads to the console: after a redirect, a browser that came from another site would not send the
+ * cookie.
  */
 function signedInPage(next: string, headers: Readonly<Record<string, string>>): HandlerResponse {
   const body = html`<div class="card"><p><a class="button" href="${next}">To the console</a></p></div>`;

@@ -57,7 +57,7 @@ export const statusPages: readonly ConsolePage[] = [
 interface FamilyState {
   readonly name: string;
   readonly own: readonly PlantedFault[];
-  /** Those of any endpoint. */
+  /** Faults that affect any endpoint. */
   readonly others: readonly PlantedFault[];
 }
 
@@ -74,7 +74,7 @@ const COLUMNS: readonly HtmlColumn<FamilyState>[] = [
   ),
 ];
 
-/** The families that a fault names, by itself or by its kind; undefined if it can affect any request. */
+/** The families that a fault names, or that its kind implies; `undefined` if it can affect any request. */
 function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {
   if (isJobFault(fault)) return ['jobs'];
   if ('endpoint' in fault && fault.endpoint !== undefined) return [fault.endpoint];

@@ -64,7 +64,7 @@ export function isBearer(header: string | undefined, token: string): boolean {
 
 /**
  * Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. A
- * service with a token may have any name, since such a site knows neither the token nor the cookie of a session.
+ * service with a token may have any name, because such a site does not know the token or the cookie of a session.
  */
 export function checkHost(
   { headers }: IncomingMessage,

@@ -40,7 +40,7 @@ export interface CutFault extends Aim {
    * `finish`: the HTTP message is complete, only its content is short.
    */
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
-  /** Go on to the next character of several bytes and cut within it. The response is not compressed. */
+  /** Send up to the next multi-byte character and cut within it. The response is not compressed. */
   readonly inCharacter?: boolean | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface MatchedFaults {
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
 }
 
-/** A fault as it goes on. */
+/** A fault and how often it was hit, to continue later. */
 export interface KeptFault {
   readonly fault: Fault;
   readonly hits: number;

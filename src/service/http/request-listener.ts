@@ -200,7 +200,7 @@ function jsonBodyOf(request: IncomingMessage): string | undefined {
 
 const MAX_ERROR_BYTES = 4_096;
 
-/** Of JSON only: pages have tokens of their forms. */
+/** Logs only JSON bodies, because pages contain the tokens of their forms. */
 function errorBodyOf({ status, body }: HandlerResponse): string | undefined {
   if (status < 400) return undefined;
   const text = Buffer.concat(body).toString('utf8', 0, MAX_ERROR_BYTES);

@@ -37,7 +37,7 @@ export interface RequestEntry {
   readonly cut?: boolean | undefined;
 }
 
-/** Which requests of the log. By default all but those of the control path. */
+/** Selects requests of the log. By default all except requests to the control path. */
 export interface RequestFilter {
   /** The family: `search`, `counts`, `jobs`, ... */
   readonly endpoint?: Endpoint | undefined;
@@ -85,7 +85,7 @@ const MAX_ADDRESS_LENGTH = 300;
 
 /** The last requests of all families except the pages. */
 export class RequestLog {
-  /** Of all requests but those of pages and of the control path. */
+  /** Totals of all requests except pages and the control path. */
   readonly totals: MinuteTotals;
   #requests: LoggedRequest[] = [];
   #lastNumber = 0;

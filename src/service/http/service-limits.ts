@@ -94,7 +94,7 @@ const EACH_LIMIT = Object.fromEntries(
   ]),
 ) as unknown as OptionTable<Partial<Limits>>;
 
-/** The option `limits`. Missing limits default to those of the service. */
+/** The option `limits`. Missing limits default to the limits of the real service. */
 export const LIMITS_OPTION = orGroup(
   oneOf('strict (default), or relaxed: no rate limits', ['strict', 'relaxed']),
   EACH_LIMIT,
@@ -129,7 +129,10 @@ export type ClientLimits = {
   readonly [Family in keyof typeof CLIENT_RATES]?: readonly ClientRate[];
 };
 
-/** The limits that a client is told of: rates that are more relaxed than those of the real service. It meets stricter ones as a 429. */
+/**
+ * The limits that a client is told about: only rates that are more relaxed than in the real service. A client meets
+ * stricter ones as a 429.
+ */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {
     const rates = names.map(([name, kind]) => ({ ...limits[name], kind, usual: STRICT[name] }));

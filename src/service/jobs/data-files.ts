@@ -16,7 +16,10 @@ interface DataParts {
   readonly jobs: ServiceJobs;
 }
 
-/** Data files under signed URLs, at the second origin or, with a token, at that of the service. The URL alone grants access, until it expires. */
+/**
+ * Data files under signed URLs, at the second origin or, with a token, at the origin of the service. The URL alone
+ * grants access until it expires.
+ */
 export function dataRoutes(parts: DataParts): readonly Route[] {
   const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
   return routesOf(family, { [DATA_PATTERN]: { GET: sendFile } }, () => parts);

@@ -61,12 +61,15 @@ export class JobEndpoints {
     );
   }
 
-  /** The origin of the data files, if it is another one than that of the service. */
+  /** The origin of the data files, if it differs from the origin of the service. */
   get filesUrl(): string {
     return urlOf(this.#files, this.context.settings.host);
   }
 
-  /** With a token, outer addresses may lead to the service, as for a container: it knows none but that of a request. */
+  /**
+   * With a token, the service may be reached by other addresses, such as from outside a container. It only knows the
+   * address in a request.
+   */
   get #hasOneOrigin(): boolean {
     return this.context.settings.token !== undefined;
   }

@@ -263,7 +263,7 @@ interface Waiter {
   readonly acquired: (at: number) => void;
 }
 
-/** Limits how many hold it at a time; the others queue. Instants are those of the service's clock. */
+/** Limits how many holders there are at a time; others queue. Times are by the service's clock. */
 export class Semaphore {
   #free: number;
   readonly #queue: Waiter[] = [];

@@ -27,7 +27,7 @@ export interface KeptJob {
   readonly files: readonly KeptFile[];
 }
 
-/** All jobs of the account, including those of earlier runs of the service. */
+/** All jobs of the account, including jobs of earlier runs of the service. */
 export class ServiceJobs {
   /** The limits on creations in an hour and in a UTC day. */
   readonly creationWindows: readonly RateWindow[];

@@ -10,7 +10,7 @@ import { escapeText } from './entities.js';
 
 /**
  * The fields of a post that a test decides; the service completes all others. Tags, mentions, symbols and links are
- * those of the text.
+ * read from the text.
  */
 export interface NewPost {
   /** The full text, not escaped. Of a retweet, by default `RT @handle: ` and the shared text. */

@@ -34,7 +34,7 @@ export interface KeptPosts {
 
 /** A post that was added. */
 interface AddedPost extends ContainedPost {
-  /** What adds it again as it is. */
+  /** The argument that adds the same post again. */
   readonly given: string | NewPost;
   readonly at: number;
   /** Absent for a post that was completed, which both formats have. */
@@ -43,14 +43,14 @@ interface AddedPost extends ContainedPost {
 }
 
 /**
- * The exact posts of a service: those of the option `posts`, and those that a test adds while it runs. They are found,
- * counted, replayed, and in jobs and engagement totals like any other.
+ * The exact posts of a service: posts of the option `posts`, and posts that a test adds while the service runs.
+ * Searches, counts, replays, jobs and engagement totals include them like any other.
  */
 export class Posts {
   readonly #clock: Clock;
   readonly #compliance: Compliance;
   readonly #asked: Format | undefined;
-  /** Those of the option. They are completed when the service starts, by its clock at that time. */
+  /** The posts of the option. They are completed when the service starts, by its clock at that time. */
   readonly #given: readonly ReadPost[];
   #added = new Map<string, AddedPost>();
   #deleted = new Set<string>();
@@ -140,7 +140,7 @@ export class Posts {
     };
   }
 
-  /** @internal Replaces all posts; without an argument, by those of the option. @throws OptionError */
+  /** @internal Replaces all posts; without an argument, by the posts of the option. @throws OptionError */
   replace(kept?: KeptPosts): void {
     const posts = kept === undefined ? this.#given : readGiven([...kept.posts]);
     const [added, deleted] = [this.#added, this.#deleted];
@@ -160,7 +160,7 @@ export class Posts {
     return this.#added.size === 0;
   }
 
-  /** @internal The format in which the service serves posts, as far as it is known. */
+  /** @internal The format in which the service serves posts; a default if nothing has decided it yet. */
   get format(): Format {
     return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';
   }

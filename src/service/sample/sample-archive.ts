@@ -66,7 +66,7 @@ class SampleArchive extends BlockArchive {
  * The approximate maximum of posts in a block: small, so that a first page generates few other posts.
  */
 const BLOCK_POSTS = 1024;
-/** The number of posts whose atoms are cached, with about 30 bytes each: those of 30 days at 60 a minute. */
+/** The number of posts whose atoms are cached, about 30 bytes each: 30 days at 60 posts a minute. */
 const MAX_CACHED_POSTS = 2_700_000;
 
 /** What decides which posts an archive has. */

@@ -52,7 +52,7 @@ function kindOf(roll: number, at: number): SampleKind {
   return 'post';
 }
 
-/** How many of a hundred posts have it. Tags, links and so on are those of the post itself, not of a shared one. */
+/** How many of 100 posts have each. Tags, links and so on belong to the post itself, not to a retweeted one. */
 const PERCENT = {
   /** In English, whatever its author's language. */
   english: 7,
@@ -72,7 +72,7 @@ const PERCENT = {
   linkIfWordless: 60,
   media: 15,
   place: 6,
-  /** Of the posts with a place: that of the author's city, and an exact position. */
+  /** Of the posts with a place: how many are in the author's city, and how many have an exact position. */
   ownCity: 80,
   position: 30,
   /** With a number of retweets, or of likes. */
@@ -127,7 +127,7 @@ export const REACTIONS = 12 * HOUR;
 
 /** The first post of every eighth minute is popular. */
 const POPULAR = 8;
-/** The number of popular posts that are kept: those of `REACTIONS` and more. */
+/** The number of popular posts that are kept; they cover more than `REACTIONS`. */
 const RECENT = 128;
 const placeOf = (minute: number): number => (minute / POPULAR) & (RECENT - 1);
 

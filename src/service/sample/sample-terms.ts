@@ -94,7 +94,7 @@ export class SampleTerms {
     this.#add(ANIMATION, mediaFields('animated_gif'));
   }
 
-  /** The atoms of a draft: those of its text first, in order. */
+  /** The atoms of a draft: first the atoms of its text, in order. */
   collect(draft: SampleDraft, into: number[]): void {
     const { kind, target } = draft;
     const start = into.length;
@@ -263,7 +263,7 @@ export class SampleTerms {
     );
   }
 
-  /** The terms of a quote of an author's post, without those of the post's id. */
+  /** The terms of a quote of an author's post, without the terms of the post's id. */
   #quoteTerms(author: number): readonly string[] {
     const links = [pageLink({ ...ANY_POST, author }, this.#drafts)];
     const terms = termsOf({ text: SHORT_LINK, isQuote: true, links });
@@ -400,7 +400,7 @@ function termsOf(fields: Partial<PostFields>): readonly string[] {
   return termsOfPost(postWith(fields));
 }
 
-/** The terms of a post, without those of its empty fields, which are a prefix and nothing else. */
+/** The terms of a post, without terms of empty fields, which are only a prefix. */
 function termsOfPost(post: RulePost): readonly string[] {
   return [...postTerms(post)].filter(term => !term.endsWith(':') && !term.endsWith('@'));
 }

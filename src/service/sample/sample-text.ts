@@ -41,7 +41,7 @@ export interface CutText {
 const SHORT_LINK = 23;
 const CUT_TO = 140;
 
-/** The text of a draft, except of a retweet, whose text is that of another post. */
+/** The text of a draft, except for a retweet, which has the text of another post. */
 export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   let full = '';
   let length = 0;

@@ -62,7 +62,7 @@ export interface Application {
   readonly approved: boolean;
 }
 
-/** With the secret, which only the application knows. */
+/** An application with its secret, which only the application knows. */
 export interface RegisteredApplication {
   readonly application: Application;
   readonly secret: string;
@@ -100,7 +100,7 @@ export function isRegistered(callback: string, registered: readonly string[] | u
 /** The callback with parameters added to its query. */
 export function withQuery(callback: string, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(callback);
-  // The existing query stays as it is, byte for byte.
+  // The existing query stays unchanged, byte for byte.
   const existing = url.search.slice(1);
   const added = String(new URLSearchParams(parameters));
   url.search = existing === '' ? added : `${existing}&${added}`;

@@ -11,7 +11,7 @@ import { DeadlineError } from '../event-loop-yield.js';
 export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type TotaledType = (typeof TOTALED_TYPES)[number];
 
-/** The keys for grouping totals, in any order; the order is that of the nesting. */
+/** The keys for grouping totals. Their order in a request, which is free, is the order of nesting. */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
 export type Group = (typeof GROUPS)[number];
 

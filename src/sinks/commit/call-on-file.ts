@@ -7,10 +7,10 @@ import type { WrittenFile } from './run-result.js';
 /** What happens to each file that is finished. */
 export interface HandOnOptions {
   /**
-   * Called with each file that has its final name and is durable, such as to upload it. Awaited: the run ends after
-   * the last call. Its result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a
-   * crash calls it only for files without a recorded call. A call that was under way is repeated.
-   * Files get their names at the end of the run, those of `parquet` with a checkpoint at each commit.
+   * Called with each file once it has its final name and is durable, for example to upload it. The run waits for the
+   * last call. The result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a crash calls it
+   * only for files without a recorded call. A call that was under way is repeated. Files get their final names at the
+   * end of the run; files of `parquet` with a checkpoint get them at each commit.
    *
    * @param at Its signal fires when the run is to end.
    */

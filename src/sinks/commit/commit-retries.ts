@@ -63,7 +63,10 @@ export class CommitRetries {
     }
   }
 
-  /** An error of the caller's functions, with what to do. Those of Millrace, aborts and mistakes in code stay as they are. */
+  /**
+   * Adds to an error of the caller's functions what to do about it. Errors of Millrace, aborts and mistakes in code
+   * stay unchanged.
+   */
   failure(doing: string, error: unknown): unknown {
     const { signal } = this.#run;
     if (signal.aborted) return signal.reason;

@@ -124,7 +124,7 @@ export class Committer {
   /**
    * Commits the rest, gives the files their final names, and marks the checkpoint complete.
    *
-   * @param cursor After all items, as JSON, where another run goes on there.
+   * @param cursor The cursor after all items, as JSON, if another run continues there.
    */
   async finish(cursor: string | undefined): Promise<CommittedFile[]> {
     await this.#pending;
@@ -266,7 +266,7 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
 
 /** Puts all items up to now on disk, and returns the files that have changed. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All begin before the first ends: items that come meanwhile belong to the next commit.
+  // All start before the first one ends: items that arrive during this belong to the next commit.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);
   const files: CommittedFile[] = [];

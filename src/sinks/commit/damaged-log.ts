@@ -60,7 +60,7 @@ export class DamagedLog implements DamagedRecords {
     );
   }
 
-  /** Goes on with the files of an earlier run; all but those in `named` are parts. */
+  /** Continues the files of an earlier run. All files except those in `named` are parts. */
   async resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void> {
     this.outputs.resume(files, named);
     for (const file of files) {
@@ -213,7 +213,7 @@ interface ReportedRecord {
  */
 class Reported {
   #records = new Map<string, ReportedRecord>();
-  /** Those before them. */
+  /** The records before this run. */
   #before = new Map<string, ReportedRecord>();
 
   /** The place of a record that another branch has reported; counts it as reported by this one. */

@@ -121,7 +121,7 @@ export class FileSinkRun<T> implements Member {
       });
   }
 
-  /** Goes on with the files of an earlier run; all but those in `named` are parts. */
+  /** Continues the files of an earlier run. All files except those in `named` are parts. */
   async resume(files: readonly FileCounts[], named: ReadonlySet<FileCounts>): Promise<void> {
     this.outputs.resume(files, named);
     if (this.outputs.endsFiles) await this.outputs.nameFiles();
@@ -135,10 +135,10 @@ export class FileSinkRun<T> implements Member {
   /**
    * Writes the items of a flow.
    *
-   * @param reached Called with each cursor, once the items before it are collected. The next items come
-   * when it has ended.
-   * @param spent Called with the last cursor where the budget of the source is spent.
-   * @returns The cursor after the last item; `null` if neither items nor cursors came, and `undefined` if items came
+   * @param reached Called with each cursor, once the items before it are collected. Reading continues when the call has
+   * ended.
+   * @param spent Called with the last cursor if the budget of the source is spent.
+   * @returns The cursor after the last item; `null` if the flow had no items and no cursors; `undefined` if items came
    * after the last cursor.
    */
   async write(

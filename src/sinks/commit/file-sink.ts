@@ -93,14 +93,13 @@ export interface FileSinkOptions<T> extends HandOnOptions {
    */
   readonly path: string | ((item: T) => string);
   /**
-   * A file that records the safely written output and the cursor after it. Running the same script
-   * again after a crash resumes there, and each item is written exactly once. After a complete run,
-   * the same script opens nothing and returns the same result, with `completeSince`, until the file is
-   * deleted; where the source is `incremental`, it goes on and adds to the files, each of which is called
-   * `<name>.part` again until the run has ended. A checkpoint
-   * belongs to one flow and one sink: it is refused with another query, other rules, another operator
-   * that decides which items pass, or other options of the sink; the functions given to `map` and
-   * `filter` may change. The source must deliver cursors.
+   * A file that records the safely written output and the cursor after it. Running the same script again after a crash
+   * resumes there, and each item is written exactly once. After a complete run, the same script opens nothing and
+   * returns the same result, with `completeSince`, until the file is deleted; if the source is `incremental`, it
+   * continues and appends to the files, each of which is named `<name>.part` again until the run has ended. A
+   * checkpoint belongs to one flow and one sink: it is refused if the query, the rules, an operator that decides which
+   * items pass, or options of the sink have changed; the functions given to `map` and `filter` may change. The source
+   * must deliver cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
@@ -129,8 +128,8 @@ export interface FileSinkOptions<T> extends HandOnOptions {
   /** The maximum number of files open at a time. @default 64 */
   readonly maxOpen?: number | undefined;
   /**
-   * The maximum number of files in one run, those of a resumed run included. Each takes up to 1 KiB of
-   * memory until the run ends; one more file than this ends the run with a `StorageError`.
+   * The maximum number of files in one run, including files that it resumes. Each takes up to 1 KiB of memory until the
+   * run ends; one more file than this ends the run with a `StorageError`.
    * @default the number that fits into a quarter of the old generation of the heap: 524,288 with
    * `--max-old-space-size=2048`
    */

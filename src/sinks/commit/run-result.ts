@@ -24,7 +24,8 @@ export interface Written {
   /** The time since which the checkpoint is complete, if this run found it complete and opened and requested nothing. */
   readonly completeSince?: Date | undefined;
   /**
-   * With `damaged`: the records in its file, those of earlier runs included. Each branch of `tee` has those of all.
+   * With `damaged`: the number of records in that file, including earlier runs. In each branch of `tee`, the number
+   * over all branches.
    */
   readonly damaged?: number | undefined;
   /** Of a flow with an `incremental` source: the lines of this run alone. 0 says that nothing was new. */
@@ -38,7 +39,7 @@ export interface Written {
 
 /** One of the sinks of a run. */
 export interface SinkOfRun {
-  /** Its number in the checkpoint; absent for a sink by itself. */
+  /** The number of the branch in the checkpoint; absent if the sink is not in a `tee`. */
   readonly branch?: number | undefined;
 }
 

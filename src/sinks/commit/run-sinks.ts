@@ -40,10 +40,10 @@ export interface RunSinksOptions<T> extends RunOfSinks {
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
   /**
-   * Reads the input to its end. Not called where a checkpoint says that all items are written.
+   * Reads the input to its end. Not called if a checkpoint says that all items are written.
    *
-   * @returns The cursor after all items; `null` if neither items nor cursors came, and `undefined` if some came after the
-   * last cursor.
+   * @returns The cursor after all items; `null` if the input had no items and no cursors; `undefined` if items came
+   * after the last cursor.
    */
   read(session: Session<T>): Promise<Cursor | null | undefined>;
 }
@@ -58,7 +58,7 @@ export interface Session<T> {
   readonly engine: Engine;
   /** Fires also when a file cannot be written. */
   readonly signal: AbortSignal;
-  /** The checkpoint to go on from. */
+  /** The checkpoint to continue from. */
   readonly before: Checkpoint | undefined;
   /** Absent without a checkpoint. */
   readonly committer: Committer | undefined;
@@ -137,7 +137,7 @@ async function completedRun<T>(
 interface Locked {
   readonly store: CheckpointStore;
   readonly before: Checkpoint | undefined;
-  /** Whether the next run goes on where this one ends. */
+  /** True if the next run continues where this one ends. */
   readonly goesOn: boolean;
 }
 

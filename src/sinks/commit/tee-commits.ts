@@ -14,7 +14,7 @@ const PAUSE_MS = 10 * STUCK_MS;
 interface BranchState {
   /** The last cursor that its sink has reached. */
   reached: Cursor | undefined;
-  /** While it waits: its cursor, and the function that lets it go on. */
+  /** Set while the branch waits: its cursor, and the function that lets it continue. */
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
   /** How the branch has ended: after all items, early, or after the last cursor. */
@@ -52,7 +52,7 @@ export class TeeCommits {
     }));
   }
 
-  /** Called with each cursor that the sink of a branch has reached; the branch goes on when it resolves. */
+  /** Called with each cursor that the sink of a branch has reached; the branch continues when it resolves. */
   async reached(index: number, cursor: Cursor): Promise<void> {
     const branch = this.#branches[index] as BranchState;
     branch.reached = cursor;
@@ -92,7 +92,7 @@ export class TeeCommits {
     await this.#commitIfAll();
   }
 
-  /** Called while a branch needs more input than can be read before the slowest goes on. */
+  /** Called while a branch needs more input than can be read before the slowest branch continues. */
   full(): void {
     const isWaited = this.#branches.some(
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
@@ -147,7 +147,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // A branch whose files had no items when the others asked may have begun some since.
+    // A branch whose files had no items at the start of the commit may have started files since.
     const due = await this.#committer.due();
     if (this.#target !== target) return;
     if (!due) {
@@ -161,7 +161,7 @@ export class TeeCommits {
     this.#release();
   }
 
-  /** Lets all branches go on. */
+  /** Lets all branches continue. */
   #release(): void {
     this.close();
     for (const branch of this.#branches) {

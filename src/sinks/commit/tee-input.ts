@@ -53,7 +53,7 @@ export class TeeInput {
 
   /**
    * @param branches The numbers of the branches that read.
-   * @param onFull Called while a branch waits for a batch that cannot be read before the slowest goes on.
+   * @param onFull Called while a branch waits for a batch that cannot be read before the slowest branch continues.
    */
   constructor(input: AsyncIterable<EngineBatch>, branches: readonly number[], onFull: () => void) {
     this.#iterator = input[Symbol.asyncIterator]();
@@ -62,7 +62,7 @@ export class TeeInput {
       this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
   }
 
-  /** The input of one branch. @param resumes Whether its operators go on from a cursor. */
+  /** The input of one branch. @param resumes True if its operators resume from a cursor. */
   read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
     if (this.#opened.has(branch))
       throw new Error('The input of a branch of tee() can be read only once');
@@ -83,7 +83,7 @@ export class TeeInput {
     return undefined;
   }
 
-  /** Ends the reading of a branch; the others go on. Without branches, the input is closed. */
+  /** Ends the reading of one branch. Closes the input when no branch is left. */
   leave(branch: number): void {
     const reader = this.#readers.get(branch);
     if (reader === undefined) return;

@@ -15,8 +15,8 @@ import { CommitRetries, type RetryOptions, type RetryRun } from './commit-retrie
 /** Identifies what one call of `write` gets. */
 export interface WriteRange {
   /**
-   * The same whenever these rows are written again, and never that of others: a name for them where the target
-   * drops what it has under a name already.
+   * A name for these rows: the same if they are written again, and never used for other rows. For targets that drop
+   * rows whose name they already have.
    */
   readonly token: string;
   /**

@@ -57,18 +57,18 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   /** Fires when the run is to end. */
   readonly #broken: LinkedAbort;
   readonly #target: Target<T, Tx>;
-  /** Whether the next run goes on where this one ends. */
+  /** True if the next run continues where this one ends. */
   readonly #goesOn: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
-  /** Those since the last commit began. */
+  /** The rows since the last commit began. */
   #held: T[] = [];
-  /** How many of them are before the last cursor. */
+  /** How many of the held rows are before the last cursor. */
   #reached = 0;
-  /** The last cursor since then, and when it is committed if nothing else comes. */
+  /** The last cursor since the last commit began, and when it is committed at the latest. */
   #cursor: Cursor | undefined;
   #dueAt: number | undefined;
-  /** Those of the commit that has begun. */
+  /** The rows of the commit under way. */
   #taken: readonly T[] = [];
   #parts: OpenParts<T> | undefined;
 
@@ -121,12 +121,12 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     return this.added > 0;
   }
 
-  /** Rows in the target, those of earlier runs included. */
+  /** The number of rows in the target, including earlier runs. */
   get rows(): number {
     return this.#target.saved.rows;
   }
 
-  /** Those of this run. */
+  /** The number of rows of this run. */
   get added(): number {
     return this.rows - this.#rowsBefore;
   }
@@ -143,8 +143,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   /**
    * Holds the rows of a flow for their commits.
    *
-   * @returns The cursor after the last row; `null` if neither rows nor cursors came, and `undefined` if rows came after
-   * the last cursor.
+   * @returns The cursor after the last row; `null` if the flow had no rows and no cursors; `undefined` if rows came
+   * after the last cursor.
    */
   async write(input: AsyncIterable<T>, run: RowsRun): Promise<Cursor | null | undefined> {
     const { signal, commitNow } = run;
@@ -248,8 +248,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   /** Commits the rows that may be in the target already once all of them have come again. Returns whether they have. */
   async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
     if (this.#held.length > pending.rows) throw this.#otherRows(pending);
-    // Its cursor may have another text: tokens of pages depend on when they were requested. An incremental source
-    // goes on after what were the last rows.
+    // Its cursor may be another string: page tokens depend on when they were requested. An incremental source may now
+    // deliver more rows after them.
     const isEnd = cursor !== undefined && (this.#goesOn || !pending.isLast);
     if (!isEnd || this.#held.length !== pending.rows) return false;
     await this.#commitReached(run);
@@ -269,7 +269,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   async #addPart(run: RowsRun): Promise<void> {
     const { idle, fail, signal } = run;
     await this.#commitReached(run);
-    // Until a commit that has begun is over, its transaction is the open one.
+    // The transaction of the commit under way is still open until that commit ends.
     await idle();
     signal.throwIfAborted();
     if (!this.#isOverfull(run)) return;

@@ -29,7 +29,7 @@ export class FileHandles {
   readonly #guard: Guard;
   /** In order of use, the latest last. */
   readonly #entries = new Map<string, Entry>();
-  /** Uses that wait until those of other files have ended. */
+  /** Uses of files that wait until other files are no longer in use. */
   #waiting: (() => void)[] = [];
 
   constructor(fs: FileSystem, limit: number, guard: Guard) {

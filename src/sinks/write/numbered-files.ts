@@ -26,7 +26,7 @@ export class NumberedFiles {
     this.#outputs = outputs;
     this.#path = path;
     this.#maxBytes = maxBytes;
-    // Those of an earlier run: the last one is continued, unless it is finished.
+    // Skips to the last file of an earlier run, which continues unless it is finished.
     if (maxBytes !== undefined)
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }

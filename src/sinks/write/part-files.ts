@@ -17,7 +17,7 @@ import { FileHandles } from './file-handles.js';
 import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
-  /** How blocks of lines are compressed, each by itself. */
+  /** How each block of lines is compressed. */
   readonly compression: Compression | undefined;
   readonly maxOpen: number;
   /** The single path of all items, if there is one: it is locked against other runs. */

@@ -180,7 +180,7 @@ export class RowWriter<T> {
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
       const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
-      // Several combinations may fill the template with one path, and several paths may be those of one file.
+      // Several combinations may give the same path, and several paths may belong to the same file.
       const first = output.fileFor(0);
       let partition = byFile.get(first);
       if (partition === undefined) {
@@ -264,7 +264,7 @@ function listOf(
   return { rows: listed, tags: listedTags, ends };
 }
 
-// The loops over all posts are functions of their own: V8 optimises short ones quickly.
+// Separate functions for the loops over all posts: V8 optimises short functions sooner.
 function combinationsOf(
   rows: Uint32Array,
   keys: Uint32Array,

@@ -57,7 +57,7 @@ export function percent(character: string): string {
   return bytes.map(byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** A character: as it is, or its percent-encoded bytes of UTF-8. */
+/** A character: literal, or as percent-encoded bytes of UTF-8. */
 const CHARACTER = /%[0-7][\dA-F]|%[C-F][\dA-F](?:%[89AB][\dA-F])+|./gsu;
 
 /** At most `maxBytes` of UTF-8, in whole characters. */

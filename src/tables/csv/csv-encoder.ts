@@ -44,7 +44,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   readonly #lists = new WeakMap<object, string>();
   #blocks: Buffer[] = [];
   #at = 0;
-  /** The start of the row, and that of the cell. */
+  /** The start of the row, and the start of the cell. */
   #row = 0;
   #cell = 0;
   #column = -1;

@@ -3,9 +3,9 @@ import type { RowValue } from '../column.js';
 
 /** The start of a string that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
-/** Also `\.`, which ends `COPY` before PostgreSQL 18 where it is a line of its own. */
+/** Also quotes `\.`, because a line with nothing else ends `COPY` before PostgreSQL 18. */
 const QUOTED = /[",\r\n]|^\\\.$/;
-/** Of an empty text. */
+/** The cell of an empty string. */
 export const EMPTY = '""';
 
 /**
@@ -45,7 +45,7 @@ function quoted(text: string): string {
 /** The day that was printed last, and its text. */
 let lastDay = { day: Number.NaN, text: '' };
 
-/** As `toISOString`, which takes several times as long. */
+/** Prints like `toISOString`, which takes several times as long. */
 export function printTime(ms: number): string {
   const day = Math.floor(ms / DAY);
   if (day !== lastDay.day)

@@ -67,7 +67,7 @@ interface FormatCells {
   readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
 }
 
-/** Those that were made: they take of the memory of a post, which has an end. */
+/** Reused, because they take some of the limited memory of a `PostInBytes`. */
 const madeCells = new WeakMap<PostInBytes, Map<Format, FormatCells>>();
 
 export function cellsOf(post: PostInBytes, format: Format): FormatCells {
@@ -88,10 +88,11 @@ function newCells(post: PostInBytes, format: Format): FormatCells {
 }
 
 /**
- * Writes rows of posts: those of `postRowReader`, and its errors, but it does not check the members that no column reads.
+ * Writes rows of posts. The rows and errors are the same as of `postRowReader`, except that members that no column
+ * reads are not checked.
  *
  * Most cells are written from the bytes of their members, without a value in between; the others are read from the
- * members that columns need. Where that does not succeed, for whatever reason, the post is parsed.
+ * members that columns need. If that fails, for whatever reason, the post is parsed.
  *
  * @throws From what it returns: DataError, for a value that does not fit its column.
  */
@@ -154,8 +155,8 @@ export interface ItemWriter<C extends CellWriter> {
 }
 
 /**
- * Writes rows of items as `postRowWriter` those of posts in a file. Absent where columns are not all of posts, or
- * WebAssembly gets no memory.
+ * Writes rows of items, as `postRowWriter` writes rows of posts in a file. Absent if any column is not a post column,
+ * or if WebAssembly gets no memory.
  */
 export function itemWriter<C extends CellWriter>(
   call: string,

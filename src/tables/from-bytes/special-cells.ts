@@ -8,14 +8,14 @@ type CellsOfColumns = { readonly [Name in PostColumnName]?: PostCell | undefined
 const RT = Buffer.from('RT @');
 const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
-/** Of a handle and an id together. */
+/** The maximum length of a handle and an id together. */
 const MAX_LINK_BYTES = 256;
 /** More mentions are compared by the column. */
 const MAX_MENTIONS = 64;
 const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;
 
-/** The cells that are more than a field: those of columns without one. */
+/** The cells of columns that are more than one field. */
 export function specialCells(post: PostBytes): CellsOfColumns {
   return {
     ...textCells(post),
@@ -115,7 +115,7 @@ function linksCell(post: PostBytes): PostCell {
     });
 }
 
-/** In `activity_streams`, the addresses that links lead to are in another list, with each link as it is in the text. */
+/** In `activity_streams`, another list has the target addresses of links, each with the link in the text. */
 function enrichedLinksCell(post: PostBytes): PostCell {
   const { bytes, find, elements, readList, isRetweet } = post;
   const { isText, isNone, isBlank, hasEscapes, startOf, endOf } = post;
@@ -328,7 +328,7 @@ function isSame(
   return true;
 }
 
-/** As `\w`. */
+/** The characters of `\w`. */
 function isWord(byte: number): boolean {
   return isDigit(byte) || isSmallLetter(byte | 0x20) || byte === 0x5f;
 }

@@ -25,7 +25,7 @@ interface Statistics {
     | undefined;
 }
 
-/** A column of a row group, as it is in a file. Its offsets are within its pieces, one after the other. */
+/** The bytes of a column of a row group in a file. Its offsets count from the start of its pieces, joined. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
   /** Of the pieces together. */
@@ -49,7 +49,7 @@ const RLE_DICTIONARY = 8;
 export const DICTIONARY_PAGE = 2;
 export const DATA_PAGE_V2 = 3;
 
-/** Columns of a row group: those of the same part of its blocks. */
+/** The columns of a row group that are in the same part of its blocks. */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
   /** The part of each block, in their order. */
@@ -101,7 +101,7 @@ function encodeChunk(
     hasDictionary,
     dataAt,
     dataPages,
-    // Readers skip row groups by their minimum and maximum; those of list elements are never used.
+    // Readers skip row groups by the minimum and maximum of a column, but never for list elements.
     statistics: scalar === type ? statisticsOf(scalar, encoder.bounds(), nulls) : undefined,
   };
 }

@@ -74,7 +74,7 @@ export class ParquetFile {
       3: i64(this.#rows),
       4: list(this.#groups),
       6: utf8('millrace'),
-      // The order that the statistics are in: that of the type.
+      // Statistics use the order of the type.
       7: list(this.#columns.map(() => struct({ 1: struct({}) }))),
     });
     const length = Buffer.alloc(4);

@@ -4,8 +4,8 @@ import type { CellWriter } from '../from-bytes/cell-writer.js';
 import { SCALARS, scalarOf } from './scalars.js';
 
 /**
- * Rows as columns of bytes, which threads can pass on. The columns are dealt to several parts, so that several
- * threads can encode one row group.
+ * Rows as columns of bytes, which can be sent between threads. The columns are divided into several parts, so that
+ * several threads can encode one row group.
  */
 export interface RowBlock {
   readonly rows: number;
@@ -189,7 +189,7 @@ class ColumnBuilder {
   #count = 0;
   #lengths = new Uint32Array(0);
   #used = 0;
-  /** The row that was begun last, and how much there was before it. */
+  /** The last row that was started, and how much there was before it. */
   #begunRow = -1;
   #begunCount = 0;
   #begunUsed = 0;
@@ -239,7 +239,7 @@ class ColumnBuilder {
     this.#begunUsed = this.#used;
   }
 
-  /** Forgets the cell of a row, if it was begun. */
+  /** Discards the cell of a row, if it was started. */
   undo(row: number): void {
     if (this.#begunRow !== row) return;
     this.#rows = row;

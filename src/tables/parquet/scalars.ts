@@ -20,7 +20,7 @@ export const SCALARS: Readonly<Record<ScalarType, Scalar>> = {
   timestamp: { width: 8, kind: 3, physical: 2 },
 };
 
-/** Of the values of a column: those of a list, or its own. */
+/** The type of the values of a column; for a list, of its elements. */
 export function scalarOf(type: ColumnType): ScalarType {
   return elementType(type) ?? (type as ScalarType);
 }

@@ -89,7 +89,7 @@ const ENTRY_BYTES = 12;
 const LENGTH_BYTES = 4;
 
 const SAMPLE = 1_000;
-/** Of the bytes of a sample, those of different values: beyond it, no dictionary is tried. */
+/** If distinct values have more than this part of a sample's bytes, no dictionary is tried. */
 const MAX_SAMPLE_RATIO = 0.9;
 /** Readers hold a dictionary as a whole. */
 const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024;

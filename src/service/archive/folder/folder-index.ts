@@ -79,8 +79,8 @@ export async function openFolderIndex(folder: string): Promise<FolderIndex> {
 }
 
 /**
- * Before an index is read or built: a newer Node may have built the one that is there, and building
- * one may take hours until the first zstd file.
+ * Called before an index is read or built: a newer Node may have built the existing index, and building one may take
+ * hours before it reaches the first zstd file.
  */
 async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise<void> {
   for (const file of files.filter(({ path }) => /\.zst$/i.test(path))) {

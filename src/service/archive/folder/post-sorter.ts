@@ -16,7 +16,7 @@ const RUN_BYTES = 24 * 1024 * 1024;
 /** A run, which is a sorted part of the file: the start of the posts of each minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
-  /** Positions in the file. The last one, after those of the minutes, is the end of the run. */
+  /** Positions in the file: the start of each minute, then the end of the run. */
   readonly starts: Float64Array;
 }
 

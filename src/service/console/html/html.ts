@@ -1,4 +1,4 @@
-/** Safe markup. Only `html` escapes; the constructor takes markup as it is. */
+/** Safe markup. Only `html` escapes; the constructor takes markup without escaping. */
 export class Html {
   readonly text: string;
 

@@ -129,7 +129,7 @@ function asset(type: string, text: string) {
   return { GET: (): HandlerResponse => ({ status: 200, headers, body: [Buffer.from(text)] }) };
 }
 
-/** Security headers: no scripts but that of the console, no content of other sites, no frames, no caching. */
+/** Security headers: only the script of the console, no content of other sites, no frames, no caching. */
 function securityHeaders(hasScript = false, formTarget?: string): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
   return {

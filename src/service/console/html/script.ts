@@ -50,7 +50,7 @@ const form = document.querySelector('form[data-check]');
 let timer;
 form?.addEventListener('input', () => {
   clearTimeout(timer);
-  // A service that has stopped leaves the page as it is.
+  // If the service has stopped, the page stays unchanged.
   const check = () => load(form.action + '?' + new URLSearchParams(new FormData(form)) + '&check=').catch(() => {});
   timer = setTimeout(check, 250);
 });

@@ -12,7 +12,7 @@ export interface HtmlColumn<Row> {
 
 type Cell<Row> = HtmlColumn<Row>['cell'];
 
-/** Makes the columns of a table. The label on a phone is that of the column, unless another is given. */
+/** Makes the columns of a table. On a phone, the label of the column is used, unless another one is given. */
 export const column = {
   /** Names the row. A phone shows it first. */
   header<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
