@@ -1,7 +1,7 @@
 import { DataError } from '../base/errors.js';
 import { bufferOf, COMMA, isOpening, QUOTE } from './byte-codes.js';
-import { jsonText } from './decode-json.js';
 import { excerpt } from './excerpt.js';
+import { jsonText } from './json-text.js';
 
 /**
  * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of its digits where its key is

@@ -5,9 +5,9 @@ import { frameRecords } from '../flow/frame-records.js';
 import { withInternals } from '../flow/internals.js';
 import { OPEN_OBJECT } from '../json/byte-codes.js';
 import { checkObject } from '../json/check-object.js';
-import { jsonText } from '../json/decode-json.js';
 import { ElementSplitter } from '../json/element-splitter.js';
 import { parseJson } from '../json/exact-ids.js';
+import { jsonText } from '../json/json-text.js';
 import type { Bytes, JsonRecord } from '../json/records.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
 

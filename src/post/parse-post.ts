@@ -1,9 +1,9 @@
 import { DataError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 import { BACKSLASH, COLON, COMMA, isDigit, isOpening, MINUS, QUOTE } from '../json/byte-codes.js';
-import { jsonText } from '../json/decode-json.js';
 import { isLong, parseJson, quoteIntegers } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
+import { jsonText } from '../json/json-text.js';
 import type { ActivityStreamsPost } from './activity-streams-post.js';
 import type { OriginalPost } from './original-post.js';
 

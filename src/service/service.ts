@@ -6,7 +6,7 @@ import { checkValue, whole } from '../base/check.js';
 import { OptionError } from '../base/errors.js';
 import { MINUTE } from '../base/time.js';
 import type { Format } from '../post/activity.js';
-import { ANY } from './archive/find-posts.js';
+import { ANY } from './archive/look-up-post.js';
 import { Clock } from './clock.js';
 import { Compliance } from './compliance/compliance-events.js';
 import { complianceRoutes } from './compliance/compliance-routes.js';

@@ -1,6 +1,6 @@
 import { COLON, isDigit, MINUS, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../json/byte-codes.js';
-import { jsonText } from '../../json/decode-json.js';
 import { isLong, quoteIntegers } from '../../json/exact-ids.js';
+import { jsonText } from '../../json/json-text.js';
 import type { MemberFinder } from './find-members.js';
 
 /** In the end of a string, as `find-members.as` writes it: whether it has characters beyond ASCII, and escapes. */

@@ -4,8 +4,8 @@ import { Activity } from '../../post/activity.js';
 import { fieldsOf } from '../../post/read-fields.js';
 import { checkRule } from '../../rules/language/check-rule.js';
 import { HttpProblem } from '../http/http-problem.js';
-import type { OpenStream } from '../http/open-stream.js';
 import type { KnownRule } from '../http/rule-bodies.js';
+import type { OpenStream } from '../http/stream-status.js';
 import { endingOf, type LoggedReplay, type ReplayInfo } from '../replay/replay-log.js';
 import {
   type ConsolePage,

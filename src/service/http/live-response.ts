@@ -5,9 +5,9 @@ import { WakeUp } from '../../base/wait.js';
 import type { ServiceContext } from '../service-context.js';
 import type { ContentCutFault } from './fault-types.js';
 import { HttpProblem, messageErrorBody } from './http-problem.js';
-import { MessageRate, type OpenStream, type StreamFlow } from './open-stream.js';
 import type { RequestContext } from './router.js';
 import { acceptsGzip, StreamCutError, withinCharacter } from './send-response.js';
+import { MessageRate, type OpenStream, type StreamFlow } from './stream-status.js';
 
 export interface LiveResponseOptions {
   /** Milliseconds without a message after which a heartbeat is sent. */

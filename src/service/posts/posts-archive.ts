@@ -10,7 +10,7 @@ import {
 } from '../archive/archive.js';
 import { type Block, type BlockStore, DocumentSet } from '../archive/block.js';
 import { BlockArchive } from '../archive/block-archive.js';
-import { queryOfId } from '../archive/find-posts.js';
+import { queryOfId } from '../archive/look-up-post.js';
 import { Deadline, EventLoopYield } from '../event-loop-yield.js';
 import type { PostInFormat, Posts } from './posts.js';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ID_EPOCH } from '../archive/find-posts.js';
+import { ID_EPOCH } from '../archive/look-up-post.js';
 import type { Clock } from '../clock.js';
 import { HttpProblem } from '../http/http-problem.js';
 import type { KnownRule, RequestedRule, RuleOutcome } from '../http/rule-bodies.js';

@@ -1,4 +1,4 @@
-import { ID_EPOCH } from '../archive/find-posts.js';
+import { ID_EPOCH } from '../archive/look-up-post.js';
 
 /** The start of time-based ids: a minute later, when they exceed the earlier sequential ids. */
 export const SNOWFLAKES = ID_EPOCH + 60_000;

@@ -3,7 +3,7 @@ import type { Activity } from '../../post/activity.js';
 import { fieldsOf } from '../../post/read-fields.js';
 import type { RuleNode } from '../../rules/tree.js';
 import type { Archive, ArchivedPost, SortKey } from '../archive/archive.js';
-import type { LookUpLimits } from '../archive/find-posts.js';
+import type { LookUpLimits } from '../archive/look-up-post.js';
 import { getOrMake } from '../cache.js';
 import { DeadlineError } from '../event-loop-yield.js';
 

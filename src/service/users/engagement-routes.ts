@@ -1,7 +1,7 @@
 import { isRecord } from '../../base/record.js';
 import { MINUTE } from '../../base/time.js';
 import type { ArchivedPost } from '../archive/archive.js';
-import { findPost, type LookUpLimits } from '../archive/find-posts.js';
+import { findPost, type LookUpLimits } from '../archive/look-up-post.js';
 import { getOrMake } from '../cache.js';
 import { Deadline, DeadlineError } from '../event-loop-yield.js';
 import { errorsErrorBody, HttpProblem } from '../http/http-problem.js';

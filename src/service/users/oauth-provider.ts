@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Archive } from '../archive/archive.js';
-import { findAuthor, newestPost } from '../archive/find-posts.js';
+import { findAuthor, newestPost } from '../archive/look-up-post.js';
 import type { Clock } from '../clock.js';
 import { isSameSecret } from '../http/check-access.js';
 import { HttpProblem } from '../http/http-problem.js';

@@ -5,7 +5,7 @@ import { Activity } from '../../../src/post/activity.js';
 import { newestFirst, type SortKey } from '../../../src/service/archive/archive.js';
 import { type Block, type BlockStore, DocumentSet } from '../../../src/service/archive/block.js';
 import { BlockArchive } from '../../../src/service/archive/block-archive.js';
-import { newestPost } from '../../../src/service/archive/find-posts.js';
+import { newestPost } from '../../../src/service/archive/look-up-post.js';
 import { draws } from '../../suite.js';
 
 const START = Date.UTC(2024, 4, 1);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Activity } from '../../../src/post/activity.js';
 import type { ActivityStreamsPost } from '../../../src/post/activity-streams-post.js';
 import type { OriginalPost } from '../../../src/post/original-post.js';
-import { findPost } from '../../../src/service/archive/find-posts.js';
+import { findPost } from '../../../src/service/archive/look-up-post.js';
 import { engagementsOf } from '../../../src/service/users/engagement-counts.js';
 import { archivedPost, archiveFolders } from '../archive/archive-folder.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonText } from '../../src/json/decode-json.js';
+import { jsonText } from '../../src/json/json-text.js';
 import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { draws } from '../suite.js';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { DAY, MINUTE } from '../../../src/base/time.js';
-import { findPost } from '../../../src/service/archive/find-posts.js';
+import { findPost } from '../../../src/service/archive/look-up-post.js';
 import { createService, samplePosts } from '../../../src/service/index.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { temporaryFolder } from '../../temporary-folder.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MessageRate } from '../../../src/service/http/open-stream.js';
+import { MessageRate } from '../../../src/service/http/stream-status.js';
 
 describe('the rate of messages', () => {
   const started = () => {
