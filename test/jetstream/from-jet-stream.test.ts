@@ -274,7 +274,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(error).toBeInstanceOf(JetStreamError);
     expect(error).toMatchObject({
       failure: 'stream',
-      message: expect.stringContaining('made again'),
+      message: expect.stringContaining('recreated'),
     });
     const publisher = publish(node, 100);
     await expect(publisher).rejects.toMatchObject({ failure: 'stream' });
