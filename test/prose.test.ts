@@ -61,15 +61,54 @@ const PHRASES = [
   [String.raw`\bcame to nothing\b`, '"failed"', 'A run that came to nothing.'],
 ] as const;
 
+/** Phrases that only comments must not have: messages and pages still have some of them. */
+const COMMENT_PHRASES = [
+  [String.raw`\b[Gg]o(?:es)? on\b`, '"continues"', 'The run goes on at the cursor.'],
+  [
+    String.raw`\b(?:[Tt]hat|[Tt]hose) of\b`,
+    'the noun again',
+    'The clock is compared with that of the service.',
+  ],
+  [String.raw`\bstays? as (?:it is|they are)\b`, '"stays unchanged"', 'The file stays as it is.'],
+  [String.raw`\bof (?:its|their) own\b`, '"separate"', 'Each thread has a finder of its own.'],
+  [
+    String.raw`\b[Mm]eanwhile\b`,
+    '"since ..." or "during ..."',
+    'Another run has written meanwhile.',
+  ],
+  [String.raw`\bpass(?:es|ed)? on\b`, '"forwards"', 'Posts are passed on without totals.'],
+] as const;
+
 /** A space of a phrase may be a line break, also one within a comment. */
-const COMPILED = PHRASES.map(
-  ([phrase, instead]) =>
-    [new RegExp(phrase.replaceAll(' ', String.raw`\s+(?:(?:\*|//)\s+)?`), 'g'), instead] as const,
-);
+function compiled(
+  phrases: readonly (readonly [phrase: string, instead: string, example: string])[],
+) {
+  return phrases.map(
+    ([phrase, instead]) =>
+      [new RegExp(phrase.replaceAll(' ', String.raw`\s+(?:(?:\*|//)\s+)?`), 'g'), instead] as const,
+  );
+}
+
+const COMPILED = compiled(PHRASES);
+const COMPILED_FOR_COMMENTS = compiled(COMMENT_PHRASES);
+
+/** Block comments, and lines that are a comment. */
+const COMMENT = /^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
+
+/** Blanks all code, so that lines keep their numbers. */
+function commentsOf(source: string): string {
+  let end = 0;
+  let comments = '';
+  for (const { 0: comment, index } of source.matchAll(COMMENT)) {
+    comments += source.slice(end, index).replaceAll(/[^\n]/g, '') + comment;
+    end = index + comment.length;
+  }
+  return comments;
+}
 
 /** What a text has of these phrases, each with its line and what to write instead. */
-function findPhrases(text: string): readonly string[] {
-  return COMPILED.flatMap(([phrase, instead]) =>
+function findPhrases(text: string, phrases = COMPILED): readonly string[] {
+  return phrases.flatMap(([phrase, instead]) =>
     [...text.matchAll(phrase)].map(({ 0: found, index }) => {
       const line = text.slice(0, index).split('\n').length;
       return `line ${line}: "${found.replaceAll(/\s+(?:(?:\*|\/\/)\s+)?/g, ' ').trim()}": write ${instead}`;
@@ -120,6 +159,26 @@ describe('the prose', () => {
     const found = files.flatMap(({ name, text }) => findPhrases(text).map(one => `${name} ${one}`));
     expect(found).toEqual([]);
   });
+
+  it('has none of the phrases that lean on another sentence in comments of the sources', () => {
+    const found = sources.flatMap(({ name, text }) =>
+      findPhrases(commentsOf(text), COMPILED_FOR_COMMENTS).map(one => `${name} ${one}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it.each(COMMENT_PHRASES.map(([, instead, example]) => [example, instead] as const))(
+    'refuses in a comment only: %s',
+    (example, instead) => {
+      const comment = `const one = 1;\n/**\n * ${example.replaceAll(' ', '\n * ')}\n */`;
+      const [found = '', ...others] = findPhrases(commentsOf(comment), COMPILED_FOR_COMMENTS);
+      expect(found.endsWith(instead)).toBe(true);
+      expect(others).toEqual([]);
+      expect(findPhrases(commentsOf(`const one = '${example}';`), COMPILED_FOR_COMMENTS)).toEqual(
+        [],
+      );
+    },
+  );
 
   it.each(PHRASES.map(([, instead, example]) => [example, instead] as const))(
     'refuses: %s',

@@ -37,7 +37,7 @@ export interface Wait {
   readonly retry?: number | undefined;
 }
 
-/** Told of each wait when it begins; the function that it returns is called when the wait ends. */
+/** Called when a wait begins. It returns a function, which is called when the wait ends. */
 export type OnWait = (wait: Wait) => () => void;
 
 /**

@@ -34,7 +34,7 @@ export interface PlanReader {
 
 /** How many threads a run may have, and from how many bytes of expected input on they start. */
 export interface ChosenThreads {
-  /** 0 for none. */
+  /** The number of threads; 0 if the main thread does all work. */
   readonly size: number;
   readonly minBytes: number;
 }

@@ -14,7 +14,7 @@ export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<P
 
 /** Batches that a source may deliver before the others, to reach its next cursor. */
 const MAX_SEGMENT = 256;
-/** How long the others wait for it while it has none ready. */
+/** How long the other sources wait for this one while it has no batch ready. */
 const MAX_WAIT_MS = 50;
 /** Batches after which sources that wait for the event loop get to run. */
 const UNBROKEN = 16;

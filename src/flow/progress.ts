@@ -69,7 +69,7 @@ export class Progress {
     return branch;
   }
 
-  /** Of several waits the one that began last. */
+  /** The current wait; if there are several, the one that started last. */
   get wait(): Wait | undefined {
     return this.#lastWait?.wait;
   }

@@ -209,7 +209,7 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // An event may come in a later minute of the stream than the minute of its own time.
+  // An event may come in a later minute of the stream than the minute of its `at`.
   timeOf: () => Number.NaN,
 };
 

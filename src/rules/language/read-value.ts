@@ -206,7 +206,7 @@ function badLanguage(written: string, span: Span): Problem {
   );
 }
 
-/** The service's message lists the allowed values. */
+/** Lists the allowed values, as the service's message does. */
 function unknownValue(
   operator: 'is' | 'has',
   written: string,

@@ -88,7 +88,7 @@ function linkTo({ url, expanded, display }: PostFields['links'][number]): Html {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|([{[])\s*([}\]])?|[}\]]|,|:|\s+/g;
 
-/** JSON in lines. Only white space between its tokens changes: ids and escapes stay as they are. */
+/** JSON in lines. Only white space between its tokens changes: ids and escapes stay unchanged. */
 export function indented(json: string): string {
   let indent = '\n';
   return json.replace(TOKEN, (token, opening?: string, closing?: string) => {

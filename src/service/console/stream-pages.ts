@@ -42,7 +42,7 @@ const STREAM_RULES = '/console/streams/rules';
 /** The form that adds a rule, which shows what came of it. */
 const ADD = `${STREAM_RULES}#add`;
 
-/** The open connections with what flows, and the most recent replays with the text of their last message. */
+/** The open connections with the amount of data sent, and the most recent replays with the text of their last message. */
 export const streamPages: readonly ConsolePage[] = [
   {
     pattern: '/console/streams',

@@ -14,7 +14,7 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
   ];
 }
 
-/** A page of which the request counts for the usage report once it was answered. */
+/** Wraps the handler of a page: the request counts for the usage report once it was answered. */
 const counted =
   (page: Handler<SearchParts>): Handler<SearchParts> =>
   async (incoming, parts) => {

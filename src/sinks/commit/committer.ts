@@ -26,7 +26,7 @@ export interface Member {
 export interface CommitterOptions {
   readonly store: CheckpointStore;
   readonly members: readonly Member[];
-  /** Committed with the others, but never the reason for it. */
+  /** Committed with the outputs, but never makes a commit due. */
   readonly damaged?: DamagedLog | undefined;
   readonly before: Checkpoint | undefined;
   /** Ends calls of `onFile`. */

@@ -216,7 +216,7 @@ button.danger { border-color: var(--bad); color: var(--bad); }
 .chart text { fill: var(--quiet); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 @media (max-width: 34rem) { .chart .minor { display: none; } }
 .chart .grid { stroke: var(--line); }
-/* The scale has a column of its own */
+/* The scale has a separate column */
 .chart:has(.scale) { padding-left: 3.2rem; }
 .chart a:hover rect, .chart a:focus rect { fill-opacity: 0.75; }
 .chart .hit { fill: transparent; }
