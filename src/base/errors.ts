@@ -113,7 +113,7 @@ export class AuthorizationError extends HttpError {
    * it is behind. Absent where the answer had no `Date`.
    */
   readonly clockSkewMs: number | undefined;
-  /** Of the author whose posts are not granted. */
+  /** The author whose posts the user has not granted access to. */
   readonly authorId: string | undefined;
 
   constructor(

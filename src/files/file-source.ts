@@ -28,11 +28,11 @@ export interface StoredFile {
 
 /** What the engine gives to a source. */
 export interface Decoder {
-  /** Files to begin before the first of them is read. */
+  /** The number of files to start decoding before the first is read. */
   readonly ahead: number;
   /** Whether threads hold what is decoded; known after `expect`. */
   readonly inThreads: boolean;
-  /** Says what will come, before the first file of each source. Threads start once much is to come. */
+  /** Announces the files of a source before its first. Threads start if there is enough to decode. */
   expect(files: { readonly count: number; readonly bytes: number }): void;
   /**
    * Decodes a file. Resolves to `undefined` where the stages must process it in blocks. Files are decoded in the

@@ -19,7 +19,7 @@ export interface PublishedItem {
 
 /** What a publisher has published after its committed sequence. */
 export interface Published {
-  /** By their ids. */
+  /** The items by id. */
   readonly items: ReadonlyMap<string, PublishedItem>;
   /** How many items of the flow had been added when the last of these was sent. */
   readonly end: number;

@@ -15,8 +15,8 @@ export type InvalidValues = 'error' | 'null';
 export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<NoInfer<T>>>;
 
 /**
- * The tuple allows nothing more. The compiler compares a literal list with it, element by element, and its error is of
- * the wrong element alone; with a table and a list to choose from, each element would be an error.
+ * The tuple type accepts the same lists as the array type. It is there for the error message: the compiler compares a
+ * literal list with a tuple element by element and reports the wrong element alone, not every element.
  */
 type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
 

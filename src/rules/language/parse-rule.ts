@@ -218,7 +218,7 @@ function skipMinus(reader: RuleReader, start: number): Draft {
   return reader.unread(start);
 }
 
-/** A surrogate pair is one. */
+/** Counts code points: a surrogate pair is one character. */
 function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) count++;

@@ -162,9 +162,9 @@ export function rateExceeded(what: string): (full: RateWindow) => string {
   };
 }
 
-/** Streams. */
+/** The message for too many connections to a stream. */
 export const connectionsExceeded = (): string =>
   'Your app has exceeded the limit on connection requests.';
 
-/** Applications of OAuth. */
+/** The message for too many requests of an OAuth application. */
 export const requestsExceeded = (): string => 'Your app has exceeded the limit on API requests.';

@@ -250,7 +250,7 @@ export class Committer {
 
   /** Advice for the message of a failure: what running again does. */
   afterFailure(): string {
-    // A target has its text from the beginning.
+    // The target of `committed` always has a checkpoint, even before the first commit.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
   }

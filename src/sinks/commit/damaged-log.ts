@@ -213,7 +213,7 @@ interface ReportedRecord {
  */
 class Reported {
   #records = new Map<string, ReportedRecord>();
-  /** The records before this run. */
+  /** The records seen before `#records` was last emptied. */
   #before = new Map<string, ReportedRecord>();
 
   /** The place of a record that another branch has reported; counts it as reported by this one. */
