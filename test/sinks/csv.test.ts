@@ -91,7 +91,7 @@ describe('the programs of the page read what was written', () => {
   const written = async () => {
     const folder = await temporaryFolder();
     const rows = texts.map((text, i) => ({ id: `${i}`, text }));
-    await pipeline(places([rows]), csv({ path: path.join(folder, '20240131.csv'), columns }));
+    await pipeline(places([rows]), csv({ path: path.join(folder, '2024-01-31.csv'), columns }));
     return folder;
   };
   const lineOf = (language: string) =>
