@@ -24,3 +24,200 @@ export const LEFT_OUT: readonly string[] = [
   'test/supply.test.ts',
   'test/walk.test.ts',
 ];
+
+/**
+ * Tests that take more than 1.5 s of a run on two cores, by their files: what their titles contain. `npm test` skips
+ * them, as neighbours of each try the same code with less input. A file that is named on the command line has all tests.
+ */
+export const LEFT_OUT_TESTS: Readonly<Record<string, readonly string[]>> = {
+  'test/base/shard.test.ts': [
+    'are the same posts of a search in the same order, and need both dates',
+  ],
+  'test/command/conformance/conformance-command.test.ts': [
+    'ends with 1 where something differs, and explains it',
+    'ends with 2 for a wrong password, which it does not show',
+    'refuses a wrong call:',
+    'ends with 3 where nothing listens',
+    'has the flags of its help on the page',
+  ],
+  'test/command/conformance/run-checks.test.ts': ['pass for the local service'],
+  'test/command/millrace.test.ts': [
+    'writes posts of a search to standard output, and progress elsewhere',
+    'ends with 3 if something is missing, and names the command that goes on',
+    'shows where a rule is wrong, and ends with 1',
+    'shows the warnings of a rule where it says what a search takes',
+  ],
+  'test/commit-subjects.test.ts': [
+    'commit-subjects checks the commits of main that origin does not have',
+    'commit-subjects checks only the last commit of a shallow clone without main',
+  ],
+  'test/compliance/compliance.test.ts': ['loses nothing if its consumer reads late'],
+  'test/files/decode-file.test.ts': [
+    'a file with more records than the limit is left to the stages, messages of the service included',
+  ],
+  'test/files/decoded-file.test.ts': [
+    'is released only after its lines are written, for any chunks',
+  ],
+  'test/files/engine-job-files.test.ts': ['come out as without threads, whatever the faults'],
+  'test/files/engine.test.ts': [
+    'go to many outputs, and to files that are continued from one input to the next',
+  ],
+  'test/flow/frame-records.test.ts': [
+    'a block of tiny records is given on in batches of limited length',
+  ],
+  'test/flow/progress.test.ts': [
+    'is shown in the progress with its failure',
+    'a wait of a replay for its connection limit names the setting',
+    'a wait for the connection limit is shown in the progress',
+  ],
+  'test/http/open-socket-tls.test.ts': ['search, counts and replays work through an'],
+  'test/http/open-socket.test.ts': [
+    'has the same failure, and names the proxy:',
+    'is tried again after a proxy that answers with 502, closes or is slow',
+  ],
+  'test/http/request-decode-body.test.ts': [
+    'is refused beyond 16 MiB if it expands two hundredfold, and accepted if it expands less',
+  ],
+  'test/http/service-time.test.ts': ['follows the time of the service where this clock is'],
+  'test/jetstream/stream-settings-topics.test.ts': [
+    'go on where a run has committed nothing of what it has published',
+    'have the posts of their language, each once, also after a run that was ended',
+  ],
+  'test/jobs/download-job.test.ts': ['names a large file that stays damaged, and the damage'],
+  'test/jobs/job-files.test.ts': ['closes the temporary files of files that wait for their turn'],
+  'test/jobs/run-job.test.ts': ['ends if the quote expires during the wait'],
+  'test/json/frame-objects.test.ts': ['frame-objects-wasm.ts is what frame-objects.as compiles to'],
+  'test/operators/gunzip.test.ts': [
+    'needs little memory for a decompression bomb, as a whole file and as a stream',
+  ],
+  'test/operators/match-rules-stored.test.ts': [
+    'give the posts that a matcher gives, in threads and without',
+    'stay exact while threads move them to terms that turn out to be rarer',
+    'are matched on the main thread where the thread that matches them ends',
+  ],
+  'test/replay/incremental.test.ts': [
+    'goes on where the last complete run ended, even after a crash',
+  ],
+  'test/replay/receive-replay.test.ts': [
+    'with failures of many ranges: each becomes a gap',
+    'loses nothing if it is',
+  ],
+  'test/replay/replay-spool.test.ts': [
+    'accepts records while earlier ones are being written, and keeps their order',
+  ],
+  'test/rules/index/rule-index.test.ts': [
+    'gives the same matches after thousands of posts have moved its rules to rarer terms',
+  ],
+  'test/search/incremental-window.test.ts': ['leaves the files as they are'],
+  'test/search/incremental.test.ts': [
+    'delivers each post once over any runs: some crash, some come at once, some after a week',
+    'deliver each whole bucket once, however the runs come',
+  ],
+  'test/search/search-rules.test.ts': [
+    'delivers a post once, however many come between its two queries',
+    'covers one window with all queries, however late the later ones begin',
+    'goes on where the last run ended with `incremental`, over runs that crash in any query',
+    'ends with what is missing when a later query fails, and goes on from that error',
+  ],
+  'test/search/search-service.test.ts': [
+    'survive a flipped bit that breaks the document before the checksum is read',
+    'agree over a default window, and over more than 31 days',
+    'agree with the counts',
+  ],
+  'test/service/archive/archive.test.ts': [
+    'draws each post of a week once, however many words are counted',
+  ],
+  'test/service/archive/real-posts.test.ts': ['posts are served unchanged and found by any word'],
+  'test/service/cli.test.ts': [
+    'ends with 2 and the reason for',
+    'stops the service at the end of the scope of the',
+    'ends with 2 for a port that is in use',
+    'shows its options with their defaults',
+    'ends with 1 and the reason for a folder that does not exist',
+  ],
+  'test/service/console/endpoint-list-commands.test.ts': [
+    'work in a shell with curl (skipped without it)',
+    'work with Millrace',
+    'start with one that needs no variables and finds posts (skipped without curl)',
+  ],
+  'test/service/jobs/data-files.test.ts': [
+    'has exactly the matching posts of the archive, in',
+    'can be downloaded concurrently',
+  ],
+  'test/service/jobs/job-routes-endpoints.test.ts': [
+    'are at the origin that the client has used, if the service has a token',
+    'are at an outer address of the service for an account from its result of start()',
+    'are at a second origin on loopback',
+  ],
+  'test/service/jobs/job-routes-rates.test.ts': [
+    'allow 60 creations in a UTC day',
+    'persist over a restart of the service',
+    'hold for a creation whose body arrives after others have taken the last place',
+    'count only successful creations',
+  ],
+  'test/service/jobs/service-jobs.test.ts': ['continues every job where it was'],
+  'test/service/replay/rules-routes.test.ts': ['keeps every character of values and tags'],
+  'test/service/replay/send-replay.test.ts': [
+    'resets the connection of a client that does not read even that',
+    'waits for a slow client, and loses nothing',
+  ],
+  'test/service/sample/sample-archive-blocks.test.ts': [
+    'are found exactly as the posts state them',
+  ],
+  'test/service/sample/sample-draft.test.ts': ['are all there, in several languages'],
+  'test/service/usage/build-usage-report.test.ts': ['counts more posts than one write holds'],
+  'test/service/usage/usage-meter-store.test.ts': [
+    'has stored counts from just before the process is killed',
+  ],
+  'test/sinks/commit/call-on-file.test.ts': [
+    'is called again for a file that the call before had deleted before it failed:',
+  ],
+  'test/sinks/commit/tee-commits.test.ts': [
+    'does not end files that got their first items while the others waited to commit',
+  ],
+  'test/sinks/commit/tee-run.test.ts': [
+    'that threads write have what each has by itself without threads, over a failure in the middle',
+    'rows of a branch to committed are those of the files, even after runs that fail',
+  ],
+  'test/sinks/csv.test.ts': ['pandas, with empty strings for no value'],
+  'test/sinks/files.test.ts': [
+    'keeps to its limit of open files, and buffers a bounded part of the posts',
+  ],
+  'test/sinks/stdout.test.ts': [
+    'loses nothing with a slow reader of',
+    'leaves the stream open for what the script writes afterwards',
+  ],
+  'test/snippets.test.ts': ['run against the control path'],
+  'test/source-readme.test.ts': [
+    'names only files that take a search into CSV',
+    'names exactly the files that take a stored file to a file, and not more of them',
+  ],
+  'test/sources/planned-sources.test.ts': [
+    'that become posts together',
+    'that become posts each by itself',
+    'merge delivers each post of each source in its order once, even after a failure',
+    'merge reads a source to its end while another one waits',
+  ],
+  'test/storage/lock.test.ts': [
+    'is taken over ten seconds after the last write of a process that cannot be checked',
+    'shows others that its holder is alive',
+  ],
+  'test/storage/open-lmdb.test.ts': [
+    'are a StorageError that says why, and the tombstones before can be added to',
+    'are a StorageError that says why, and the usage before can be added to',
+  ],
+  'test/tables/from-bytes/post-rows.test.ts': [
+    'is read without parsing the post, from what the service and other tools print',
+    'is that of the parsed post, with any values in the place of any members',
+    'is that of the parsed post, for real posts (MILLRACE_REAL_DATA)',
+  ],
+  'test/tables/parquet/column-chunk.test.ts': ['has a dictionary of'],
+  'test/tables/parquet/encode-values.test.ts': [
+    'encode-values-wasm.ts is what encode-values.as compiles to',
+  ],
+};
+
+/** @param file Its path in the project. */
+export function isLeftOut(file: string, title: string): boolean {
+  return LEFT_OUT_TESTS[file]?.some(part => title.includes(part)) ?? false;
+}

@@ -5,9 +5,10 @@ import { forgetSecrets } from '../src/base/secret.js';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
+import { isLeftOut } from './left-out.js';
 import { endProperties, propertyHooks } from './properties.js';
 import { propertySeed } from './property-seed.js';
-import { draws } from './suite.js';
+import { draws, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
 // Files share processes: what is secret in one is a word in messages that another expects.
@@ -21,7 +22,8 @@ fc.configureGlobal({
   ...(seed === undefined ? {} : { seed }),
 });
 
-beforeEach(() => {
+beforeEach(({ task, skip }) => {
+  skip(isEveryday && isLeftOut(task.file.name, task.name), 'npm run test:all has it');
   onTestFailed(async ({ task }) => {
     for (const error of task.result?.errors ?? []) explainSuppressed(error);
     await endProperties();

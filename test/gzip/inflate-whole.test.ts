@@ -64,7 +64,7 @@ describe('a whole zstd file', () => {
       ),
       { numRuns: draws(200, 200) },
     );
-    expect(whole).toBeGreaterThan(20);
+    expect(whole).toBeGreaterThan(draws(20, 20));
   });
 
   it('of whole frames is never refused', async () => {
