@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { OptionError } from '../../src/base/errors.js';
+import type { Tombstones } from '../../src/compliance/tombstones.js';
+import * as millrace from '../../src/index.js';
+import { seeded } from '../storage/simulated-disk.js';
+import { isEveryday } from '../suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
+import { conflictOf, coveringRows, type Row } from './covering-rows.js';
+import { DOMAIN, FIXED, RULES, VALUES } from './option-values.js';
+import { RowRun, tombstonesOfPairs, tryRow } from './run-row.js';
+import { store, storedFiles } from './stored-input.js';
+
+// A lock that a power cut left empty is waited for.
+vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
+
+let tombstones: Tombstones;
+beforeAll(async () => {
+  tombstones = await tombstonesOfPairs();
+});
+afterAll(() => tombstones.close());
+
+const UNKNOWN = 'x'.repeat(50);
+const post = new millrace.Activity(Buffer.from('{"id":1}'));
+
+/** What each stage is made by. */
+const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
+  pipeline: o => millrace.pipeline(post as never, millrace.collect(), o),
+  localFiles: o => millrace.localFiles('x', o),
+  gunzip: o => millrace.gunzip(o),
+  jsonLines: o => millrace.jsonLines(o),
+  activities: o => millrace.activities(o),
+  matchRules: o => millrace.matchRules([], o),
+  withoutDeleted: o => millrace.withoutDeleted(tombstones, o),
+  dedupe: o => millrace.dedupe(o),
+  sample: o => millrace.sample(o),
+  filter: o => millrace.filter(() => true, o),
+  mapAsync: o => millrace.mapAsync(async item => item, o),
+  routeByTag: o => millrace.routeByTag(o),
+  tee: o => millrace.tee(millrace.collect(), o),
+  files: o => millrace.files(o),
+  csv: o => millrace.csv(o),
+  parquet: o => millrace.parquet(o),
+  committed: o => millrace.committed(o),
+};
+
+/** The options that a call knows, as its error for an unknown one lists them. */
+async function optionsOf(call: (options: never) => unknown): Promise<string[]> {
+  try {
+    await call(unchecked({ [UNKNOWN]: 1 }));
+  } catch (error) {
+    const [, list = ''] = /known are (.*)/.exec(String(error)) ?? [];
+    return [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+  }
+  return [];
+}
+
+describe('the options of stored files', () => {
+  it.each(Object.keys(CALLS))('have values for all of their pairs: %s', async stage => {
+    const options = await optionsOf(CALLS[stage]!);
+    const listed = Object.keys(VALUES[stage]!).filter(option => !option.startsWith('('));
+    const fixed = FIXED.flatMap(key =>
+      key.startsWith(`${stage}.`) ? [key.slice(stage.length + 1)] : [],
+    );
+    expect(options).not.toEqual([]);
+    expect([...listed, ...fixed].toSorted()).toEqual(options.toSorted());
+  });
+});
+
+const { rows, pairs, missing } = coveringRows(DOMAIN, RULES, seeded(1));
+
+describe('pairs of options', () => {
+  it('are all in a row, or conflict for a reason', () => {
+    expect(pairs).toBeGreaterThan(10_000);
+    const unexplained = missing.filter(pair => conflictOf(pair, DOMAIN, RULES) === undefined);
+    expect(unexplained).toEqual([]);
+  });
+
+  const { conflicts } = RULES;
+  it.each(conflicts.filter(({ refused }) => refused !== undefined))(
+    'are refused before anything is read: $reason',
+    async ({ refused, holds }) => {
+      const row = completed(refused!.row);
+      expect(holds(row)).toBe(true);
+      const run = new RowRun(row, await temporaryFolder(), tombstones);
+      for (const file of storedFiles(row)) await store(run.input, file, row);
+      const error = await run.run().catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(OptionError);
+      expect(error).toMatchObject({ option: refused!.option });
+      expect((await run.outputs()).size).toBe(0);
+    },
+  );
+
+  const all = rows.map((row, number) => ({ row, number }));
+  const some = all.filter(({ number }) => !isEveryday || number % 4 === 0);
+  it.each(some)('deliver each post once: row $number', async ({ row }) => {
+    const error = await errorOf(row);
+    if (error === undefined) return;
+    const smaller = await smallest(row);
+    throw new Error(`Fails with ${JSON.stringify(notFirst(smaller), null, 1)}`, {
+      cause: await errorOf(smaller),
+    });
+  });
+});
+
+async function errorOf(row: Row): Promise<unknown> {
+  return tryRow(row, tombstones).then(
+    () => undefined,
+    (error: unknown) => error ?? new Error('undefined'),
+  );
+}
+
+/** A row with these values, and the first one of each other option. */
+function completed(given: Row): Row {
+  const row: Record<string, string> = { tee: 'no', ...given };
+  for (const key of Object.keys(given)) row[key.split('.')[0]!] = 'yes';
+  row.tee = given.tee ?? (Object.keys(given).some(key => key.startsWith('tee')) ? 'yes' : 'no');
+  for (const [stage, options] of Object.entries(DOMAIN)) {
+    row[stage] ??= RULES.always.includes(stage) ? 'yes' : 'no';
+    if (row[stage] === 'no') continue;
+    for (const [option, [first]] of Object.entries(options)) row[`${stage}.${option}`] ??= first!;
+  }
+  return row;
+}
+
+/** The values of a row that are not the first ones. */
+function notFirst(row: Row): Row {
+  const isFirst = ([key, value]: readonly [string, string]) => {
+    const [stage = '', option = ''] = key.split('.');
+    return option === ''
+      ? value === 'no' || RULES.always.includes(stage)
+      : DOMAIN[stage]![option]![0] === value;
+  };
+  return Object.fromEntries(Object.entries(row).filter(entry => !isFirst(entry)));
+}
+
+/** A row that fails with as few values as possible that are not the first ones. */
+async function smallest(row: Row): Promise<Row> {
+  let least = row;
+  for (const key of Object.keys(notFirst(row)).toSorted()) {
+    if (notFirst(least)[key] === undefined) continue;
+    const { [key]: _, ...others } = notFirst(least);
+    const isOfStage = (other: string) => !key.includes('.') && other.startsWith(`${key}.`);
+    const without = Object.fromEntries(
+      Object.entries(others).filter(([other]) => !isOfStage(other)),
+    );
+    const smaller = completed(without);
+    if (RULES.conflicts.some(({ holds }) => holds(smaller))) continue;
+    if ((await errorOf(smaller)) !== undefined) least = smaller;
+  }
+  return least;
+}
