@@ -1,5 +1,5 @@
 import type { Activity, Routed } from '../../src/post/activity.js';
-import type { Conflict, Domain, Row, Rules } from './covering-rows.js';
+import type { Conflict, Domain, Rules } from './covering-rows.js';
 
 /** What values of options are made of. */
 export interface Context {

@@ -50,9 +50,9 @@ import {
   storedFiles,
 } from './stored-input.js';
 
-/** The first run is to end after so many items, or at this call of the disk. */
+/** The first run is to end after so many items, or at a call of the disk from the first of these on. */
 const ABORTED_AFTER = 7;
-const CUT_AT = 60;
+const CUT_AT = { from: 15, calls: 45 };
 const MAX_RUNS = 6;
 
 const ENDINGS: Readonly<Record<string, readonly Ending[]>> = {
@@ -245,25 +245,32 @@ export class RowRun {
   }
 }
 
-/** Runs a row until it has completed, and once more, and compares the outputs with what is expected. */
-export async function tryRow(row: Row, tombstones: Tombstones): Promise<void> {
+/**
+ * Runs a row until it has completed, and once more, and compares the outputs with what is expected.
+ *
+ * @param number Of the row: the power of its disk is cut at another call.
+ * @returns Whether a run was stopped.
+ */
+export async function tryRow(row: Row, number: number, tombstones: Tombstones): Promise<boolean> {
   const folder = await temporaryFolder();
   try {
-    await tryRowIn(row, folder, tombstones);
+    return await tryRowIn(new RowRun(row, folder, tombstones), number);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function tryRowIn(row: Row, folder: string, tombstones: Tombstones): Promise<void> {
-  const run = new RowRun(row, folder, tombstones);
+async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
+  const { row } = run;
   const stop = row['flow.(stop)'];
   const files = storedFiles(row);
   const first = files.filter(({ isLater }) => !isLater);
-  const last = first.findLast(({ name }) => name.includes('b/20240102/0010'))!;
+  const cut = filesRead(row, first)
+    .filter(({ name }) => name.endsWith('.gz'))
+    .at(-2)!;
   for (const file of first)
-    await store(run.input, file, row, stop === 'a file is cut short' && file === last);
-  if (run.disk !== undefined) run.disk.cutAt = CUT_AT;
+    await store(run.input, file, row, stop === 'a file is cut short' && file === cut);
+  if (run.disk !== undefined) run.disk.cutAt = CUT_AT.from + (number % CUT_AT.calls);
   const errors: unknown[] = [];
   for (let runs = 0; ; runs++) {
     try {
@@ -278,23 +285,24 @@ async function tryRowIn(row: Row, folder: string, tombstones: Tombstones): Promi
       run.disk.cutAt = Number.POSITIVE_INFINITY;
       run.disk.restart(seeded(1));
     }
-    await store(run.input, last, row);
+    await store(run.input, cut, row);
   }
   if (errors.length > 0 && stop === 'none' && !mayFail(row)) throw errors[0];
   if (run.disk !== undefined) run.disk.cutAt = Number.POSITIVE_INFINITY;
-  await store(run.input, last, row);
+  await store(run.input, cut, row);
   await checkOutputs(run, filesRead(row, first));
   const later = files.filter(({ isLater }) => isLater);
   const isIncremental = row['localFiles.incremental'] === 'true';
   if (isIncremental && row['flow.(source)'] !== 'list')
     for (const file of later) await store(run.input, file, row);
-  if (!hasCheckpoint(row)) return;
+  if (!hasCheckpoint(row)) return errors.length > 0;
   await run.run();
   const all =
     isIncremental && row['flow.(source)'] !== 'list'
       ? [...filesRead(row, first), ...filesRead(row, later)]
       : filesRead(row, first);
   await checkOutputs(run, all);
+  return errors.length > 0;
 }
 
 /** Whether a run without a stop may fail once: the target or `onFile` does. */

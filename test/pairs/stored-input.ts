@@ -74,7 +74,7 @@ export function hasDamagedFile(row: Row): boolean {
   return Object.entries(row).some(([key, value]) => key.endsWith('.damaged') && value === 'given');
 }
 
-/** The files of a row: only what its options take is damaged. */
+/** The files of a row, with the same names in both folders. Only what its options take is damaged. */
 export function storedFiles(row: Row): StoredFile[] {
   const keeps = hasDamagedFile(row);
   const takesLines = keeps || row['jsonLines.onDamaged'] === 'given';
@@ -101,12 +101,12 @@ export function storedFiles(row: Row): StoredFile[] {
     { name: 'a/20240101/0015.json.gz', lines: [post(40)], isLater: true },
     { name: 'a/20240101/0020.json.gz', lines: [post(6), post(6), post(7), info] },
     ...plain,
-    { name: 'b/20240102/0000.json.gz', lines: [post(8), post(0), post(9), post(11), post(12)] },
+    { name: 'b/20240101/0000.json.gz', lines: [post(8), post(0), post(9), post(11), post(12)] },
     {
-      name: 'b/20240102/0010.json.gz',
+      name: 'b/20240101/0010.json.gz',
       lines: [...limited(deeper, 'jsonLines.maxDepth'), post(13), post(4), post(14)],
     },
-    { name: 'b/20240102/0020.json.gz', lines: [post(15), post(16), post(17), post(15)] },
+    { name: 'b/20240101/0020.json.gz', lines: [post(15), post(16), post(17), post(15)] },
   ];
 }
 
