@@ -197,7 +197,7 @@ describe.skipIf(!hasNatsServer)('a reader that is behind', () => {
         num_pending: 34,
       },
     ]);
-    expect(seen[0]).toBe(34);
+    expect(seen[0]).toBeGreaterThanOrEqual(34);
     expect(seen.at(-1)).toBe(0);
   });
 });
@@ -221,7 +221,9 @@ describe.skipIf(!hasNatsServer)('a reader of messages that are deleted', () => {
       if (seen.length === 0) await purge(node);
       seen.push(progress.counts().behind);
     }
-    expect([seen[0], seen.at(-1)]).toEqual([84, 0]);
+    // The first request is for 16 of 100 messages, which may come in several batches.
+    expect(seen[0]).toBeGreaterThanOrEqual(84);
+    expect(seen.at(-1)).toBe(0);
   });
 });
 
