@@ -5,9 +5,9 @@ import { forgetSecrets } from '../src/base/secret.js';
 import { cleanUpAfterTest } from './after-tests.js';
 import { endChildren } from './child-processes.js';
 import { explainSuppressed } from './explain-suppressed.js';
-import { isLeftOut } from './left-out.js';
 import { endProperties, propertyHooks } from './properties.js';
 import { propertySeed } from './property-seed.js';
+import { isSkipped } from './skipped-everyday.js';
 import { draws, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
@@ -23,7 +23,7 @@ fc.configureGlobal({
 });
 
 beforeEach(({ task, skip }) => {
-  skip(isEveryday && isLeftOut(task.file.name, task.name), 'npm run test:all has it');
+  skip(isEveryday && isSkipped(task.file.name, task.name), 'npm run test:all has it');
   onTestFailed(async ({ task }) => {
     for (const error of task.result?.errors ?? []) explainSuppressed(error);
     await endProperties();

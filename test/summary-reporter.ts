@@ -21,8 +21,8 @@ export interface SuiteFigures {
 /** The environment variable with the file that gets the figures as JSON. */
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
-const LEFT_OUT_TESTS =
-  'Without databases, clusters, browsers, bundlers, kills, memory, most examples and commands, and with a quarter of the drawn inputs: npm run test:all has them';
+const SKIPPED_HERE =
+  'Skips databases, clusters, browsers, bundlers, kills, memory, slow single tests and most examples, and draws a quarter of the inputs: npm run test:all runs all of it';
 
 /**
  * Prints where the time went, and one final line without colours, for scripts. A password of the tests in what the
@@ -84,7 +84,7 @@ export default class SummaryReporter implements Reporter {
     const lines = [
       `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
     ];
-    if (this.#suite === 'everyday') lines.unshift(LEFT_OUT_TESTS);
+    if (this.#suite === 'everyday') lines.unshift(SKIPPED_HERE);
     if (modules.length > 10)
       lines.unshift(
         `Seconds by folder, of ${passed + failed} tests on ${availableParallelism()} cores:`,

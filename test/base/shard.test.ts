@@ -28,7 +28,6 @@ import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { texts, until } from '../json/cut.js';
-import { isEveryday } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
@@ -252,65 +251,62 @@ describe('the shards of the sources of the service', () => {
     expect(shards.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
   });
 
-  it.skipIf(isEveryday)(
-    'are the same files of a job, with a verdict for each, in flows and in folders',
-    async () => {
-      const acme = account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {});
-      const job = await runJob(acme, {
-        title: 'shared',
-        fromDate: '202401010000',
-        toDate: '202401010300',
-        dataFormat: 'original',
-        rules: [{ value: 'coffee' }],
-        decide: () => true,
-        pollIntervalMs: 20,
-      });
-      const whole = (await pipeline(jobFiles(acme, job), collect())).map(String);
-      const verdicts: JobVerdict[] = [];
-      const onVerdict = (verdict: JobVerdict) => verdicts.push(verdict);
-      const parts: string[] = [];
-      for (const shard of shardsOf(4)) {
-        const some = await pipeline(jobFiles(acme, job, { shard, onVerdict }), collect());
-        const into = path.join(folder, `job-${shard.index}`);
-        const verdict = await downloadJob(acme, job, { shard, folder: into });
-        expect(verdict).toEqual(verdicts.at(-1));
-        expect(verdict).toMatchObject({ shard, exitCode: 0, missing: [] });
-        expect(verdict.summary).toContain(`shard ${shardName(shard)}: `);
-        // The files of a shard are all in it when they are read from the folder again.
-        expect((await texts(localFiles(into, { shard }))).length).toBe(some.length);
-        parts.push(...some.map(String));
-      }
-      expect(parts.toSorted()).toEqual(whole.toSorted());
-      const folders = shardsOf(4).map(({ index }) => path.join(folder, `job-${index}`));
-      const all = await downloadJob(acme, job, { folder: path.join(folder, 'job') });
-      expect(await foldersVerdict(folders)).toEqual(all);
-      expect(all).toMatchObject({ exitCode: 0, missing: [] });
-      expect(await foldersVerdict([path.join(folder, 'job')])).toEqual(all);
-      expect(await foldersVerdict([folders[3]!, folders[1]!])).toMatchObject({
-        exitCode: 1,
-        missing: ['shard 1/4', 'shard 3/4'],
-      });
-      await rm(path.join(folders[2]!, '20240101', '0020.json.gz'));
-      expect(await foldersVerdict(folders)).toMatchObject({
-        exitCode: 1,
-        missing: ['202401010020'],
-      });
-      const [first, ...others] = folders as [string, ...string[]];
-      await expect(foldersVerdict([first, ...others, first])).rejects.toThrow(
-        /shard 1\/4, as the folder .* does\. Pass one folder for each shard of one job$/,
-      );
-      await expect(foldersVerdict([...others, path.join(folder, 'job')])).rejects.toThrow(
-        StorageError,
-      );
-      await expect(foldersVerdict([folder])).rejects.toThrow(/No download into the folder/);
-      await expect(foldersVerdict([])).rejects.toThrow(OptionError);
-      await writeFile(path.join(first, '.millrace-download.json'), '{"shard":{"index":1,"of":4}}');
-      await expect(foldersVerdict(folders)).rejects.toThrow(/is damaged/);
-      expect(verdicts.reduce((sum, { posts }) => sum + posts.delivered, 0)).toBe(
-        job.results.activityCount,
-      );
-    },
-  );
+  it('are the same files of a job, with a verdict for each, in flows and in folders', async () => {
+    const acme = account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {});
+    const job = await runJob(acme, {
+      title: 'shared',
+      fromDate: '202401010000',
+      toDate: '202401010300',
+      dataFormat: 'original',
+      rules: [{ value: 'coffee' }],
+      decide: () => true,
+      pollIntervalMs: 20,
+    });
+    const whole = (await pipeline(jobFiles(acme, job), collect())).map(String);
+    const verdicts: JobVerdict[] = [];
+    const onVerdict = (verdict: JobVerdict) => verdicts.push(verdict);
+    const parts: string[] = [];
+    for (const shard of shardsOf(4)) {
+      const some = await pipeline(jobFiles(acme, job, { shard, onVerdict }), collect());
+      const into = path.join(folder, `job-${shard.index}`);
+      const verdict = await downloadJob(acme, job, { shard, folder: into });
+      expect(verdict).toEqual(verdicts.at(-1));
+      expect(verdict).toMatchObject({ shard, exitCode: 0, missing: [] });
+      expect(verdict.summary).toContain(`shard ${shardName(shard)}: `);
+      // The files of a shard are all in it when they are read from the folder again.
+      expect((await texts(localFiles(into, { shard }))).length).toBe(some.length);
+      parts.push(...some.map(String));
+    }
+    expect(parts.toSorted()).toEqual(whole.toSorted());
+    const folders = shardsOf(4).map(({ index }) => path.join(folder, `job-${index}`));
+    const all = await downloadJob(acme, job, { folder: path.join(folder, 'job') });
+    expect(await foldersVerdict(folders)).toEqual(all);
+    expect(all).toMatchObject({ exitCode: 0, missing: [] });
+    expect(await foldersVerdict([path.join(folder, 'job')])).toEqual(all);
+    expect(await foldersVerdict([folders[3]!, folders[1]!])).toMatchObject({
+      exitCode: 1,
+      missing: ['shard 1/4', 'shard 3/4'],
+    });
+    await rm(path.join(folders[2]!, '20240101', '0020.json.gz'));
+    expect(await foldersVerdict(folders)).toMatchObject({
+      exitCode: 1,
+      missing: ['202401010020'],
+    });
+    const [first, ...others] = folders as [string, ...string[]];
+    await expect(foldersVerdict([first, ...others, first])).rejects.toThrow(
+      /shard 1\/4, as the folder .* does\. Pass one folder for each shard of one job$/,
+    );
+    await expect(foldersVerdict([...others, path.join(folder, 'job')])).rejects.toThrow(
+      StorageError,
+    );
+    await expect(foldersVerdict([folder])).rejects.toThrow(/No download into the folder/);
+    await expect(foldersVerdict([])).rejects.toThrow(OptionError);
+    await writeFile(path.join(first, '.millrace-download.json'), '{"shard":{"index":1,"of":4}}');
+    await expect(foldersVerdict(folders)).rejects.toThrow(/is damaged/);
+    expect(verdicts.reduce((sum, { posts }) => sum + posts.delivered, 0)).toBe(
+      job.results.activityCount,
+    );
+  });
 
   it('are the same posts of a replay', async () => {
     const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;

@@ -9,11 +9,8 @@ import { SETTINGS, type SettingName } from '../../src/http/settings.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { isEveryday } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** For tests that run many commands: `npm test` has others of each kind. */
-const itInAll = it.skipIf(isEveryday).concurrent;
 const COMMAND = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
 
 let service: Service;
@@ -92,24 +89,21 @@ describe('millrace', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
   });
 
-  itInAll(
-    'finds with --shard disjoint parts of a search, which are the whole together',
-    async () => {
-      const all = idsOf((await millrace('search', 'coffee', ...window)).stdout);
-      const ends = await Promise.all(
-        ['1/2', '2/2'].map(shard => millrace('search', 'coffee', ...window, '--shard', shard)),
-      );
-      const parts = ends.map(({ stdout }) => idsOf(stdout));
-      expect(parts.every(({ length }) => length > 0)).toBe(true);
-      expect(parts.flat().toSorted()).toEqual(all.toSorted());
-      expect(await millrace('search', 'coffee', ...window, '--shard', '3/2')).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('--shard must be an object such as { index: 2, of: 8 }'),
-      });
-    },
-  );
+  it.concurrent('finds with --shard disjoint parts of a search, which are the whole together', async () => {
+    const all = idsOf((await millrace('search', 'coffee', ...window)).stdout);
+    const ends = await Promise.all(
+      ['1/2', '2/2'].map(shard => millrace('search', 'coffee', ...window, '--shard', shard)),
+    );
+    const parts = ends.map(({ stdout }) => idsOf(stdout));
+    expect(parts.every(({ length }) => length > 0)).toBe(true);
+    expect(parts.flat().toSorted()).toEqual(all.toSorted());
+    expect(await millrace('search', 'coffee', ...window, '--shard', '3/2')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--shard must be an object such as { index: 2, of: 8 }'),
+    });
+  });
 
-  itInAll('writes CSV and Parquet by the end of --out', async () => {
+  it.concurrent('writes CSV and Parquet by the end of --out', async () => {
     await millrace(
       'search',
       'coffee OR tea',
@@ -126,14 +120,14 @@ describe('millrace', () => {
     expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
   });
 
-  itInAll('counts a search with --dry-run, and fetches nothing', async () => {
+  it.concurrent('counts a search with --dry-run, and fetches nothing', async () => {
     const { stderr, stdout } = await millrace('search', 'coffee OR tea', ...window, '--dry-run');
     const posts = idsOf((await millrace('search', 'coffee OR tea', ...window)).stdout).length;
     expect(stderr).toContain(`${posts.toLocaleString('en')} posts, at least `);
     expect(stdout).toBe('');
   });
 
-  itInAll('searches for the rules of a file, within a budget', async () => {
+  it.concurrent('searches for the rules of a file, within a budget', async () => {
     const args = [
       'search',
       '--rules',
@@ -167,7 +161,7 @@ describe('millrace', () => {
     expect(written.toSorted()).toEqual(idsOf(stdout).toSorted());
   });
 
-  itInAll('passes posts from command to command, and ends quietly with the pipe', async () => {
+  it.concurrent('passes posts from command to command, and ends quietly with the pipe', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     const chain = await shell(
       `${search} | millrace match rules.json --quiet | millrace write 'chain/{tag}/{day}.jsonl' --quiet`,
@@ -187,29 +181,26 @@ describe('millrace', () => {
     });
   });
 
-  itInAll(
-    'keeps what convert and write cannot use in the file of --damaged, and reads rules behind a byte order mark',
-    async () => {
-      const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
-      await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
-      const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
-      const converted = await millrace('convert', ...args, '--damaged', 'bad.jsonl');
-      expect(converted).toMatchObject({ code: 0 });
-      expect(JSON.parse(converted.stdout)).toMatchObject({ posts: 3 });
-      expect(await readFile(path.join(folder, 'bad.jsonl'), 'utf8')).toContain('nothing');
-      const write = 'millrace write kept.jsonl --damaged unread.jsonl --json < some.jsonl';
-      expect(await shell(write)).toMatchObject({
-        code: 0,
-        stdout: expect.stringContaining('"posts":3'),
-      });
-      expect(await readFile(path.join(folder, 'unread.jsonl'), 'utf8')).toContain('nothing');
-      const rules = await readFile(path.join(folder, 'rules.json'), 'utf8');
-      await writeFile(path.join(folder, 'marked.json'), `\ufeff${rules}`);
-      expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
-    },
-  );
+  it.concurrent('keeps what convert and write cannot use in the file of --damaged, and reads rules behind a byte order mark', async () => {
+    const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
+    await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
+    const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
+    const converted = await millrace('convert', ...args, '--damaged', 'bad.jsonl');
+    expect(converted).toMatchObject({ code: 0 });
+    expect(JSON.parse(converted.stdout)).toMatchObject({ posts: 3 });
+    expect(await readFile(path.join(folder, 'bad.jsonl'), 'utf8')).toContain('nothing');
+    const write = 'millrace write kept.jsonl --damaged unread.jsonl --json < some.jsonl';
+    expect(await shell(write)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"posts":3'),
+    });
+    expect(await readFile(path.join(folder, 'unread.jsonl'), 'utf8')).toContain('nothing');
+    const rules = await readFile(path.join(folder, 'rules.json'), 'utf8');
+    await writeFile(path.join(folder, 'marked.json'), `\ufeff${rules}`);
+    expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
+  });
 
-  itInAll('counts as JSON lines in a pipe, and as rows of a file', async () => {
+  it.concurrent('counts as JSON lines in a pipe, and as rows of a file', async () => {
     const { stdout } = await millrace('counts', 'coffee', ...window, '--bucket', 'hour');
     const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
@@ -221,7 +212,7 @@ describe('millrace', () => {
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
   });
 
-  itInAll('manages the rules of the replay stream', async () => {
+  it.concurrent('manages the rules of the replay stream', async () => {
     expect((await millrace('rules', 'validate', 'rules.json')).stdout).toContain('"valid":true');
     expect((await millrace('rules', 'add', 'rules.json')).code).toBe(0);
     const listed = linesOf((await millrace('rules', 'list', '--quiet')).stdout);
@@ -243,7 +234,7 @@ describe('millrace', () => {
     });
   });
 
-  itInAll('runs a job to its files, once it may cost something', async () => {
+  it.concurrent('runs a job to its files, once it may cost something', async () => {
     const args = ['job', 'run', '--title', 'a day', '--rules', 'rules.json', '--out', 'job'];
     const asked = await millrace(...args, ...window);
     expect(asked).toMatchObject({
@@ -262,7 +253,7 @@ describe('millrace', () => {
     expect(await millrace('job', 'accept', job.uuid)).toMatchObject({ code: 2 });
   });
 
-  it.skipIf(isEveryday || process.platform !== 'linux').each(['y', ' YES '])(
+  it.skipIf(process.platform !== 'linux').each(['y', ' YES '])(
     'asks on a terminal what a job may cost, and accepts nothing before the answer %j',
     async accepted => {
       const title = `asked for ${accepted}`;
@@ -293,7 +284,7 @@ describe('millrace', () => {
     },
   );
 
-  itInAll('applies the stored events of compliance to a replay', async () => {
+  it.concurrent('applies the stored events of compliance to a replay', async () => {
     const now = service.clock.now();
     const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
       string,
@@ -341,7 +332,7 @@ describe('millrace', () => {
     });
   });
 
-  itInAll('refuses a wrong call with 2, and says what was meant', async () => {
+  it.concurrent('refuses a wrong call with 2, and says what was meant', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
       [['serach', 'x'], 'did you mean millrace search?'],
       [['job', 'hlep'], 'millrace job --help shows its commands'],
@@ -375,13 +366,13 @@ describe('millrace', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'ERR_OPTION' } });
   });
 
-  itInAll('names fullarchive for dates that are too old for 30day', async () => {
+  it.concurrent('names fullarchive for dates that are too old for 30day', async () => {
     const old = ['--from', '2020-01-01', '--to', '2020-01-02'];
     const { code, stderr } = await millrace('search', 'tea', ...old);
     expect([code, stderr]).toEqual([1, expect.stringContaining('pass --product fullarchive\n')]);
   });
 
-  itInAll('says of gaps of a replay what is missing, without options of the library', async () => {
+  it.concurrent('says of gaps of a replay what is missing, without options of the library', async () => {
     const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
     expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
     expect(stderr).not.toContain('onGap');
@@ -400,41 +391,38 @@ describe('millrace', () => {
     expect(stderr).not.toMatch(/`|account\(\)/);
   });
 
-  it.skipIf(isEveryday || process.platform !== 'linux')(
-    'ends in words where its output is full',
-    async () => {
-      for (const words of [
-        '--help',
-        'job --help',
-        'search -h',
-        'completion bash',
-        'job list --print-script',
-        'rules validate rules.json',
-        'service --help',
-      ])
-        expect([words, await shell(`millrace ${words} > /dev/full`)]).toEqual([
-          words,
-          expect.objectContaining({
-            code: 1,
-            stderr: expect.stringMatching(/^Could not write to standard output: ENOSPC.*\n$/),
-          }),
-        ]);
-    },
-  );
+  it.skipIf(process.platform !== 'linux')('ends in words where its output is full', async () => {
+    for (const words of [
+      '--help',
+      'job --help',
+      'search -h',
+      'completion bash',
+      'job list --print-script',
+      'rules validate rules.json',
+      'service --help',
+    ])
+      expect([words, await shell(`millrace ${words} > /dev/full`)]).toEqual([
+        words,
+        expect.objectContaining({
+          code: 1,
+          stderr: expect.stringMatching(/^Could not write to standard output: ENOSPC.*\n$/),
+        }),
+      ]);
+  });
 
-  itInAll('is quiet where the reader of its help has closed the pipe', async () => {
+  it.concurrent('is quiet where the reader of its help has closed the pipe', async () => {
     const closed = await shell('millrace --help | true; millrace completion zsh | true');
     expect(closed).toMatchObject({ code: 0, stderr: '' });
   });
 
-  itInAll('refuses a folder as standard input', async () => {
+  it.concurrent('refuses a folder as standard input', async () => {
     expect(await shell('millrace write folder.jsonl < .')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Standard input is a folder'),
     });
   });
 
-  it.skipIf(isEveryday)('ends at once on an interrupt while nobody reads its output', async () => {
+  it('ends at once on an interrupt while nobody reads its output', async () => {
     const { stdout } = await millrace('search', 'coffee', ...window, '--quiet');
     const child = start('match', 'rules.json', '--quiet');
     child.stdin?.on('error', () => {});
@@ -466,7 +454,7 @@ describe('millrace', () => {
     expect((await millrace('--version')).stdout).toBe(`${manifest.version}\n`);
   });
 
-  itInAll('prints its commands, and the flags of each on a screen', async () => {
+  it.concurrent('prints its commands, and the flags of each on a screen', async () => {
     const { stdout } = await millrace();
     expect(stdout).toContain('  rules check      Checks a rule');
     const names = [...stdout.matchAll(/^ {2}((?:job |rules )?[a-z]+) +[A-Z]/gm)].map(
@@ -481,7 +469,7 @@ describe('millrace', () => {
     for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(24);
   });
 
-  itInAll('prints the flags of the service, and calls of it that work', async () => {
+  it.concurrent('prints the flags of the service, and calls of it that work', async () => {
     const { stdout } = await millrace('service', '--help');
     expect(stdout).toContain('--posts-per-minute');
     const [, name = ''] = /^Usage: (.*) \[options\]/.exec(stdout) ?? [];
@@ -494,7 +482,7 @@ describe('millrace', () => {
     expect((await millrace('service', '-h')).stdout).toBe(stdout);
   });
 
-  itInAll('lists the commands of a family', async () => {
+  it.concurrent('lists the commands of a family', async () => {
     const { stdout } = await millrace('job', '--help');
     expect(stdout).toContain('  job accept       Accepts the quote');
     expect(stdout).not.toContain('rules');
@@ -502,7 +490,7 @@ describe('millrace', () => {
       expect([words, await millrace(...words)]).toMatchObject([words, { code: 0, stdout }]);
   });
 
-  it.skipIf(isEveryday || process.platform !== 'linux')(
+  it.skipIf(process.platform !== 'linux')(
     'prints lists as tables on a terminal, unless with --json',
     async () => {
       const onTerminal = async (words: string) => {
@@ -520,7 +508,7 @@ describe('millrace', () => {
     },
   );
 
-  itInAll('completes commands and flags in a shell', async () => {
+  it.concurrent('completes commands and flags in a shell', async () => {
     const completed = await shell(`eval "$(millrace completion bash)"
       COMP_WORDS=(millrace rules ch); COMP_CWORD=2; _millrace; echo "\${COMPREPLY[@]}"
       COMP_WORDS=(millrace search x --fr); COMP_CWORD=3; _millrace; echo "\${COMPREPLY[@]}"
@@ -529,7 +517,7 @@ describe('millrace', () => {
     expect(completed.stdout).toBe('check\n--from-date\n--title\ncheck\n');
   });
 
-  itInAll('prints a script that does the same', async () => {
+  it.concurrent('prints a script that does the same', async () => {
     const modules = path.join(folder, 'node_modules');
     await mkdir(modules);
     await symlink(path.resolve(COMMAND, '../../..'), path.join(modules, 'millrace'));

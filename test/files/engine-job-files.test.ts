@@ -28,7 +28,7 @@ import {
   UUID,
   whole,
 } from '../jobs/job-server.js';
-import { draws, isEveryday } from '../suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
@@ -246,64 +246,58 @@ describe('files of a job that threads check, scan and write', () => {
     expect(Object.values(fetched!).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
-  it.skipIf(isEveryday)(
-    'end at an abort in the middle, leave no thread behind, and go on from the checkpoint',
-    async () => {
-      const options = { workers: 2, concurrency: 4 };
-      const { folder, served, expected } = await withGoodRun(servedFiles(16), options);
-      const before = await threads();
-      const reason = new Error('enough');
-      for (const at of [0, 3, 8, 15]) {
-        const out = path.join(folder, `${at}`);
-        const controller = new AbortController();
-        served.faults.set(served.files[at]!.segment, () => {
-          controller.abort(reason);
-          return undefined;
-        });
-        const { signal } = controller;
-        await expect(run(served, out, { ...options, signal })).rejects.toBe(reason);
-        expect(await threads()).toBeLessThanOrEqual(before);
-        const { contents } = await runAgain(served, out, options);
-        expect(contents).toEqual(expected.contents);
-      }
-    },
-  );
-
-  it.skipIf(isEveryday)(
-    'end with the error of the system when a disk is full, and go on when there is room',
-    async () => {
-      const lines = (file: number) =>
-        Array.from({ length: 100 }, (_, at) => {
-          const id = 1 + file * 100 + at;
-          return `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${'x'.repeat(2_000)}","matching_rules":[{"tag":"t","id":1}]}`;
-        });
-      const large = servedFiles(8).map(({ segment }, file) => servedFile(segment, lines(file)));
-      const options = { workers: 2, concurrency: 2 };
-      const { folder, served, expected } = await withGoodRun(large, options);
-      const out = path.join(folder, 'full');
-      const settings = {
-        historicalUrl: served.server.url,
-        account: 'acme',
-        publisher: 'twitter',
-        email: 'me@acme.test',
-        password: PASSWORD,
-      };
-      const sink = {
-        path: path.join(out, '{tag}.jsonl'),
-        checkpoint: path.join(out, 'checkpoint.json'),
-        commitIntervalMs: 0,
-        workers: 2,
-      };
-      const stdout = await withSmallFiles(
-        'account, activities, dedupe, files, gunzip, jobFiles, jsonLines, routeByTag',
-        `jobFiles(account(${JSON.stringify(settings)}), ${JSON.stringify(UUID)}, { concurrency: 2 }), gunzip(), jsonLines(), activities(), dedupe(), routeByTag(), files(${JSON.stringify(sink)})`,
-      );
-      expect(stdout).toMatch(/^ERR_STORAGE .*t\.jsonl\.part.* EFBIG\n$/);
-      const { contents, result } = await runAgain(served, out, options);
-      expect(result).toEqual(expected.result);
+  it('end at an abort in the middle, leave no thread behind, and go on from the checkpoint', async () => {
+    const options = { workers: 2, concurrency: 4 };
+    const { folder, served, expected } = await withGoodRun(servedFiles(16), options);
+    const before = await threads();
+    const reason = new Error('enough');
+    for (const at of [0, 3, 8, 15]) {
+      const out = path.join(folder, `${at}`);
+      const controller = new AbortController();
+      served.faults.set(served.files[at]!.segment, () => {
+        controller.abort(reason);
+        return undefined;
+      });
+      const { signal } = controller;
+      await expect(run(served, out, { ...options, signal })).rejects.toBe(reason);
+      expect(await threads()).toBeLessThanOrEqual(before);
+      const { contents } = await runAgain(served, out, options);
       expect(contents).toEqual(expected.contents);
-    },
-  );
+    }
+  });
+
+  it('end with the error of the system when a disk is full, and go on when there is room', async () => {
+    const lines = (file: number) =>
+      Array.from({ length: 100 }, (_, at) => {
+        const id = 1 + file * 100 + at;
+        return `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"${'x'.repeat(2_000)}","matching_rules":[{"tag":"t","id":1}]}`;
+      });
+    const large = servedFiles(8).map(({ segment }, file) => servedFile(segment, lines(file)));
+    const options = { workers: 2, concurrency: 2 };
+    const { folder, served, expected } = await withGoodRun(large, options);
+    const out = path.join(folder, 'full');
+    const settings = {
+      historicalUrl: served.server.url,
+      account: 'acme',
+      publisher: 'twitter',
+      email: 'me@acme.test',
+      password: PASSWORD,
+    };
+    const sink = {
+      path: path.join(out, '{tag}.jsonl'),
+      checkpoint: path.join(out, 'checkpoint.json'),
+      commitIntervalMs: 0,
+      workers: 2,
+    };
+    const stdout = await withSmallFiles(
+      'account, activities, dedupe, files, gunzip, jobFiles, jsonLines, routeByTag',
+      `jobFiles(account(${JSON.stringify(settings)}), ${JSON.stringify(UUID)}, { concurrency: 2 }), gunzip(), jsonLines(), activities(), dedupe(), routeByTag(), files(${JSON.stringify(sink)})`,
+    );
+    expect(stdout).toMatch(/^ERR_STORAGE .*t\.jsonl\.part.* EFBIG\n$/);
+    const { contents, result } = await runAgain(served, out, options);
+    expect(result).toEqual(expected.result);
+    expect(contents).toEqual(expected.contents);
+  });
 });
 
 /** The threads of this process, where the system tells. */

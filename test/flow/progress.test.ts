@@ -14,7 +14,6 @@ import { counts } from '../../src/search/counts.js';
 import { search } from '../../src/search/search.js';
 import { createService } from '../../src/service/index.js';
 import { usageRows } from '../../src/usage/usage-table.js';
-import { isEveryday } from '../suite.js';
 
 const newService = () => createService({ limits: 'relaxed', jobDwellMs: 0 });
 
@@ -90,19 +89,16 @@ it.concurrent.each(Object.entries(SOURCES))(
   },
 );
 
-it.skipIf(isEveryday).concurrent(
-  'a wait for a rate limit is shown in the progress, also that of a queued call',
-  async () => {
-    await using service = newService();
-    const acme = account(
-      { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
-      {},
-    );
-    const query = { product: '30day', query: 'coffee', maxResults: 10, limit: 30 } as const;
-    const both = await Promise.all([waitsOf(search(acme, query)), waitsOf(search(acme, query))]);
-    for (const waits of both) expect(waits.map(wait => wait.reason)).toContain('rate limit');
-  },
-);
+it.concurrent('a wait for a rate limit is shown in the progress, also that of a queued call', async () => {
+  await using service = newService();
+  const acme = account(
+    { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
+    {},
+  );
+  const query = { product: '30day', query: 'coffee', maxResults: 10, limit: 30 } as const;
+  const both = await Promise.all([waitsOf(search(acme, query)), waitsOf(search(acme, query))]);
+  for (const waits of both) expect(waits.map(wait => wait.reason)).toContain('rate limit');
+});
 
 it.concurrent('a wait for the connection limit is shown in the progress', async () => {
   await using service = newService();

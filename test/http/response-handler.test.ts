@@ -3,14 +3,13 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sendRequest } from '../../src/http/request.js';
 import { AT_ONCE_MS } from '../at-once.js';
-import { isEveryday } from '../suite.js';
 import { silence, stall } from './scripted-server.js';
 import { accountFor, errorOf, get, serveEachTest, server, textOf } from './served-requests.js';
 
 serveEachTest();
 
 describe('a response', () => {
-  it.skipIf(isEveryday)('by silence before the response is an error of kind stalled', async () => {
+  it('by silence before the response is an error of kind stalled', async () => {
     server.script.push(silence);
     const error = await errorOf(get(accountFor({ timeouts: { responseMs: 30 } })));
     expect(error).toMatchObject({ failure: 'stalled' });

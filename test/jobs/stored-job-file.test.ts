@@ -1,28 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { isEveryday } from '../suite.js';
 import { servedFile, servedFiles } from './job-server.js';
 import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
 
 describe('a file of a job that was received', () => {
-  it.skipIf(isEveryday)(
-    'pass through temporary files if they are large, which are removed',
-    async () => {
-      const noise = Array.from(
-        { length: 60 },
-        (_, i) => `{"id":${i},"text":"${randomBytes(100_000).toString('hex')}"}`,
-      );
-      const files = servedFiles(6).map((file, i) =>
-        i === 2 ? servedFile(file.segment, noise) : file,
-      );
-      expect(files[2]!.gzip.length).toBeGreaterThan(4 * 1024 * 1024);
-      const served = await start({ files });
-      const { lines, error } = await download(served);
-      expect(error).toBeUndefined();
-      expect(lines.length).toBe(75);
-      expect(lines).toEqual(served.lines);
-    },
-  );
+  it('pass through temporary files if they are large, which are removed', async () => {
+    const noise = Array.from(
+      { length: 60 },
+      (_, i) => `{"id":${i},"text":"${randomBytes(100_000).toString('hex')}"}`,
+    );
+    const files = servedFiles(6).map((file, i) =>
+      i === 2 ? servedFile(file.segment, noise) : file,
+    );
+    expect(files[2]!.gzip.length).toBeGreaterThan(4 * 1024 * 1024);
+    const served = await start({ files });
+    const { lines, error } = await download(served);
+    expect(error).toBeUndefined();
+    expect(lines.length).toBe(75);
+    expect(lines).toEqual(served.lines);
+  });
 });

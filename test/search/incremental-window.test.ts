@@ -21,7 +21,6 @@ import type { QueryPosition } from '../../src/search/query-cursor.js';
 import { type SearchOptions, search } from '../../src/search/search.js';
 import { files } from '../../src/sinks/files.js';
 import { impatient } from '../http/virtual-time.js';
-import { isEveryday } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import {
@@ -105,27 +104,24 @@ describe('the searchable part of a window', () => {
     expect([...ends]).toEqual([searchable()]);
   });
 
-  it.skipIf(isEveryday)(
-    'reports minutes that 30day no longer has, and goes on after them',
-    async () => {
-      const folder = await temporaryFolder();
-      service.clock.set(START);
-      const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;
-      const once = (options: Partial<SearchOptions> = {}) =>
-        pipeline(search(local(), { ...common, ...options }), files(outputs(folder)));
-      const first = await once();
-      const end = searchable();
-      service.clock.advance(40 * DAY);
-      const error = await once().catch(error => error);
-      expect(error).toBeInstanceOf(IncompleteError);
-      const gaps: QueryGap[] = [];
-      const second = await once({ onGap: gap => void gaps.push(gap) });
-      expect(gaps).toEqual([{ fromDate: end, toDate: expect.any(String), reason: 'expired' }]);
-      expect(error.missing).toEqual([`${end} to ${gaps[0]?.toDate}`]);
-      expect(second.added).toBeGreaterThan(0);
-      expect(second.posts).toBe(first.posts + (second.added ?? 0));
-    },
-  );
+  it('reports minutes that 30day no longer has, and goes on after them', async () => {
+    const folder = await temporaryFolder();
+    service.clock.set(START);
+    const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;
+    const once = (options: Partial<SearchOptions> = {}) =>
+      pipeline(search(local(), { ...common, ...options }), files(outputs(folder)));
+    const first = await once();
+    const end = searchable();
+    service.clock.advance(40 * DAY);
+    const error = await once().catch(error => error);
+    expect(error).toBeInstanceOf(IncompleteError);
+    const gaps: QueryGap[] = [];
+    const second = await once({ onGap: gap => void gaps.push(gap) });
+    expect(gaps).toEqual([{ fromDate: end, toDate: expect.any(String), reason: 'expired' }]);
+    expect(error.missing).toEqual([`${end} to ${gaps[0]?.toDate}`]);
+    expect(second.added).toBeGreaterThan(0);
+    expect(second.posts).toBe(first.posts + (second.added ?? 0));
+  });
 });
 
 it('a run after one that ended at the oldest minute of 30day has no gap, and one after an earlier end has it', async () => {

@@ -13,11 +13,9 @@ import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
-import { isEveryday } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /** For tests that start several services: `npm test` has others of each kind. */
-const itInAll = it.skipIf(isEveryday).concurrent;
 const CLI = compiled(path.resolve(import.meta.dirname, '../../src/service/cli.ts'));
 
 /** The tests themselves may be run by npm. */
@@ -127,64 +125,55 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  itInAll(
-    'prints the links with its token where it listens on every address, and ends on SIGTERM',
-    async () => {
-      const { child, ended, ready } = run('--host', '0.0.0.0');
-      const summary = await ready;
-      const [, link = '', token] =
-        /console +(http:\S+\/console\/sign-in\?token=([\w-]{32}))\n/.exec(summary) ?? [];
-      expect((await fetch(link, { redirect: 'manual' })).headers.get('refresh')).toBe(
-        '0; url=/console',
-      );
-      const [, header = '', clock = ''] = /control +curl -H '(.*)' (\S+)\n/.exec(summary) ?? [];
-      expect(header).toBe(`Authorization: Bearer ${token}`);
-      const headers = { authorization: `Bearer ${token}` };
-      expect((await fetch(clock, { headers })).status).toBe(200);
-      expect((await fetch(clock)).status).toBe(401);
-      expect(summary).toContain('unless --password sets another');
-      child.kill('SIGTERM');
-      expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-    },
-  );
+  it.concurrent('prints the links with its token where it listens on every address, and ends on SIGTERM', async () => {
+    const { child, ended, ready } = run('--host', '0.0.0.0');
+    const summary = await ready;
+    const [, link = '', token] =
+      /console +(http:\S+\/console\/sign-in\?token=([\w-]{32}))\n/.exec(summary) ?? [];
+    expect((await fetch(link, { redirect: 'manual' })).headers.get('refresh')).toBe(
+      '0; url=/console',
+    );
+    const [, header = '', clock = ''] = /control +curl -H '(.*)' (\S+)\n/.exec(summary) ?? [];
+    expect(header).toBe(`Authorization: Bearer ${token}`);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(clock, { headers })).status).toBe(200);
+    expect((await fetch(clock)).status).toBe(401);
+    expect(summary).toContain('unless --password sets another');
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
 
-  itInAll('makes a token where that of its environment is empty, as in compose.yaml', async () => {
+  it.concurrent('makes a token where that of its environment is empty, as in compose.yaml', async () => {
     const { child, ready } = runAs([CLI], ['--host', '0.0.0.0'], { MILLRACE_SERVICE_TOKEN: '' });
     expect(await ready).toMatch(/\/console\/sign-in\?token=[\w-]{32}\n/);
     child.kill('SIGTERM');
   });
 
-  itInAll(
-    'takes the token of its environment, and then says nothing of a default password',
-    async () => {
-      const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
-      const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
-      const { child, ready } = runAs([CLI], args, env);
-      const summary = await ready;
-      expect(summary).toContain('/console/sign-in?token=a-token-of-our-own\n');
-      expect(summary).not.toMatch(/unless --password|_control/);
-      child.kill('SIGTERM');
-      const asOption = runAs([CLI], ['--json', '--token', 'x'.repeat(16)], env);
-      expect(JSON.parse(await asOption.ready).token).toBe('x'.repeat(16));
-      asOption.child.kill('SIGTERM');
-    },
-  );
+  it.concurrent('takes the token of its environment, and then says nothing of a default password', async () => {
+    const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
+    const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
+    const { child, ready } = runAs([CLI], args, env);
+    const summary = await ready;
+    expect(summary).toContain('/console/sign-in?token=a-token-of-our-own\n');
+    expect(summary).not.toMatch(/unless --password|_control/);
+    child.kill('SIGTERM');
+    const asOption = runAs([CLI], ['--json', '--token', 'x'.repeat(16)], env);
+    expect(JSON.parse(await asOption.ready).token).toBe('x'.repeat(16));
+    asOption.child.kill('SIGTERM');
+  });
 
-  itInAll(
-    'refuses a host of another machine, and a token that can be guessed, which it does not show',
-    async () => {
-      const other = await run('--host', '192.0.2.77').ended;
-      expect(other).toMatchObject({ code: 2, stdout: '' });
-      expect(other.stderr).toContain(
-        'Cannot listen on 192.0.2.77, which is not an address of this machine',
-      );
-      const short = await run('--host', '0.0.0.0', '--token', 'short').ended;
-      expect(short.stderr).toContain('`token` must be at least 16 letters');
-      expect(short.stderr).not.toContain('short');
-    },
-  );
+  it.concurrent('refuses a host of another machine, and a token that can be guessed, which it does not show', async () => {
+    const other = await run('--host', '192.0.2.77').ended;
+    expect(other).toMatchObject({ code: 2, stdout: '' });
+    expect(other.stderr).toContain(
+      'Cannot listen on 192.0.2.77, which is not an address of this machine',
+    );
+    const short = await run('--host', '0.0.0.0', '--token', 'short').ended;
+    expect(short.stderr).toContain('`token` must be at least 16 letters');
+    expect(short.stderr).not.toContain('short');
+  });
 
-  itInAll('ends together with npm, which receives a SIGTERM', async ({ expect }) => {
+  it.concurrent('ends together with npm, which receives a SIGTERM', async ({ expect }) => {
     const folder = await temporaryFolder();
     const script = `"${process.execPath}" "${CLI}" --json`;
     await writeFile(
@@ -257,7 +246,7 @@ describe('the command', () => {
 });
 
 describe('the variables', () => {
-  itInAll('of --env are those of the service that runs, whatever it was started with', async () => {
+  it.concurrent('of --env are those of the service that runs, whatever it was started with', async () => {
     const options = ['--posts-per-minute', '60', '--seed', 'one', '--limits', 'relaxed'];
     const { child, ready } = run('--json', '--account', 'acme', '--password', 'own', ...options);
     const { base_url: url, local_service: posts } = JSON.parse(await ready);
@@ -271,41 +260,38 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  itInAll(
-    'of --env are all settings that every family of calls needs, for a shell and for --env-file',
-    async () => {
-      const folder = await temporaryFolder();
-      const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
-      const { base_url: url } = JSON.parse(await ready);
-      const printed = await run('--env', '--port', new URL(url).port).ended;
-      expect(printed).toMatchObject({ code: 0, stderr: '' });
-      const file = path.join(folder, 'service.env');
-      await writeFile(file, printed.stdout);
-      const print = 'process.stdout.write(JSON.stringify(process.env))';
-      const fromFile = runAs([`--env-file=${file}`, '-e', print], []).ended;
-      const shell = spawn(
-        'bash',
-        ['--norc', '-c', `eval "$(cat '${file}')"; '${process.execPath}' -e '${print}'`],
-        { stdio: ['ignore', 'pipe', 'inherit'] },
-      );
-      let fromShell = '';
-      shell.stdout.on('data', chunk => {
-        fromShell += chunk;
-      });
-      await once(shell, 'close');
-      for (const text of [(await fromFile).stdout, fromShell]) {
-        const acme = account({}, JSON.parse(text));
-        expect(acme.settings).toMatchObject({ account: "it's", label: '$(x) `y`' });
-        const query = { query: 'coffee', product: '30day', limit: 5 } as const;
-        expect(await pipeline(search(acme, query), collect())).toHaveLength(5);
-        for (const name of Object.keys(SETTINGS) as SettingName[])
-          if (!NOT_OF_A_SERVICE.includes(name)) acme.need(name, 'scripts');
-      }
-      child.kill('SIGTERM');
-    },
-  );
+  it.concurrent('of --env are all settings that every family of calls needs, for a shell and for --env-file', async () => {
+    const folder = await temporaryFolder();
+    const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
+    const { base_url: url } = JSON.parse(await ready);
+    const printed = await run('--env', '--port', new URL(url).port).ended;
+    expect(printed).toMatchObject({ code: 0, stderr: '' });
+    const file = path.join(folder, 'service.env');
+    await writeFile(file, printed.stdout);
+    const print = 'process.stdout.write(JSON.stringify(process.env))';
+    const fromFile = runAs([`--env-file=${file}`, '-e', print], []).ended;
+    const shell = spawn(
+      'bash',
+      ['--norc', '-c', `eval "$(cat '${file}')"; '${process.execPath}' -e '${print}'`],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    let fromShell = '';
+    shell.stdout.on('data', chunk => {
+      fromShell += chunk;
+    });
+    await once(shell, 'close');
+    for (const text of [(await fromFile).stdout, fromShell]) {
+      const acme = account({}, JSON.parse(text));
+      expect(acme.settings).toMatchObject({ account: "it's", label: '$(x) `y`' });
+      const query = { query: 'coffee', product: '30day', limit: 5 } as const;
+      expect(await pipeline(search(acme, query), collect())).toHaveLength(5);
+      for (const name of Object.keys(SETTINGS) as SettingName[])
+        if (!NOT_OF_A_SERVICE.includes(name)) acme.need(name, 'scripts');
+    }
+    child.kill('SIGTERM');
+  });
 
-  itInAll('lead to this service where the environment has addresses of another', async () => {
+  it.concurrent('lead to this service where the environment has addresses of another', async () => {
     const addresses = Object.entries(SETTINGS).filter(([, { kind }]) => kind === 'url');
     const others = Object.fromEntries(
       addresses.map(([, { env }]) => [env, 'https://other.example']),
@@ -330,7 +316,7 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  itInAll('of a service with a token need it, and allow http to its origin', async () => {
+  it.concurrent('of a service with a token need it, and allow http to its origin', async () => {
     const token = 'a-token-of-our-own';
     const { child, ready } = run('--json', '--host', '0.0.0.0', '--token', token);
     const { base_url: url } = JSON.parse(await ready);
@@ -344,21 +330,18 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  itInAll(
-    'say of an archive which posts it has, so that a checkpoint is refused by one with others',
-    async () => {
-      const folder = await temporaryFolder();
-      const [post] = samplePosts(Date.UTC(2026, 0, 1), { postsPerMinute: 60 });
-      await writeFile(path.join(folder, 'posts.jsonl'), post?.raw ?? '');
-      const { child, ready } = run('--json', '--archive', folder);
-      const { base_url: url } = JSON.parse(await ready);
-      const { stdout } = await run('--env', '--port', new URL(url).port).ended;
-      expect(stdout).toContain(`MILLRACE_LOCAL_SERVICE='archive=${encodeURIComponent(folder)}&`);
-      child.kill('SIGTERM');
-    },
-  );
+  it.concurrent('say of an archive which posts it has, so that a checkpoint is refused by one with others', async () => {
+    const folder = await temporaryFolder();
+    const [post] = samplePosts(Date.UTC(2026, 0, 1), { postsPerMinute: 60 });
+    await writeFile(path.join(folder, 'posts.jsonl'), post?.raw ?? '');
+    const { child, ready } = run('--json', '--archive', folder);
+    const { base_url: url } = JSON.parse(await ready);
+    const { stdout } = await run('--env', '--port', new URL(url).port).ended;
+    expect(stdout).toContain(`MILLRACE_LOCAL_SERVICE='archive=${encodeURIComponent(folder)}&`);
+    child.kill('SIGTERM');
+  });
 
-  itInAll('of --env need a service that runs at a port, and say how to start it', async () => {
+  it.concurrent('of --env need a service that runs at a port, and say how to start it', async () => {
     const server = createServer((_, response) => response.writeHead(404).end());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const port = String((server.address() as net.AddressInfo).port);
@@ -375,7 +358,7 @@ describe('the variables', () => {
     );
   });
 
-  itInAll.each([
+  it.concurrent.each([
     [['--env'], '--env needs the --port of the service'],
     [['--env', '--port', '8080', '--seed', 'one'], '--env asks the service that runs at --port'],
   ])('are not printed for %j', async (args, message) => {
@@ -386,7 +369,7 @@ describe('the variables', () => {
 });
 
 describe('an installed command', () => {
-  itInAll.each([
+  it.concurrent.each([
     ['its name in the path', {}, 'Usage: millrace-service [options]'],
     ['npx', { npm_command: 'exec' }, 'Usage: npx millrace-service [options]'],
     [

@@ -19,7 +19,7 @@ import { files } from '../../src/sinks/files.js';
 import { concat } from '../../src/sources/concat.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { merge } from '../../src/sources/merge.js';
-import { draws, isEveryday } from '../suite.js';
+import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const post = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(id % 50)}"}`;
@@ -207,7 +207,7 @@ describe('several sources of whole files', () => {
     expect(decode).toHaveBeenCalledTimes(2);
   });
 
-  it.skipIf(isEveryday)('start threads where they are large together', async () => {
+  it('start threads where they are large together', async () => {
     const folder = await temporaryFolder();
     const large = gzipSync(`{"id":1,"text":"${'x'.repeat(5 << 20)}"}\n`, { level: 0 });
     const paths = await stored(folder, [

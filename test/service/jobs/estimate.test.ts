@@ -3,7 +3,7 @@ import { HOUR } from '../../../src/base/time.js';
 import { estimateJob, quoteOf } from '../../../src/service/jobs/estimate.js';
 import { openSampleArchive } from '../../../src/service/sample/sample-archive.js';
 import { serviceSettings } from '../../../src/service/service-options.js';
-import { bySuite, isEveryday } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 import { DWELL, localJobs } from './local-jobs.js';
@@ -87,7 +87,7 @@ describe('a quote', () => {
     );
   });
 
-  it.skipIf(isEveryday)('is close to the delivered totals, for a long window, too', async () => {
+  it('is close to the delivered totals, for a long window, too', async () => {
     const jobs = await localJobs({
       archive: openSampleArchive({ now: () => NOW, postsPerMinute: 0.3 }),
     });

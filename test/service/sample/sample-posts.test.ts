@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { draws, isEveryday } from '../../suite.js';
+import { draws } from '../../suite.js';
 import { minute, options } from './sample-posts-of.js';
 
 describe('samplePosts', () => {
@@ -45,7 +45,7 @@ describe('samplePosts', () => {
     );
   });
 
-  test.skipIf(isEveryday)('keeps its rate over a day', () => {
+  test('keeps its rate over a day', () => {
     for (const postsPerMinute of [0.2, 3.5, 20]) {
       let posts = 0;
       for (let i = 0; i < 1440; i++)

@@ -7,42 +7,38 @@ import { seedOf } from '../../../src/service/sample/random.js';
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';
 import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
-import { isEveryday } from '../../suite.js';
 
-test.skipIf(isEveryday)(
-  'terms found without printing posts are those of the posts, in either format',
-  () => {
-    const drafts = new SampleDrafts(seedOf('millrace'), 60);
-    const terms = new SampleTerms(drafts);
-    const minutes = [2006, 2008, 2010, 2011, 2013, 2016, 2018, 2023, 2027].map(
-      year => Date.UTC(year, 4, 1, year % 24) / MINUTE,
-    );
-    const posts = minutes.flatMap(minute =>
-      Array.from({ length: 60 }, (_, index) => drafts.draft(minute, index)),
-    );
-    const atoms: number[] = [];
-    const starts = [0];
-    for (const draft of posts) {
-      terms.collect(draft, atoms);
-      starts.push(atoms.length);
+test('terms found without printing posts are those of the posts, in either format', () => {
+  const drafts = new SampleDrafts(seedOf('millrace'), 60);
+  const terms = new SampleTerms(drafts);
+  const minutes = [2006, 2008, 2010, 2011, 2013, 2016, 2018, 2023, 2027].map(
+    year => Date.UTC(year, 4, 1, year % 24) / MINUTE,
+  );
+  const posts = minutes.flatMap(minute =>
+    Array.from({ length: 60 }, (_, index) => drafts.draft(minute, index)),
+  );
+  const atoms: number[] = [];
+  const starts = [0];
+  for (const draft of posts) {
+    terms.collect(draft, atoms);
+    starts.push(atoms.length);
+  }
+  const index = { starts: new Int32Array(starts), atoms: new Int32Array(atoms) };
+  for (const format of ['original', 'activity_streams'] as const) {
+    const expected = new Map<string, number[]>();
+    for (const [document, draft] of posts.entries())
+      for (const term of postTerms(rulePost(renderActivity(draft, drafts, format), 'search')))
+        if (!/^(?:in_reply_to|retweets_of)_status_id:/.test(term))
+          getOrMake(expected, term, () => []).push(document);
+    for (const [term, documents] of expected) {
+      const found: number[] = [];
+      terms.find(
+        term,
+        index,
+        document => posts[document] as (typeof posts)[number],
+        document => found.push(document),
+      );
+      expect(found, term).toEqual(documents);
     }
-    const index = { starts: new Int32Array(starts), atoms: new Int32Array(atoms) };
-    for (const format of ['original', 'activity_streams'] as const) {
-      const expected = new Map<string, number[]>();
-      for (const [document, draft] of posts.entries())
-        for (const term of postTerms(rulePost(renderActivity(draft, drafts, format), 'search')))
-          if (!/^(?:in_reply_to|retweets_of)_status_id:/.test(term))
-            getOrMake(expected, term, () => []).push(document);
-      for (const [term, documents] of expected) {
-        const found: number[] = [];
-        terms.find(
-          term,
-          index,
-          document => posts[document] as (typeof posts)[number],
-          document => found.push(document),
-        );
-        expect(found, term).toEqual(documents);
-      }
-    }
-  },
-);
+  }
+});

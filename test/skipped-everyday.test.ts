@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isSkipped, SKIPPED_TESTS } from './skipped-everyday.js';
+
+const root = path.resolve(import.meta.dirname, '..');
+
+describe('the tests that npm test skips', () => {
+  it.each(Object.entries(SKIPPED_TESTS))('%s has each of them', (file, titles) => {
+    const text = readFileSync(path.join(root, file), 'utf8').replaceAll("\\'", "'");
+    for (const title of titles) expect(text).toContain(title);
+  });
+
+  it('isSkipped compares the file and a part of the title', () => {
+    expect(isSkipped('test/storage/lock.test.ts', 'shows others that its holder is alive')).toBe(
+      true,
+    );
+    expect(isSkipped('test/storage/lock.test.ts', 'is held once')).toBe(false);
+    expect(isSkipped('test/storage/other.test.ts', 'shows others that its holder is alive')).toBe(
+      false,
+    );
+  });
+});
