@@ -123,8 +123,9 @@ const sources = readdirSync(path.join(root, 'src'), { recursive: true, encoding:
 
 const contributing = '.github/CONTRIBUTING.md';
 
-/** The string after `it(`, `describe(` or the table of `it.each`. */
-const TITLE = /(?:\b(?:it|describe)(?:\.\w+)*|[\])\w]\))\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
+/** The string after `it(`, `test(`, `describe(`, `it.skipIf(...)(` or the table of `it.each`. */
+const TITLE =
+  /(?:\b(?:it|test|describe)(?:\.\w+(?:\([^()]*\))?)*|[\])\w]\))\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
 
 /** The titles of each test file, one a line. */
 const titles = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })

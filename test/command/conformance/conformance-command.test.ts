@@ -10,7 +10,6 @@ import { createService, type Service } from '../../../src/service/index.js';
 import { type Ended, outputOf, spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
 import { namesIn, pageNamed, tableOf } from '../../pages.js';
-import { isEveryday } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 const CLI = compiled(path.resolve(import.meta.dirname, '../../../src/service/cli.ts'));
@@ -62,21 +61,18 @@ describe('the command', () => {
     expect(stdout).toMatch(/\n2 of 28 checks differ\.\n$/);
   });
 
-  it.skipIf(isEveryday).concurrent(
-    'goes on where the reader of its output closes the pipe, and ends with its exit code',
-    async () => {
-      const child = spawn(process.execPath, [CLI, 'check'], {
-        env: { PATH: process.env.PATH, ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      child.stdout?.destroy();
-      const ended = once(child, 'close');
-      expect(await text(child.stderr as Readable)).toMatch(/^43 requests .*\n$/);
-      expect(await ended).toEqual([0, null]);
-    },
-  );
+  it.concurrent('goes on where the reader of its output closes the pipe, and ends with its exit code', async () => {
+    const child = spawn(process.execPath, [CLI, 'check'], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout?.destroy();
+    const ended = once(child, 'close');
+    expect(await text(child.stderr as Readable)).toMatch(/^43 requests .*\n$/);
+    expect(await ended).toEqual([0, null]);
+  });
 
-  it.skipIf(isEveryday).concurrent('prints one JSON object for a script', async () => {
+  it.concurrent('prints one JSON object for a script', async () => {
     const { code, stdout } = await check(envOfDiffering, '--json', '--only=search');
     expect(code).toBe(1);
     const report = JSON.parse(stdout);
@@ -96,7 +92,7 @@ describe('the command', () => {
     });
   });
 
-  it.skipIf(isEveryday).concurrent('sends nothing to another machine without a yes', async () => {
+  it.concurrent('sends nothing to another machine without a yes', async () => {
     const other = { ...env, MILLRACE_URL: 'https://service.invalid' };
     const unasked = await check(other);
     expect(unasked).toMatchObject({ code: 2, stdout: '' });
@@ -138,28 +134,25 @@ describe('the command', () => {
     expect(stderr).toMatch(problem);
   });
 
-  it.skipIf(isEveryday).concurrent(
-    'names the variables that are missing, and the families that it leaves out',
-    async () => {
-      const nothing = await check({});
-      expect(nothing.code).toBe(2);
-      expect(nothing.stderr).toContain('MILLRACE_ACCOUNT');
-      const { MILLRACE_PUBLISHER: _, ...some } = env;
-      const { code, stderr } = await check(some, '--only', 'usage,jobs');
-      expect(stderr).toContain('Without jobs: no publisher.');
-      expect(stderr).toMatch(/^2 requests to /);
-      expect(code).toBe(0);
-    },
-  );
+  it.concurrent('names the variables that are missing, and the families that it skips', async () => {
+    const nothing = await check({});
+    expect(nothing.code).toBe(2);
+    expect(nothing.stderr).toContain('MILLRACE_ACCOUNT');
+    const { MILLRACE_PUBLISHER: _, ...some } = env;
+    const { code, stderr } = await check(some, '--only', 'usage,jobs');
+    expect(stderr).toContain('Without jobs: no publisher.');
+    expect(stderr).toMatch(/^2 requests to /);
+    expect(code).toBe(0);
+  });
 
-  it.skipIf(isEveryday).concurrent('reads a file of variables', async () => {
+  it.concurrent('reads a file of variables', async () => {
     const file = path.join(await temporaryFolder(), 'acme.env');
     const lines = Object.entries(env).map(([name, value]) => `${name}='${value}'\n`);
     await writeFile(file, lines.join(''));
     expect(await check({}, '--env-file', file, '--only=usage')).toMatchObject({ code: 0 });
   });
 
-  it.skipIf(isEveryday).concurrent('refuses a file that is not there', async () => {
+  it.concurrent('refuses a file that is not there', async () => {
     const { code, stdout, stderr } = await check(env, '--env-file', 'nowhere.env');
     // Node 20 reads the flag itself, wherever it is, and ends with 9.
     expect([2, 9]).toContain(code);

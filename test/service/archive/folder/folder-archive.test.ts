@@ -59,7 +59,7 @@ describe('a folder of files as an archive', () => {
     expect(found.map(shown).length).toBe(5);
   });
 
-  test('scans by segment, oldest first, and leaves out segments without posts', async () => {
+  test('scans by segment, oldest first, and skips segments without posts', async () => {
     const all = [...posts(NOON, 25), ...posts(NOON + 5 * SEGMENT, 10)];
     const folder = await folders.make({ 'a.json.gz': jobFile(all.toReversed()) });
     const archive = await folders.open(folder);

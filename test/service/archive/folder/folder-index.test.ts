@@ -57,7 +57,7 @@ describe('the index alone', () => {
     ).toEqual(expected);
   });
 
-  test('distinguishes words of a text from words of a link', async () => {
+  test('distinguishes words in the text from words in a link', async () => {
     const link = { expanded: 'https://deep.snow.example/x', unwound: undefined };
     const drafts = [{ text: 'deep snow' }, { text: 'look', links: [link] }];
     expect(await found(drafts, '"deep snow"')).toEqual([1, 2]);
