@@ -18,8 +18,8 @@ import {
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,
+  fileSinkConfig,
   fileSinkOn,
-  fileSinkPlan,
 } from './commit/file-sink.js';
 import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
@@ -93,7 +93,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     if (posts?.write(item, origin) === true) return posts.out.take().subarray(0, -1);
     return Buffer.from(csvRow(read(item, origin), escapesFormulas));
   };
-  const plan = fileSinkPlan<unknown>('csv', checked, {
+  const config = fileSinkConfig<unknown>('csv', checked, {
     format: () =>
       linesFormat({
         encode,
@@ -106,5 +106,5 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     settings: { columns: settingsOf(list), formulas, bom },
     takesFunctions: hasOwnColumns(list),
   });
-  return fileSinkOn<T>(fs, plan);
+  return fileSinkOn<T>(fs, config);
 }

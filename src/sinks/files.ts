@@ -5,8 +5,8 @@ import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,
+  fileSinkConfig,
   fileSinkOn,
-  fileSinkPlan,
 } from './commit/file-sink.js';
 import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
@@ -51,7 +51,7 @@ export function files<T>(options: FilesOptions<T>): Sink<LineItem<T>, Written> {
 /** `files` on another file system, so that a test can make the disk fail. */
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const { line, ...checked } = checkOptions('files', OPTIONS, options);
-  const plan = fileSinkPlan<T>('files', checked, {
+  const config = fileSinkConfig<T>('files', checked, {
     format: () =>
       linesFormat({
         encode: (item, origin) => lineOf(item, line, origin),
@@ -61,5 +61,5 @@ export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Wr
     takesFunctions: line !== undefined,
     makesLines: line !== undefined,
   });
-  return fileSinkOn(fs, plan);
+  return fileSinkOn(fs, config);
 }

@@ -29,8 +29,8 @@ import {
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,
+  fileSinkConfig,
   fileSinkOn,
-  fileSinkPlan,
 } from './commit/file-sink.js';
 import type { Written } from './commit/run-result.js';
 
@@ -126,7 +126,7 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
     compression,
     rowGroup,
   };
-  const plan = fileSinkPlan<unknown>('parquet', checked, {
+  const config = fileSinkConfig<unknown>('parquet', checked, {
     format: () => ({
       encode: itemToAdd,
       encoder: ({ inThread }) => new ParquetEncoder(format, inThread),
@@ -143,5 +143,5 @@ export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T
     settings: { columns: settingsOf(list) },
     takesFunctions: hasOwnColumns(list),
   });
-  return fileSinkOn<T>(fs, plan);
+  return fileSinkOn<T>(fs, config);
 }

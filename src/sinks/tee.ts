@@ -10,11 +10,11 @@ import type { AnySink, Callable, InputOf, SinkArgument, SinkResult } from '../fl
 import { checkDamagedOf, FileSink, mustDiffer } from './commit/file-sink.js';
 import { runSinks } from './commit/run-sinks.js';
 import {
-  type BranchPlan,
-  type BranchPlans,
-  type CommittedBranchPlan,
+  type CommittedBranch,
   type FileBranch,
-  type TeePlan,
+  type TeeBranch,
+  type TeeBranches,
+  type TeeConfig,
   TeeRun,
 } from './commit/tee-run.js';
 import { CommittedSink } from './committed.js';
@@ -213,10 +213,10 @@ export function tee<
   options: TeeOptions | undefined,
 ): Sink<ItemsOf<In, A | B | C | D | E | F | G | H>, ResultsOf<[A, B, C, D, E, F, G, H]>>;
 export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
-  const plan = teePlan(args);
+  const config = teeConfig(args);
   const sink: Sink<unknown, unknown[]> = async (input, run = {}) => {
-    const tee = new TeeRun(plan, input, run);
-    const fs = plan.files[0]?.file.fs ?? plan.committed?.committed.fs;
+    const tee = new TeeRun(config, input, run);
+    const fs = config.files[0]?.file.fs ?? config.committed?.committed.fs;
     if (fs === undefined) await tee.read({ sinkRuns: [], signal: run.signal });
     else await tee.end(await runSinks<unknown>(fs, tee.together()));
     return tee.results;
@@ -224,22 +224,22 @@ export function tee(...args: readonly unknown[]): Sink<unknown, unknown[]> {
   return withInternals(hold(sink, args), { holdsLocks: true, counts: true });
 }
 
-function teePlan(args: readonly unknown[]): TeePlan {
+function teeConfig(args: readonly unknown[]): TeeConfig {
   const values = [...args];
   while (values.length > 1 && values.at(-1) === undefined) values.pop();
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as TeeOptions;
   const { checkpoint, damaged } = checkOptions('tee', OPTIONS, given);
-  return { checkpoint, damaged, ...planBranches(values, { checkpoint, damaged }) };
+  return { checkpoint, damaged, ...checkBranches(values, { checkpoint, damaged }) };
 }
 
 /** Checks the sinks that `tee` got, and tells its branches apart. @throws OptionError */
-export function planBranches(
+export function checkBranches(
   values: readonly unknown[],
   {
     checkpoint,
     damaged,
   }: { readonly checkpoint: string | undefined; readonly damaged: string | undefined },
-): BranchPlans {
+): TeeBranches {
   if (values.length === 0)
     throw new OptionError('sink', '`tee` has no branch. Pass sinks, such as `files(...)`');
   const branches = values.map((value, index) =>
@@ -250,33 +250,33 @@ export function planBranches(
   const others = branches.filter(branch => !('file' in branch || 'committed' in branch));
   if (committed !== undefined) checkCommitted(committed, { second, checkpoint });
   for (const { file, position } of files) {
-    const { settings } = file.plan;
+    const { settings } = file.config;
     for (const name of ['checkpoint', 'damaged'] as const)
-      if (file.plan[name] !== undefined)
+      if (file.config[name] !== undefined)
         throw optionError(
           settings.step,
           name,
           `must not be given in branch ${position} of tee(): give it to tee itself, \`tee(...branches, { ${name} })\``,
         );
-    if (checkpoint !== undefined) mustDiffer(settings.step, file.plan, checkpoint);
+    if (checkpoint !== undefined) mustDiffer(settings.step, file.config, checkpoint);
   }
   for (const [name, file] of Object.entries({ checkpoint, damaged }))
     if (file !== undefined && files.length === 0 && committed === undefined)
       throw optionError('tee', name, 'needs a branch that writes files, and there is none');
   if (damaged !== undefined)
-    checkDamagedOf('tee', damaged, { plans: files.map(({ file }) => file.plan), checkpoint });
+    checkDamagedOf('tee', damaged, { configs: files.map(({ file }) => file.config), checkpoint });
   refuseSharedPaths(files);
   return { files, committed, others };
 }
 
 /** Its text is the checkpoint of all, which needs that text and rows are saved as a whole. */
 function checkCommitted(
-  { committed, position }: CommittedBranchPlan,
+  { committed, position }: CommittedBranch,
   {
     second,
     checkpoint,
   }: {
-    readonly second: CommittedBranchPlan | undefined;
+    readonly second: CommittedBranch | undefined;
     readonly checkpoint: string | undefined;
   },
 ): void {
@@ -306,7 +306,7 @@ function checkCommitted(
     );
 }
 
-function branchOf(argument: Argument): BranchPlan | FileBranch | CommittedBranchPlan {
+function branchOf(argument: Argument): TeeBranch | FileBranch | CommittedBranch {
   checkSink(argument);
   const { stages, last } = composedOf(argument);
   const branch = { position: argument.position, stages, sink: last };
@@ -319,7 +319,7 @@ function branchOf(argument: Argument): BranchPlan | FileBranch | CommittedBranch
 function refuseSharedPaths(files: readonly FileBranch[]): void {
   const seen = new Map<string, number>();
   for (const { file, position } of files) {
-    const { path: target, settings } = file.plan;
+    const { path: target, settings } = file.config;
     if (typeof target === 'function') continue;
     const template = path.normalize(String(settings.path));
     const first = seen.get(template);

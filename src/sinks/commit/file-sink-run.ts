@@ -23,7 +23,7 @@ import type { Member } from './committer.js';
 import type { DamagedLog } from './damaged-log.js';
 
 /** A sink that writes files: its options, checked, and its format. */
-export interface FileSinkPlan<T>
+export interface FileSinkConfig<T>
   extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
   /** The name of the sink, and the options that the contents of the files depend on. */
   readonly settings: FlowStep;
@@ -59,7 +59,7 @@ interface RunOptions extends SharedOptions {
 }
 
 /** The single output path, where it does not depend on the items. */
-export function onlyOutput<T>({ path: target }: FileSinkPlan<T>): string | undefined {
+export function onlyOutput<T>({ path: target }: FileSinkConfig<T>): string | undefined {
   return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
 }
 
@@ -72,39 +72,39 @@ export class FileSinkRun<T> implements Member {
   readonly everyMs: number | undefined;
   readonly handOn: HandOn | undefined;
   readonly #format: FileFormat<T>;
-  readonly #plan: FileSinkPlan<T>;
+  readonly #config: FileSinkConfig<T>;
   readonly #engine: Engine;
   readonly #rows: RowWriter<T> | undefined;
   readonly #run: Pick<RunOptions, 'damaged' | 'progress'>;
 
-  constructor(fs: FileSystem, plan: FileSinkPlan<T>, format: FileFormat<T>, run: RunOptions) {
+  constructor(fs: FileSystem, config: FileSinkConfig<T>, format: FileFormat<T>, run: RunOptions) {
     const { engine, commits } = run;
-    const { path, maxOpen } = plan;
+    const { path, maxOpen } = config;
     const limit = commits ? format.wholeFiles?.committedBytes : undefined;
-    const maxBytes = plan.maxBytes ?? limit;
+    const maxBytes = config.maxBytes ?? limit;
     this.branch = run.branch;
-    this.everyMs = plan.commitIntervalMs;
-    this.handOn = plan.handOn;
-    this.#plan = plan;
+    this.everyMs = config.commitIntervalMs;
+    this.handOn = config.handOn;
+    this.#config = config;
     this.#format = format;
     this.#run = run;
     this.#engine = engine;
     this.outputs = new Outputs(
       fs,
       {
-        ...plan,
+        ...config,
         ...run,
         maxBytes,
-        only: onlyOutput(plan),
+        only: onlyOutput(config),
         tasksFor: file => engine.tasksFor(file),
       },
       format,
     );
-    const encoding = rowEncodingOf(plan, format, maxBytes);
+    const encoding = rowEncodingOf(config, format, maxBytes);
     const takesRows = encoding !== undefined && typeof path !== 'function';
     const keys = pathKeys(takesRows ? path.fields.filter(field => field !== 'tag') : []);
     const encodingNumber = engine.add({
-      workers: plan.workers,
+      workers: config.workers,
       // Posts that are encoded here come to the main thread anyway.
       isHere: encoding === undefined && format.wholeFiles !== undefined,
       encoding,
@@ -129,7 +129,7 @@ export class FileSinkRun<T> implements Member {
 
   /** Whether it writes rows of decoded files in another way than their items. */
   get takesRows(): boolean {
-    return !this.#plan.keepsItems && this.#rows !== undefined;
+    return !this.#config.keepsItems && this.#rows !== undefined;
   }
 
   /**
@@ -147,7 +147,7 @@ export class FileSinkRun<T> implements Member {
     reached: (cursor: Cursor) => Promise<void> | undefined,
     spent?: (cursor: Cursor) => Promise<void>,
   ): Promise<Cursor | null | undefined> {
-    const { compression } = this.#plan;
+    const { compression } = this.#config;
     const { outputs } = this;
     const route = this.#route();
     let end: Cursor | null | undefined = pull.resume ?? null;
@@ -202,11 +202,11 @@ export class FileSinkRun<T> implements Member {
   }
 
   #batches(input: AsyncIterable<T>, pull: Pull): AsyncIterable<EngineBatch> {
-    return this.#plan.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
+    return this.#config.keepsItems ? batchesOf(input, pull) : this.#engine.batches(input, pull);
   }
 
   #route(): PickOutput<T, NumberedFiles> {
-    const { path: target, suffix } = this.#plan;
+    const { path: target, suffix } = this.#config;
     const open = (file: string) => this.outputs.open(file);
     if (typeof target !== 'function') return routeByTemplate(target, open);
     return routeByFunction(target, file => withSuffix(file, suffix), open);
@@ -221,7 +221,7 @@ const LARGE_FILE_BYTES = 16 << 20;
 
 /** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
 function rowEncodingOf<T>(
-  { path, compression }: FileSinkPlan<T>,
+  { path, compression }: FileSinkConfig<T>,
   { rows, wholeFiles }: FileFormat<T>,
   maxBytes = Number.POSITIVE_INFINITY,
 ): RowEncoding | undefined {

@@ -1,6 +1,6 @@
 /**
  * The core of all sinks that write files. A sink on it says how items become bytes, as a `Format`
- * (format.ts), and passes a plan to `fileSinkOn`; files.ts is the shortest example. The core does the rest:
+ * (format.ts), and passes a configuration to `fileSinkOn`; files.ts is the shortest example. The core does the rest:
  * paths, numbered files, compression, memory, limits of open files, locks, the checkpoint.
  *
  * A format makes an `Encoder` for each file: `encode` says what it takes for an item, `add` takes that, `flush` returns
@@ -9,8 +9,8 @@
  * files have an end, and cannot be continued, sets `wholeFiles`: with a checkpoint, each commit ends all open files.
  * By `rows`, threads encode the posts of stored files that they hold (row-writer.ts).
  *
- * A plan has a function that returns the format: where a format needs a large library, the function loads it.
- * `fileSinkPlan` makes a plan of the options that all such sinks have.
+ * A configuration has a function that returns the format: where a format needs a large library, the function loads it.
+ * `fileSinkConfig` makes a configuration of the options that all such sinks have.
  * For an item that does not fit, `encode` or `add` throws a `DataError`.
  */
 
@@ -36,34 +36,34 @@ import { extensionProblem, parsePathTemplate } from '../write/path-template.js';
 import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './call-on-file.js';
 import { checkpointPaths } from './checkpoint-file.js';
 import { checkDamaged } from './damaged-log.js';
-import { type FileSinkPlan, onlyOutput } from './file-sink-run.js';
+import { type FileSinkConfig, onlyOutput } from './file-sink-run.js';
 import type { Written } from './run-result.js';
 import { runSinks } from './run-sinks.js';
 
 /** A file sink, as `tee` sees it. */
 export class FileSink {
   readonly fs: FileSystem;
-  readonly plan: FileSinkPlan<unknown>;
+  readonly config: FileSinkConfig<unknown>;
 
-  constructor(fs: FileSystem, plan: FileSinkPlan<unknown>) {
+  constructor(fs: FileSystem, config: FileSinkConfig<unknown>) {
     this.fs = fs;
-    this.plan = plan;
+    this.config = config;
   }
 }
 
-/** Makes a sink of a plan. */
-export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, Written> {
+/** Makes a sink of a configuration. */
+export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T, Written> {
   // Threads write to files of the system.
-  const plan = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
-  const { checkpoint, settings } = plan;
+  const config = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
+  const { checkpoint, settings } = config;
   const sink: Sink<T, Written> = async (input, run = {}) => {
     const { signal: ended, progress } = run;
     const {
       written: [written],
     } = await runSinks<T>(fs, {
-      sinks: [{ plan, progress }],
+      sinks: [{ config, progress }],
       checkpoint,
-      damaged: plan.damaged,
+      damaged: config.damaged,
       progress,
       signal: ended,
       owner: { sink: settings, flow: identityOf(input) },
@@ -77,8 +77,8 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkPlan<T>): Sink<T, W
     });
     return written as Written;
   };
-  // Only `tee` reads the plan, and gives it the items that the sink would get.
-  const branch = new FileSink(fs, plan as FileSinkPlan<unknown>);
+  // Only `tee` reads the configuration, and gives it the items that the sink would get.
+  const branch = new FileSink(fs, config as FileSinkConfig<unknown>);
   return withInternals(sink, { holdsLocks: true, counts: true, branch });
 }
 
@@ -188,14 +188,14 @@ const OUTPUT_BYTES = 1024;
 const YOUNG_GENERATION = 48 << 20;
 
 /**
- * Makes a plan of checked options.
+ * Makes a configuration of checked options.
  *
  * @param call The name of the sink.
  * @param settings The other options that the contents of the files depend on.
  * @param takesFunctions Whether functions of the caller, apart from `path`, see the items.
  * @throws OptionError
  */
-export function fileSinkPlan<T>(
+export function fileSinkConfig<T>(
   call: string,
   options: CheckedOptions<T>,
   {
@@ -204,13 +204,13 @@ export function fileSinkPlan<T>(
     takesFunctions,
     makesLines = false,
   }: {
-    readonly format: FileSinkPlan<T>['format'];
+    readonly format: FileSinkConfig<T>['format'];
     readonly settings: Omit<FlowStep, 'step'>;
     readonly takesFunctions: boolean;
     /** Whether a function of the caller makes the lines. */
     readonly makesLines?: boolean;
   },
-): FileSinkPlan<T> {
+): FileSinkConfig<T> {
   const { path: target, checkpoint, maxBytes, damaged, onFile } = options;
   const problem =
     typeof target === 'string' ? extensionProblem(call, target, makesLines) : undefined;
@@ -218,7 +218,7 @@ export function fileSinkPlan<T>(
   const compression = compressionOf(call, options);
   const suffix = compression?.kind === 'gzip' ? '.gz' : '';
   const template = typeof target === 'string' ? withSuffix(target, suffix) : undefined;
-  const plan: FileSinkPlan<T> = {
+  const config: FileSinkConfig<T> = {
     ...options,
     settings: {
       step: call,
@@ -238,14 +238,14 @@ export function fileSinkPlan<T>(
     handOn: onFile && handOnOf(call, { ...options, onFile }),
     keepsItems: takesFunctions || typeof target === 'function',
   };
-  if (checkpoint !== undefined) mustDiffer(call, plan, checkpoint);
-  if (damaged !== undefined) checkDamagedOf(call, damaged, { plans: [plan], checkpoint });
-  return plan;
+  if (checkpoint !== undefined) mustDiffer(call, config, checkpoint);
+  if (damaged !== undefined) checkDamagedOf(call, damaged, { configs: [config], checkpoint });
+  return config;
 }
 
 /** @throws OptionError If the single output of a sink is a file of the checkpoint. */
-export function mustDiffer<T>(call: string, plan: FileSinkPlan<T>, checkpoint: string): void {
-  const only = onlyOutput(plan);
+export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoint: string): void {
+  const only = onlyOutput(config);
   if (only === undefined) return;
   const file = path.normalize(only);
   if (checkpointPaths(path.normalize(checkpoint)).includes(file))
@@ -261,10 +261,10 @@ export function checkDamagedOf<T>(
   call: string,
   damaged: string,
   {
-    plans,
+    configs,
     checkpoint,
   }: {
-    readonly plans: readonly FileSinkPlan<T>[];
+    readonly configs: readonly FileSinkConfig<T>[];
     readonly checkpoint: string | undefined;
   },
 ): void {
@@ -272,7 +272,7 @@ export function checkDamagedOf<T>(
   const file = path.normalize(damaged);
   const refused = (what: string) =>
     optionError(call, 'damaged', `must differ from ${what}, got ${JSON.stringify(damaged)}`);
-  const others = plans.flatMap(plan => onlyOutput(plan) ?? []);
+  const others = configs.flatMap(config => onlyOutput(config) ?? []);
   if (others.some(other => path.normalize(other) === file)) throw refused('`path`');
   if (checkpoint !== undefined && checkpointPaths(path.normalize(checkpoint)).includes(file))
     throw refused('the checkpoint and its temporary and lock files');

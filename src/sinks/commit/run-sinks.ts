@@ -17,7 +17,7 @@ import {
 } from './checkpoint-text.js';
 import { AGAIN, Committer, type Member, settleAndSync, withoutCursor } from './committer.js';
 import { DamagedLog } from './damaged-log.js';
-import { type FileSinkPlan, FileSinkRun } from './file-sink-run.js';
+import { type FileSinkConfig, FileSinkRun } from './file-sink-run.js';
 import { adoptFinished, checkOutputs, restore } from './restore-files.js';
 import {
   type RunOfSinks,
@@ -28,7 +28,7 @@ import {
 } from './run-result.js';
 
 interface FileSinkOfRun<T> extends SinkOfRun {
-  readonly plan: FileSinkPlan<T>;
+  readonly config: FileSinkConfig<T>;
   readonly progress: Progress | undefined;
 }
 
@@ -110,8 +110,8 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
 /** Whether the checkpoint has files for which no call of `onFile` is recorded. */
 function hasToHandOn<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
   return sinks.some(
-    ({ plan, branch }) =>
-      plan.handOn !== undefined &&
+    ({ config, branch }) =>
+      config.handOn !== undefined &&
       files.some(file => file.branch === branch && file.handedOn === undefined),
   );
 }
@@ -147,7 +147,7 @@ async function run<T>(
   { sinks, signal, read, damaged: damagedFile }: RunSinksOptions<T>,
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
-  const formats = await Promise.all(sinks.map(({ plan }) => plan.format()));
+  const formats = await Promise.all(sinks.map(({ config }) => config.format()));
   // A full disk ends the source immediately, also during a long wait.
   const broken = new LinkedAbort(signal);
   let committer: Committer | undefined;
@@ -172,8 +172,8 @@ async function run<T>(
   const engine = new Engine();
   const takesDamaged = damagedFile === undefined ? undefined : damaged;
   const sinkRuns = sinks.map(
-    ({ plan, progress, branch }, index) =>
-      new FileSinkRun(fs, plan, formats[index] as FileFormat<T>, {
+    ({ config, progress, branch }, index) =>
+      new FileSinkRun(fs, config, formats[index] as FileFormat<T>, {
         ...shared,
         reserved: [...reserved, ...logs],
         progress,

@@ -28,30 +28,30 @@ import { ENDED, TeeCommits } from './tee-commits.js';
 import { TeeInput } from './tee-input.js';
 import { type RowsRun, UncommittedRows } from './uncommitted-rows.js';
 
-export interface BranchPlan {
+export interface TeeBranch {
   readonly position: number;
   readonly stages: readonly Argument[];
   readonly sink: Argument;
 }
 
-export interface FileBranch extends BranchPlan {
+export interface FileBranch extends TeeBranch {
   readonly file: FileSink;
 }
 
-export interface CommittedBranchPlan extends BranchPlan {
+export interface CommittedBranch extends TeeBranch {
   readonly committed: CommittedSink;
 }
 
 /** The branches of `tee`, by what their sinks take part in. */
-export interface BranchPlans {
+export interface TeeBranches {
   readonly files: readonly FileBranch[];
   /** The branch to `committed`, whose text is the checkpoint then. */
-  readonly committed: CommittedBranchPlan | undefined;
+  readonly committed: CommittedBranch | undefined;
   /** The branches to other sinks. */
-  readonly others: readonly BranchPlan[];
+  readonly others: readonly TeeBranch[];
 }
 
-export interface TeePlan extends BranchPlans {
+export interface TeeConfig extends TeeBranches {
   readonly checkpoint: string | undefined;
   readonly damaged: string | undefined;
 }
@@ -60,7 +60,7 @@ export interface TeePlan extends BranchPlans {
 interface OpenBranch {
   /** Its number in `TeeInput`, and of a branch that commits in the checkpoint. */
   readonly number: number;
-  readonly plan: BranchPlan;
+  readonly branch: TeeBranch;
   readonly progress: Progress | undefined;
   /** What its operators make of the input. */
   readonly output: AsyncIterable<unknown>;
@@ -69,7 +69,7 @@ interface OpenBranch {
 /** One run of `tee`. */
 export class TeeRun {
   readonly results: unknown[] = [];
-  readonly #plan: TeePlan;
+  readonly #config: TeeConfig;
   readonly #input: AsyncIterable<unknown>;
   readonly #run: SinkRun;
   readonly #files: readonly OpenBranch[];
@@ -82,16 +82,16 @@ export class TeeRun {
   #engine: Engine | undefined;
   #readFeed: (number: number, run: Run) => AsyncIterable<EngineBatch> = async function* () {};
 
-  constructor(plan: TeePlan, input: AsyncIterable<unknown>, run: SinkRun) {
-    this.#plan = plan;
+  constructor(config: TeeConfig, input: AsyncIterable<unknown>, run: SinkRun) {
+    this.#config = config;
     this.#input = input;
     this.#run = run;
-    const { files, committed, others } = plan;
-    const plans = [...files, ...(committed === undefined ? [] : [committed]), ...others];
-    const progress = plans.map(() => run.progress?.branch());
-    const branches = plans.map((branch, number) => ({
+    const { files, committed, others } = config;
+    const all = [...files, ...(committed === undefined ? [] : [committed]), ...others];
+    const progress = all.map(() => run.progress?.branch());
+    const branches = all.map((branch, number) => ({
       number,
-      plan: branch,
+      branch,
       progress: progress[branch.position - 1],
       output: branch.stages.reduce<AsyncIterable<unknown>>(applyStage, this.#flowOf(number)),
     }));
@@ -107,11 +107,11 @@ export class TeeRun {
 
   /** How the branches that commit run. */
   together(): RunSinksOptions<unknown> {
-    const { files, damaged, checkpoint } = this.#plan;
+    const { files, damaged, checkpoint } = this.#config;
     const owner = this.#owner();
     return {
       sinks: this.#files.map(({ number, progress }) => ({
-        plan: (files[number] as FileBranch).file.plan,
+        config: (files[number] as FileBranch).file.config,
         branch: number,
         progress,
       })),
@@ -125,10 +125,10 @@ export class TeeRun {
   }
 
   #owner(): CheckpointOwner {
-    const { files } = this.#plan;
+    const { files } = this.#config;
     // The steps of each branch and the settings of its sink, with the number of the branch.
     const branches = this.#committing.flatMap(({ output, number }) => {
-      const settings = files[number]?.file.plan.settings ?? { step: 'committed' };
+      const settings = files[number]?.file.config.settings ?? { step: 'committed' };
       return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
     });
     return {
@@ -138,14 +138,14 @@ export class TeeRun {
   }
 
   #openRows({ progress }: OpenBranch, owner: CheckpointOwner): OpenStore {
-    const { committed, files } = this.#plan;
+    const { committed, files } = this.#config;
     return async (fs, folder) => {
-      const { options } = (committed as CommittedBranchPlan).committed;
+      const { options } = (committed as CommittedBranch).committed;
       const uncommitted = new UncommittedRows(options, owner, {
         signal: this.#run.signal,
         progress,
       });
-      const paths = files.map(({ file }) => String(file.plan.settings.path));
+      const paths = files.map(({ file }) => String(file.config.settings.path));
       try {
         await uncommitted.lock(fs, folder, paths);
       } catch (error) {
@@ -160,12 +160,12 @@ export class TeeRun {
   /** Takes what the branches have written, in this run and before. */
   async end(result: RunResult): Promise<void> {
     if (!this.#started) await this.#readNothing();
-    for (const { number, plan } of this.#files)
-      this.results[plan.position - 1] = result.written[number];
+    for (const { number, branch } of this.#files)
+      this.results[branch.position - 1] = result.written[number];
     if (this.#rows === undefined || this.#uncommitted === undefined) return;
     const { progress } = this.#run;
     const flow = identityOf(this.#input);
-    this.results[this.#rows.plan.position - 1] = committedResult(this.#uncommitted, result, {
+    this.results[this.#rows.branch.position - 1] = committedResult(this.#uncommitted, result, {
       flow,
       progress,
     });
@@ -256,10 +256,10 @@ export class TeeRun {
   }
 
   /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
-  #deliverToSink({ output, progress, plan }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
+  #deliverToSink({ output, progress, branch }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
-    return deliverToSink(boundFlow(output, run), plan.sink, run).then(result => {
-      this.results[plan.position - 1] = result;
+    return deliverToSink(boundFlow(output, run), branch.sink, run).then(result => {
+      this.results[branch.position - 1] = result;
     });
   }
 

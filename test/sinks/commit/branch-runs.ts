@@ -13,7 +13,7 @@ import { filter } from '../../../src/operators/filter.js';
 import { mapAsync } from '../../../src/operators/map-async.js';
 import { take } from '../../../src/operators/take.js';
 import { tap } from '../../../src/operators/tap.js';
-import { fileSinkOn, fileSinkPlan } from '../../../src/sinks/commit/file-sink.js';
+import { fileSinkConfig, fileSinkOn } from '../../../src/sinks/commit/file-sink.js';
 import type { Written } from '../../../src/sinks/commit/run-result.js';
 import { type FilesOptions, filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
@@ -73,7 +73,7 @@ export function sumsOn(
 ): Sink<number, Written> {
   return fileSinkOn<number>(
     disk,
-    fileSinkPlan<number>(
+    fileSinkConfig<number>(
       'sums',
       unchecked({
         path: '/sums/x',
@@ -127,12 +127,12 @@ const STAGES: Readonly<Record<string, (n: number) => Operator<number, number>>> 
   same: () => tap(() => {}),
 };
 
-export interface BranchPlan {
+export interface TestBranch {
   readonly stages: readonly (readonly [string, number])[];
   readonly options: Partial<FilesOptions<number>>;
 }
 
-export function stagesOf({ stages }: BranchPlan): Operator<number, number> {
+export function stagesOf({ stages }: TestBranch): Operator<number, number> {
   const made = stages.map(([name, n]) =>
     (STAGES[name] as (n: number) => Operator<number, number>)(n),
   );
@@ -140,31 +140,31 @@ export function stagesOf({ stages }: BranchPlan): Operator<number, number> {
     made.reduce<AsyncIterable<number>>((flow, stage) => stage(flow), input) as Flow<number>;
 }
 
-export function branchOf(disk: SimulatedDisk, plan: BranchPlan, index: number) {
+export function branchOf(disk: SimulatedDisk, branch: TestBranch, index: number) {
   const path = (item: number) => `/${index}/${item % 3}`;
   return compose(
-    stagesOf(plan),
-    filesOn<number>(disk, { path, commitIntervalMs: 0, ...plan.options }),
+    stagesOf(branch),
+    filesOn<number>(disk, { path, commitIntervalMs: 0, ...branch.options }),
   );
 }
 
 /** What a branch gives by itself, of this many first batches. */
 export async function alone(
-  plan: BranchPlan,
+  branch: TestBranch,
   index: number,
   batches: readonly (readonly number[])[],
 ): Promise<Record<string, string>> {
   const disk = new SimulatedDisk();
-  const flow = stagesOf(plan)(places(batches));
+  const flow = stagesOf(branch)(places(batches));
   const path = (item: number) => `/${index}/${item % 3}`;
-  await pipeline(flow, filesOn<number>(disk, { path, ...plan.options }));
+  await pipeline(flow, filesOn<number>(disk, { path, ...branch.options }));
   return contentOf(disk, `/${index}`);
 }
 
 export const linesIn = (content: Record<string, string>) =>
   Object.values(content).join('').split('\n').length - 1;
 
-export const anyBranch: fc.Arbitrary<BranchPlan> = fc.record({
+export const anyBranch: fc.Arbitrary<TestBranch> = fc.record({
   stages: fc.array(
     fc.tuple(fc.constantFrom(...Object.keys(STAGES)), fc.integer({ min: 1, max: 4 })),
     { maxLength: 3 },

@@ -44,11 +44,11 @@ describe('tee with a checkpoint', () => {
         fc.array(fc.integer({ min: 1, max: 150 }), { maxLength: 5 }),
         fc.constantFrom(1, 1, 2, 3),
         fc.boolean(),
-        async (batches, plans, cuts, cursorEvery, watched) => {
+        async (batches, tested, cuts, cursorEvery, watched) => {
           const disk = new SimulatedDisk();
           const run = () => {
             const branches = [
-              ...plans.map((plan, index) => branchOf(disk, plan, index)),
+              ...tested.map((branch, index) => branchOf(disk, branch, index)),
               ...(watched ? [collect<number>()] : []),
             ];
             return pipeline(
@@ -67,17 +67,17 @@ describe('tee with a checkpoint', () => {
             commits++;
             // No branch has more than another: each has what it makes of the same part of the input.
             const { tee: cursors = [], inner } = before.cursor ?? {};
-            for (const [index, plan] of plans.entries()) {
+            for (const [index, branch] of tested.entries()) {
               const posts = before.files
                 .filter(({ branch }) => branch === index)
                 .reduce((sum, file) => sum + file.posts, 0);
               const until = cursors[index] === 'ended' ? undefined : inner?.next;
-              expect(posts).toBe(linesIn(await alone(plan, index, batches.slice(0, until))));
+              expect(posts).toBe(linesIn(await alone(branch, index, batches.slice(0, until))));
             }
           }
           const written = (await run()) as Written[];
-          for (const [index, plan] of plans.entries()) {
-            const expected = await alone(plan, index, batches);
+          for (const [index, branch] of tested.entries()) {
+            const expected = await alone(branch, index, batches);
             expect(contentOf(disk, `/${index}`)).toEqual(expected);
             expect(written[index]?.posts).toBe(linesIn(expected));
           }

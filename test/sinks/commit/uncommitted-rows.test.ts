@@ -25,7 +25,6 @@ import { ENDINGS, type Ending, StandIn } from '../stand-in.js';
 import {
   alone,
   anyBranch,
-  type BranchPlan,
   branchOf,
   CHECKPOINT,
   contentOf,
@@ -33,6 +32,7 @@ import {
   type State,
   stagesOf,
   sumsOn,
+  type TestBranch,
   teeOf,
 } from './branch-runs.js';
 
@@ -41,8 +41,8 @@ vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a branch to committed', () => {
   const quick = { retryWaitMs: 0, waitMs: 0, name: 'rows' } as const;
-  const rowsOf = (plan: BranchPlan, batches: readonly (readonly number[])[]) =>
-    pipeline(stagesOf(plan)(places(batches)), collect<number>());
+  const rowsOf = (branch: TestBranch, batches: readonly (readonly number[])[]) =>
+    pipeline(stagesOf(branch)(places(batches)), collect<number>());
   const each = Array.from({ length: 40 }, (_, n) => [n, n + 100]);
   const savedIn = (target: StandIn<number>) => JSON.parse(target.text ?? '{}') as State;
 
@@ -54,7 +54,7 @@ describe('tee with a branch to committed', () => {
           batches: fc.array(fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 5 }), {
             maxLength: 14,
           }),
-          plans: fc.array(anyBranch, { maxLength: 2 }),
+          tested: fc.array(anyBranch, { maxLength: 2 }),
           into: anyBranch,
           cuts: fc.array(fc.integer({ min: 1, max: 150 }), { maxLength: 6 }),
           endings: fc.array(fc.constantFrom('ok', ...ENDINGS), { maxLength: 12 }),
@@ -62,14 +62,14 @@ describe('tee with a branch to committed', () => {
           rows: fc.integer({ min: 1, max: 4 }),
           damaged: fc.boolean(),
         }),
-        async ({ batches, plans, into, cuts, endings, cursorEvery, rows, damaged }) => {
+        async ({ batches, tested, into, cuts, endings, cursorEvery, rows, damaged }) => {
           const disk = new SimulatedDisk();
           const target = new StandIn<number>(endings);
           const run = () =>
             pipeline(
               places(batches, { cursorEvery }),
               teeOf(
-                ...plans.map((plan, index) => branchOf(disk, plan, index)),
+                ...tested.map((branch, index) => branchOf(disk, branch, index)),
                 compose(
                   stagesOf(into),
                   committedOn<number>(disk, { ...quick, retries: 1, rows, ...target.transactions }),
@@ -96,18 +96,18 @@ describe('tee with a branch to committed', () => {
             const { tee: cursors = [], inner } = cursor ?? { inner: { next: 0 } };
             const until = (index: number) => (cursors[index] === 'ended' ? undefined : inner?.next);
             const upTo = (index: number) => batches.slice(0, until(index));
-            expect(target.rows).toEqual(await rowsOf(into, upTo(plans.length)));
-            for (const [index, plan] of plans.entries()) {
+            expect(target.rows).toEqual(await rowsOf(into, upTo(tested.length)));
+            for (const [index, branch] of tested.entries()) {
               const own = files.filter(({ branch }) => branch === index);
               const posts = own.reduce((sum, file) => sum + file.posts, 0);
-              expect(posts).toBe(linesIn(await alone(plan, index, upTo(index))));
+              expect(posts).toBe(linesIn(await alone(branch, index, upTo(index))));
             }
           }
           const expected = await rowsOf(into, batches);
           expect(target.rows).toEqual(expected);
-          expect(written[plans.length]).toMatchObject({ rows: expected.length });
-          for (const [index, plan] of plans.entries())
-            expect(contentOf(disk, `/${index}`)).toEqual(await alone(plan, index, batches));
+          expect(written[tested.length]).toMatchObject({ rows: expected.length });
+          for (const [index, branch] of tested.entries())
+            expect(contentOf(disk, `/${index}`)).toEqual(await alone(branch, index, batches));
           expect(savedIn(target).state).toBe('complete');
           expect(disk.files().filter(name => /lock|part/.test(name))).toEqual([]);
           if (target.writes.some(({ range }) => range.token.endsWith('.2'))) seen.parts++;

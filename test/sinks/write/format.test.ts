@@ -8,8 +8,8 @@ import { pipeline } from '../../../src/flow/pipeline.js';
 import {
   FILE_SINK_OPTIONS,
   type FileSinkOptions,
+  fileSinkConfig,
   fileSinkOn,
-  fileSinkPlan,
 } from '../../../src/sinks/commit/file-sink.js';
 import type { Written } from '../../../src/sinks/commit/run-result.js';
 import { filesOn } from '../../../src/sinks/files.js';
@@ -45,12 +45,12 @@ function sinkOn(
     FILE_SINK_OPTIONS,
     { path: item => `/out/${item.charAt(0)}`, checkpoint: CHECKPOINT, ...given },
   );
-  const plan = fileSinkPlan<string>(
+  const config = fileSinkConfig<string>(
     name,
     { ...checked, commitIntervalMs: 'commitIntervalMs' in options ? commitIntervalMs : 0 },
     { format: () => format, settings: {}, takesFunctions: true },
   );
-  return fileSinkOn(disk, plan);
+  return fileSinkOn(disk, config);
 }
 
 const ROWS: FileFormat<string> = linesFormat({
