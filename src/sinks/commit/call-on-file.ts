@@ -5,7 +5,7 @@ import type { Json } from '../../json/type-guards.js';
 import type { WrittenFile } from './run-result.js';
 
 /** What happens to each file that is finished. */
-export interface HandOnOptions {
+export interface OnFileOptions {
   /**
    * Called with each file once it has its final name and is durable, for example to upload it. The run waits for the
    * last call. The result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a crash calls it
@@ -27,35 +27,35 @@ export interface HandOnOptions {
   readonly onFileError?: 'end' | 'keep' | undefined;
 }
 
-export const HAND_ON_OPTIONS = {
+export const ON_FILE_OPTIONS = {
   onFile: func('what is called with each finished file'),
   onFileConcurrency: whole('calls of `onFile` at a time', { min: 1, default: 4 }),
   onFileError: oneOf('what an error of `onFile` does', ['end', 'keep'], 'end'),
-} satisfies OptionTable<HandOnOptions>;
+} satisfies OptionTable<OnFileOptions>;
 
 /**
- * Hands finished files on: calls `record` with the result of each as JSON. After the first error, no other call begins;
- * it is thrown when those under way have ended.
+ * Calls `onFile` for finished files, and `record` with the result of each call as JSON. After the first error, starts no
+ * other call, and throws the error when the calls under way have ended.
  */
-export type HandOn = (
+export type CallOnFile = (
   files: readonly WrittenFile[],
   signal: AbortSignal | undefined,
   record: (file: string, handedOn: Json) => Promise<void>,
 ) => Promise<void>;
 
 /** @param call The name of the sink. */
-export function handOnOf(
+export function onFileCaller(
   call: string,
   {
     onFile,
     onFileConcurrency,
     onFileError,
-  }: { readonly [Name in keyof HandOnOptions]-?: NonNullable<HandOnOptions[Name]> },
-): HandOn {
+  }: { readonly [Name in keyof OnFileOptions]-?: NonNullable<OnFileOptions[Name]> },
+): CallOnFile {
   return async (files, signal, record) => {
     const limit = pLimit(onFileConcurrency);
     let failure: { readonly error: unknown } | undefined;
-    const handOn = async ({ path, posts, bytes }: WrittenFile) => {
+    const callOnFile = async ({ path, posts, bytes }: WrittenFile) => {
       if (failure !== undefined) return;
       let answer: unknown;
       try {
@@ -71,7 +71,7 @@ export function handOnOf(
         failure ??= { error };
       }
     };
-    await Promise.all(files.map(file => limit(() => handOn(file))));
+    await Promise.all(files.map(file => limit(() => callOnFile(file))));
     if (failure !== undefined) throw failure.error;
   };
 }

@@ -3,7 +3,7 @@ import { StorageError } from '../../base/errors.js';
 import type { Cursor } from '../../flow/flow.js';
 import type { FileCounts } from '../write/output-file.js';
 import type { Outputs } from '../write/outputs.js';
-import type { HandOn } from './call-on-file.js';
+import type { CallOnFile } from './call-on-file.js';
 import type { CheckpointStore } from './checkpoint-file.js';
 import {
   type Checkpoint,
@@ -20,7 +20,7 @@ export interface Member {
   readonly everyMs: number | undefined;
   /** Its number in the checkpoint, where several sinks commit together. */
   readonly branch: CommittedFile['branch'];
-  readonly handOn?: HandOn | undefined;
+  readonly callOnFile?: CallOnFile | undefined;
 }
 
 export interface CommitterOptions {
@@ -135,7 +135,7 @@ export class Committer {
     await this.#commit(members.length === 0 ? 'complete' : 'finishing');
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.nameFiles();
-    await this.#handOn('finishing');
+    await this.#callOnFile('finishing');
     // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
     for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
@@ -202,11 +202,11 @@ export class Committer {
     this.#last = started;
     const isLimited = members.length > 0 && !this.#atEach;
     this.#notBefore = isLimited ? started + 4 * (now - started) : now;
-    if (state === 'running') await this.#handOn(state);
+    if (state === 'running') await this.#callOnFile(state);
   }
 
-  /** Hands on the files that have their names, and records each. */
-  async #handOn(state: CheckpointState): Promise<void> {
+  /** Calls `onFile` for the files that have their final names, and records each result. */
+  async #callOnFile(state: CheckpointState): Promise<void> {
     let writing: Promise<void> | undefined;
     // One write of the checkpoint records all calls that have ended before it begins.
     const write = () => {
@@ -217,8 +217,8 @@ export class Committer {
       });
       return writing;
     };
-    for (const { outputs, branch, handOn } of this.#options.members) {
-      if (handOn === undefined) continue;
+    for (const { outputs, branch, callOnFile } of this.#options.members) {
+      if (callOnFile === undefined) continue;
       const files = [...this.#committed.values()].filter(
         file =>
           file.branch === branch &&
@@ -227,7 +227,7 @@ export class Committer {
           outputs.isNamed(file.path),
       );
       for (const file of files) this.#tried.add(file);
-      await handOn(files, this.#options.signal, (file, handedOn) => {
+      await callOnFile(files, this.#options.signal, (file, handedOn) => {
         const entry = this.#committed.get(file) as CommittedFile;
         this.#committed.set(file, { ...entry, handedOn });
         return write();

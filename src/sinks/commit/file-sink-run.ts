@@ -18,7 +18,7 @@ import {
   routeByTemplate,
 } from '../write/path-template.js';
 import { RowWriter } from '../write/row-writer.js';
-import type { HandOn } from './call-on-file.js';
+import type { CallOnFile } from './call-on-file.js';
 import type { Member } from './committer.js';
 import type { DamagedLog } from './damaged-log.js';
 
@@ -40,7 +40,7 @@ export interface FileSinkConfig<T>
   /** The maximum number of threads that decode stored files. */
   readonly workers?: number | undefined;
   /** What happens to finished files. */
-  readonly handOn?: HandOn | undefined;
+  readonly callOnFile?: CallOnFile | undefined;
   /** The file of the records that cannot be used; those before the sink are reported through its pull. */
   readonly damaged: string | undefined;
 }
@@ -70,7 +70,7 @@ export class FileSinkRun<T> implements Member {
   readonly outputs: Outputs;
   readonly branch: number | undefined;
   readonly everyMs: number | undefined;
-  readonly handOn: HandOn | undefined;
+  readonly callOnFile: CallOnFile | undefined;
   readonly #format: FileFormat<T>;
   readonly #config: FileSinkConfig<T>;
   readonly #engine: Engine;
@@ -84,7 +84,7 @@ export class FileSinkRun<T> implements Member {
     const maxBytes = config.maxBytes ?? limit;
     this.branch = run.branch;
     this.everyMs = config.commitIntervalMs;
-    this.handOn = config.handOn;
+    this.callOnFile = config.callOnFile;
     this.#config = config;
     this.#format = format;
     this.#run = run;

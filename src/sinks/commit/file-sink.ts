@@ -33,7 +33,7 @@ import { nodeZstd } from '../../gzip/zstd.js';
 import { type FileSystem, nodeFileSystem } from '../../storage/file-system.js';
 import { withSuffix } from '../write/path-function.js';
 import { extensionProblem, parsePathTemplate } from '../write/path-template.js';
-import { HAND_ON_OPTIONS, type HandOnOptions, handOnOf } from './call-on-file.js';
+import { ON_FILE_OPTIONS, type OnFileOptions, onFileCaller } from './call-on-file.js';
 import { checkpointPaths } from './checkpoint-file.js';
 import { checkDamaged } from './damaged-log.js';
 import { type FileSinkConfig, onlyOutput } from './file-sink-run.js';
@@ -83,7 +83,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T,
 }
 
 /** The options that all sinks that write files share. */
-export interface FileSinkOptions<T> extends HandOnOptions {
+export interface FileSinkOptions<T> extends OnFileOptions {
   /**
    * The file of each item: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
    * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
@@ -168,7 +168,7 @@ export const FILE_SINK_OPTIONS = {
   maxOutputs: whole('files in one run', { min: 1 }),
   commitIntervalMs: milliseconds('between two commits', { min: 0, default: 1000 }),
   workers: whole('threads that read stored files', { min: 0, max: 64 }),
-  ...HAND_ON_OPTIONS,
+  ...ON_FILE_OPTIONS,
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
 /** The options of `FileSinkOptions`, checked; a sink without `gzip` omits it. */
@@ -235,7 +235,7 @@ export function fileSinkConfig<T>(
     suffix,
     compression,
     maxOutputs: options.maxOutputs ?? outputsThatFit(),
-    handOn: onFile && handOnOf(call, { ...options, onFile }),
+    callOnFile: onFile && onFileCaller(call, { ...options, onFile }),
     keepsItems: takesFunctions || typeof target === 'function',
   };
   if (checkpoint !== undefined) mustDiffer(call, config, checkpoint);

@@ -85,14 +85,14 @@ export async function restore(
         continue;
       }
       const size = (await regularStatus(fs, part))?.size;
-      const { outputs, handOn } = memberOf(counts) ?? {};
+      const { outputs, callOnFile } = memberOf(counts) ?? {};
       const isNamed =
         outputs?.endsFiles === true
           ? size !== counts.bytes
           : size === undefined && state === 'finishing';
       if (isNamed) {
         // A crash came after this file got its final name; the name may not be on disk yet.
-        const size = await finishedSize(fs, file, counts, handOn !== undefined);
+        const size = await finishedSize(fs, file, counts, callOnFile !== undefined);
         if (size !== undefined) folders.add(path.dirname(counts.path));
         named.add(counts);
         continue;
@@ -111,11 +111,11 @@ async function finishedSize(
   fs: FileSystem,
   file: string,
   counts: FileCounts,
-  isHandedOn: boolean,
+  callsOnFile: boolean,
 ): Promise<number | undefined> {
   const size = (await regularStatus(fs, counts.path))?.size;
   // The call of `onFile` that was under way may have moved or deleted it: the next call finds out.
-  const mayLack = size === undefined && isHandedOn;
+  const mayLack = size === undefined && callsOnFile;
   if (size !== counts.bytes && !mayLack) throw lost(file, counts.path, size, counts.bytes);
   return size;
 }

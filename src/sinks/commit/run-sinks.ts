@@ -90,7 +90,7 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   try {
     let before = await store.read();
     if (before?.state === 'complete' && !goesOn) {
-      if (!hasToHandOn(options, before)) return await completedRun(here, store, options, before);
+      if (!mustCallOnFile(options, before)) return await completedRun(here, store, options, before);
       before = { ...(await adoptFinished(here, before)), state: 'finishing' };
     }
     const runFrom = (from: Checkpoint | undefined) =>
@@ -108,10 +108,10 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
 }
 
 /** Whether the checkpoint has files for which no call of `onFile` is recorded. */
-function hasToHandOn<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
+function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
   return sinks.some(
     ({ config, branch }) =>
-      config.handOn !== undefined &&
+      config.callOnFile !== undefined &&
       files.some(file => file.branch === branch && file.handedOn === undefined),
   );
 }
@@ -250,9 +250,9 @@ async function resume(
 async function finish(members: readonly Member[], signal: AbortSignal): Promise<CommittedFile[]> {
   const files = new Map((await settleAndSync(members)).map(file => [file.path, file]));
   for (const { outputs } of members) await outputs.nameFiles();
-  for (const { branch, handOn } of members) {
+  for (const { branch, callOnFile } of members) {
     const own = [...files.values()].filter(file => file.branch === branch);
-    await handOn?.(own, signal, async (file, handedOn) => {
+    await callOnFile?.(own, signal, async (file, handedOn) => {
       files.set(file, { ...(files.get(file) as CommittedFile), handedOn });
     });
   }

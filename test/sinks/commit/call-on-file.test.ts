@@ -26,7 +26,7 @@ const options = () => ({
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
 /** Runs in which the call for one file may fail, and the names of the files that they have called for. */
-function runs(handing: Partial<FilesOptions<string>>, handOn: (file: WrittenFile) => unknown) {
+function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: WrittenFile) => unknown) {
   const called: string[] = [];
   const run = (fails?: string) =>
     pipeline(
@@ -37,7 +37,7 @@ function runs(handing: Partial<FilesOptions<string>>, handOn: (file: WrittenFile
         async onFile(file) {
           called.push(nameOf(file));
           if (nameOf(file) === fails) throw new Error('no network');
-          return await handOn(file);
+          return await callOnFile(file);
         },
       }),
     );
