@@ -130,7 +130,8 @@ async function cutBack(fs: FileSystem, part: string, bytes: number): Promise<voi
 }
 
 function lost(file: string, part: string, size: number | undefined, bytes: number): StorageError {
-  const found = size === undefined ? 'is missing' : `has only ${size} bytes`;
+  const found =
+    size === undefined ? 'is missing' : `has ${size < bytes ? 'only ' : ''}${size} bytes`;
   return new StorageError(
     `${part} ${found}, but ${bytes} of its bytes are counted in the checkpoint ${file}. Put the file back, or delete the checkpoint to start again.`,
     { path: part },

@@ -64,13 +64,15 @@ describe('a file that a crash has left under its final name', () => {
     ['with onFile', true],
     ['without onFile', false],
   ])('%s', (_, hasOnFile) => {
-    it.each<[string, string]>([
-      ['shorter', '1\n2\n'],
-      ['one byte longer', '1\n2\n3\n\n'],
-    ])('is refused if it is %s than the checkpoint says', async (_, text) => {
+    it.each<[string, string, string]>([
+      ['shorter', '1\n2\n', 'a.jsonl has only 4 bytes, but 6 of its bytes'],
+      ['one byte longer', '1\n2\n3\n\n', 'a.jsonl has 7 bytes, but 6 of its bytes'],
+    ])('is refused if it is %s than the checkpoint says', async (_, text, message) => {
       const disk = await renamed(hasOnFile);
       disk.put(FILE, Buffer.from(text));
-      await expect(run(disk, hasOnFile)).rejects.toThrow(StorageError);
+      const error = await run(disk, hasOnFile).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StorageError);
+      expect(String(error)).toContain(message);
       expect(String(disk.read(FILE))).toBe(text);
     });
 
