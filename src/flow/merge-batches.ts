@@ -26,20 +26,20 @@ type Stand = Cursor | 'done' | null;
  * Reads the batches, or whole files, of several sources as they arrive, see `merge`.
  *
  * @param end Makes the part that marks the end of a source, from the cursor after it.
- * @param goesOn For each source, true if the next run continues where this one ends. By default, false for all.
+ * @param incremental For each source, true if the next run continues where this one ends. By default, false for all.
  */
 export async function* mergeBatches<Batch extends SourcePart>(
   sources: readonly OpenSource<Batch>[],
   run: Run,
   end: (cursor: Cursor) => Batch,
-  goesOn: readonly boolean[] = [],
+  incremental: readonly boolean[] = [],
 ): AsyncGenerator<Batch, void, undefined> {
   const progress = new ProgressParts(run.progress, sources.length);
   const parts = standsOf(run.resume, sources.length).map((stand, index) => {
     const resume = stand === null || stand === 'done' ? undefined : stand;
     const pull = { ...run, resume, progress: progress.of(index) };
     if (stand === 'done') progress.done(index);
-    return new Part(stand, sources[index]!(pull), goesOn[index]);
+    return new Part(stand, sources[index]!(pull), incremental[index]);
   });
   const turns = new Turns(parts);
   try {
@@ -66,7 +66,7 @@ class Part<Batch extends SourcePart> {
   stand: Stand;
   /** Whether it has ended. */
   isDone: boolean;
-  readonly #goesOn: boolean;
+  readonly #incremental: boolean;
   /** Whether items without a cursor after them were delivered. */
   isBetween = false;
   /** Whether the others no longer wait for its next cursor. */
@@ -78,11 +78,11 @@ class Part<Batch extends SourcePart> {
   #segment = 0;
   #isBytes = false;
 
-  /** @param goesOn True if the next run continues where this one ends. */
-  constructor(stand: Stand, batches: AsyncIterable<Batch>, goesOn = false) {
+  /** @param incremental True if the next run continues where this one ends. */
+  constructor(stand: Stand, batches: AsyncIterable<Batch>, incremental = false) {
     this.stand = stand;
     this.isDone = stand === 'done';
-    this.#goesOn = goesOn;
+    this.#incremental = incremental;
     this.#iterator = batches[Symbol.asyncIterator]();
   }
 
@@ -110,7 +110,7 @@ class Part<Batch extends SourcePart> {
     this.isReady = false;
     if (batch === undefined) {
       this.isDone = true;
-      if (!this.#goesOn) this.#standAt('done');
+      if (!this.#incremental) this.#standAt('done');
     } else if (batch.cursor !== undefined) this.#standAt(batch.cursor);
     else if (batch.items !== undefined && batch.items.length > 0) {
       this.isBetween = true;

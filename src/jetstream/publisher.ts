@@ -78,7 +78,7 @@ export class Publisher {
     if (publisher.isComplete) return publisher;
     try {
       publisher.#writer.start();
-      if (!entry.isNew) await publisher.#goOn(connection);
+      if (!entry.isNew) await publisher.#resume(connection);
     } catch (error) {
       publisher.close();
       throw error;
@@ -263,13 +263,13 @@ export class Publisher {
    * Begins an epoch on each subject, and reads what was published after the committed sequence. Messages of
    * earlier epochs that the stream gets later do not count, so others do not exist.
    */
-  async #goOn(connection: JetStreamConnection): Promise<void> {
+  async #resume(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;
     const committed = this.#entry.state;
     const until = await this.#sender.begin();
     const range = { stream, subject, key, until, committed };
     const published = await readPublished(connection, range);
-    await this.#sender.goOn(published.positions);
+    await this.#sender.resume(published.positions);
     this.#earlier = new EarlierItems(published, committed.counts.posts);
   }
 }

@@ -102,7 +102,7 @@ export class Sender {
    * Continues after the positions of earlier runs. Positions that the stream does not have get messages without posts,
    * because positions must have no gap.
    */
-  async goOn(found: readonly PositionSet[]): Promise<void> {
+  async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
     // It is unknown what was acknowledged when the earlier run took these positions.

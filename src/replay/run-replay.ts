@@ -163,12 +163,12 @@ function gaveUpError(
   { reason }: GaveUp,
 ): IncompleteError {
   const missing = [...open.map(shownRange), ...gaps.map(shownGap)];
-  const goOn =
+  const advice =
     cursor === undefined
       ? 'Run it again later'
       : 'Run it again later; without a checkpoint, pass the cursor of this error as `resume`';
   return new IncompleteError(
-    `The replay gave up after ${attempts} connections that confirmed no minute, the last for this reason: ${reason.message}. Missing: ${missing.join(', ')}. ${goOn}`,
+    `The replay gave up after ${attempts} connections that confirmed no minute, the last for this reason: ${reason.message}. Missing: ${missing.join(', ')}. ${advice}`,
     { missing, cursor, cause: reason, retryable: true },
   );
 }

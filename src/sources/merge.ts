@@ -27,8 +27,10 @@ import { joinSources } from './join-sources.js';
 export function merge<const Sources extends readonly Source<unknown>[]>(
   ...sources: Sources
 ): Flow<ItemOf<Sources[number]>> {
-  const goesOn = sources.map(source => isIncremental(identityOf(source as AsyncIterable<unknown>)));
+  const incremental = sources.map(source =>
+    isIncremental(identityOf(source as AsyncIterable<unknown>)),
+  );
   return joinSources('merge', sources, (opened, run, end) =>
-    mergeBatches(opened, run, end, goesOn),
+    mergeBatches(opened, run, end, incremental),
   );
 }

@@ -128,14 +128,16 @@ function mustBelongTo(
   before: CheckpointOwner,
   owner: CheckpointOwner,
 ): void {
-  const goOn =
+  const advice =
     'Run the same pipeline as before, choose another checkpoint for this one, or delete the checkpoint to start again.';
   const change = stepDifference(before.sink, owner.sink);
   if (change !== undefined)
-    throw new StorageError(`${subject} belongs to another sink: ${change}. ${goOn}`, { path });
+    throw new StorageError(`${subject} belongs to another sink: ${change}. ${advice}`, { path });
   const difference = flowDifference(before.flow, owner.flow);
   if (difference !== undefined)
-    throw new StorageError(`${subject} belongs to another flow: ${difference}. ${goOn}`, { path });
+    throw new StorageError(`${subject} belongs to another flow: ${difference}. ${advice}`, {
+      path,
+    });
 }
 
 function parsed(text: string, place: CheckpointPlace): Record<string, unknown> {

@@ -75,8 +75,8 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
   const { checkpoint } = options;
-  const goesOn = isIncremental(options.owner.flow);
-  if (goesOn && checkpoint === undefined)
+  const incremental = isIncremental(options.owner.flow);
+  if (incremental && checkpoint === undefined)
     throw optionError(
       options.owner.sink.step,
       'checkpoint',
@@ -89,19 +89,21 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
       : await CheckpointFile.open(here, { file: checkpoint, folder, owner: options.owner });
   try {
     let before = await store.read();
-    if (before?.state === 'complete' && !goesOn) {
+    if (before?.state === 'complete' && !incremental) {
       if (!mustCallOnFile(options, before)) return await completedRun(here, store, options, before);
       before = { ...(await adoptFinished(here, before)), state: 'finishing' };
     }
     const runFrom = (from: Checkpoint | undefined) =>
-      run(here, folder, options, { store, before: from, goesOn });
-    if (before?.state === 'finishing' && goesOn) {
+      run(here, folder, options, { store, before: from, incremental });
+    if (before?.state === 'finishing' && incremental) {
       await runFrom(before);
       before = await store.read();
     }
-    if (before !== undefined && goesOn) before = await adoptFinished(here, before);
+    if (before !== undefined && incremental) before = await adoptFinished(here, before);
     const written = writtenOf(options, await runFrom(before));
-    return goesOn ? withAdded(options, written, { store, before: before?.files ?? [] }) : written;
+    return incremental
+      ? withAdded(options, written, { store, before: before?.files ?? [] })
+      : written;
   } finally {
     await store.close();
   }
@@ -138,7 +140,7 @@ interface Locked {
   readonly store: CheckpointStore;
   readonly before: Checkpoint | undefined;
   /** True if the next run continues where this one ends. */
-  readonly goesOn: boolean;
+  readonly incremental: boolean;
 }
 
 async function run<T>(
@@ -191,7 +193,7 @@ async function run<T>(
       if (before !== undefined) await resume(fs, locked.store.shownName, before, all);
     }
     const isWritten = before?.state === 'finishing';
-    const addsToFiles = sinkRuns.length > 0 && !isWritten && locked?.goesOn === true;
+    const addsToFiles = sinkRuns.length > 0 && !isWritten && locked?.incremental === true;
     if (before !== undefined && addsToFiles) await committer?.begin(before.cursor);
     const end = isWritten
       ? before.cursor
@@ -204,7 +206,7 @@ async function run<T>(
           damaged: takesDamaged,
         });
     if (committer === undefined) return await finish(all, broken.signal);
-    if (locked?.goesOn !== true) return await committer.finish(undefined);
+    if (locked?.incremental !== true) return await committer.finish(undefined);
     if (end === undefined && !isWritten)
       throw withoutCursor(locked.store.name, `the checkpoint ${locked.store.shownName}`);
     return await committer.finish(JSON.stringify(end ?? null));

@@ -58,7 +58,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   readonly #broken: LinkedAbort;
   readonly #target: Target<T, Tx>;
   /** True if the next run continues where this one ends. */
-  readonly #goesOn: boolean;
+  readonly #incremental: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
   /** The rows since the last commit began. */
@@ -81,7 +81,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     this.everyMs = options.waitMs;
     this.#options = options;
     this.#progress = progress;
-    this.#goesOn = isIncremental(owner.flow);
+    this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
     this.#target = new Target(options, {
       owner,
@@ -242,7 +242,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
    * until then, the next run may not deliver the same rows.
    */
   get #fixesWindow(): boolean {
-    return this.#goesOn && this.#held.length === 0 && !this.#target.hasTransactions;
+    return this.#incremental && this.#held.length === 0 && !this.#target.hasTransactions;
   }
 
   /** Commits the rows that may be in the target already once all of them have come again. Returns whether they have. */
@@ -250,7 +250,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     if (this.#held.length > pending.rows) throw this.#otherRows(pending);
     // Its cursor may be another string: page tokens depend on when they were requested. An incremental source may now
     // deliver more rows after them.
-    const isEnd = cursor !== undefined && (this.#goesOn || !pending.isLast);
+    const isEnd = cursor !== undefined && (this.#incremental || !pending.isLast);
     if (!isEnd || this.#held.length !== pending.rows) return false;
     await this.#commitReached(run);
     return true;

@@ -247,7 +247,7 @@ function writersOf(values: PostValues, format: Format) {
   };
 }
 
-/** CellWriter that are written as the kinds of their fields say. */
+/** The cells of fields, each written by the kind of its field. */
 function fieldCells(values: PostValues, writers: Writers) {
   const { bytes, post, format, find, at, oncePerPost, startOf, endOf, isText } = values;
   const { isNone, isList } = values;
