@@ -27,7 +27,7 @@ export interface Option<T, Else = T | undefined> {
   readonly fromText?: (text: string) => T | undefined;
   /** Whether messages leave its value out. */
   readonly isSecret?: boolean;
-  /** For the compiler alone. */
+  /** Used by the compiler only; never set. */
   readonly type?: T;
 }
 
@@ -273,7 +273,7 @@ export function text<Else extends string | undefined = undefined>(
   );
 }
 
-/** As `text`, for values that no message may show. */
+/** Like `text`, for values that messages must not show. */
 export function secret<Else extends string | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -281,7 +281,7 @@ export function secret<Else extends string | undefined = undefined>(
   return { ...text(meaning, otherwise), isSecret: true };
 }
 
-/** As `text`, but line feeds and tabs are allowed. */
+/** Like `text`, but allows line feeds and tabs. */
 export function lines(meaning: string): Optional<string, undefined> {
   return special(
     meaning,

@@ -3,7 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 /** The object of one request, on `millrace:request:start` and then on `:end` or `:error`. */
 export interface RequestMessage {
   readonly method: string;
-  /** Without its query, which may hold a rule or a signature. */
+  /** The URL without its query, which may contain a rule or a signature. */
   readonly url: string;
   /** The status of the response; on `:error` of a request without one, absent. */
   status?: number | undefined;
@@ -11,7 +11,7 @@ export interface RequestMessage {
   receivedBytes?: number | undefined;
   /** Milliseconds from the start of the request to the end of its body, or to the error. */
   durationMs?: number | undefined;
-  /** On `:error`. */
+  /** The failure; set in `:error` messages only. */
   error?: unknown;
 }
 

@@ -60,7 +60,7 @@ export class HttpError extends MillraceError {
   readonly code: 'ERR_HTTP' | 'ERR_AUTHORIZATION' = 'ERR_HTTP';
   readonly status: number;
   readonly method: string;
-  /** Without credentials or signatures. */
+  /** The URL of the request, without credentials or signatures. */
   readonly url: string;
   /** The service's own message, or the start of the body if it has no message. */
   readonly body: string;

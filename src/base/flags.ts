@@ -79,7 +79,7 @@ const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-dat
 
 /** What a command was called with. */
 export interface ParsedArguments {
-  /** By the name of the flag. */
+  /** The values by flag name. */
   readonly values: Readonly<Record<string, FlagValue>>;
   readonly positionals: readonly string[];
 }

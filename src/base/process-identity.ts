@@ -5,7 +5,7 @@ import { isNodeError } from './errors.js';
 /** Identifies a process, and tells it from a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** For messages. */
+  /** The host name, for messages only. */
   readonly host: string;
   /** The scope of `pid`: one boot of one machine, and on Linux one container. */
   readonly machine: string;

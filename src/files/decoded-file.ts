@@ -5,7 +5,7 @@ import { answerOfThread, type EngineThread } from './worker-thread.js';
 
 /** What is known of a decoded file on the main thread. */
 interface DecodedContents {
-  /** Without their content, if a thread holds it. */
+  /** The records of the file. A thread may hold their content. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Records that are not items, such as messages of the service. */

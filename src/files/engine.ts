@@ -29,7 +29,7 @@ const ITEMS_A_BATCH = 64;
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
   #steps: Steps = [];
-  /** Of the plan that it runs. */
+  /** The decoder of the running plan. */
   #decoder: FileDecoder | undefined;
 
   /** Adds a reader, before `run`. Returns its number. */

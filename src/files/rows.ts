@@ -93,7 +93,7 @@ export type Rows = StoredRows | ItemRows;
 /** Rows of a decoded file: their numbers, and columns of all rows of the file. A step returns others of the same file. */
 export class StoredRows {
   readonly file: DecodedRows;
-  /** In the order of the records; one that is routed to several tags comes several times. */
+  /** Row numbers in the order of the records. A row that is routed to several tags is listed once for each tag. */
   readonly rows: Uint32Array;
   /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
   readonly tags: Uint32Array | undefined;

@@ -241,7 +241,7 @@ export class Account {
     return this.connections.close();
   }
 
-  /** As `close`, for `await using`. */
+  /** Calls `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

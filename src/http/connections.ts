@@ -97,7 +97,7 @@ async function loadClient(): Promise<typeof Client> {
 export interface Timeouts {
   /** Until a connection is made. @default 10_000 */
   readonly connectMs: number;
-  /** From the start of a request until its response begins. @default 90_000 */
+  /** The maximum time from the start of a request until its response begins. @default 90_000 */
   readonly responseMs: number;
   /**
    * Between two arrivals of bytes, heartbeats included. Streams need more than 30 s, since the service

@@ -22,7 +22,7 @@ export interface HttpRequest {
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 
-/** By their names in lower case. Values of one that comes several times are joined with a comma. */
+/** Headers by lower-case name. Repeated headers are joined with a comma. */
 export type ResponseHeaders = Readonly<Record<string, string | undefined>>;
 
 /** A response. Read its body to the end, or close it. */

@@ -6,7 +6,7 @@ import { LinkedAbort, onceAborted } from '../base/abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import { type HttpProxy, portOf } from './http-proxy.js';
 
-/** As undici's own sockets have them. */
+/** The same delay as in undici's own sockets. */
 const KEEP_ALIVE_MS = 60_000;
 const PLAIN = { highWaterMark: 64 * 1024 };
 const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
@@ -14,7 +14,7 @@ const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
 export interface OpenSocketOptions {
   /** The proxy on the way to the target. */
   readonly proxy?: HttpProxy | undefined;
-  /** For all of it: connections, tunnel and TLS. */
+  /** The time limit for the connection, the tunnel and TLS together. */
   readonly timeoutMs: number;
   /** Closes a socket that is not open yet. Undici's own connector keeps it until its timeout. */
   readonly signal: AbortSignal;
@@ -144,7 +144,7 @@ async function opened<S extends Socket>(
   }
 }
 
-/** Without the brackets of an IPv6 address. */
+/** The host without the brackets of an IPv6 address. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

@@ -70,7 +70,7 @@ export function ofEachFamily<T>(
 /** No rate at all, as a local service with relaxed limits allows. */
 export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
-/** For each family of calls, the rates to keep to instead of the service's. */
+/** Rates by family of calls. They replace the rates of the service. */
 export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
   special<readonly Rate[]>(
     'rates to keep',
@@ -96,9 +96,9 @@ const MAX_TRANSIT_MS = 250;
  * others may wait for it without end.
  */
 export interface Permit {
-  /** To be called when the request is written to an open connection, or can no longer be. */
+  /** Call it when the request has been written to an open connection, or can no longer be written. */
   sent(): void;
-  /** To be called when the response begins. */
+  /** Call it when the response begins. */
   responded(): void;
 }
 

@@ -9,7 +9,7 @@ export interface Timing {
   elapsed(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason on an abort. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 inclusive to 1 exclusive. */
   random(): number;
 }
 

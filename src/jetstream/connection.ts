@@ -49,11 +49,11 @@ export class JetStreamConnection implements Servers {
   readonly run: ConnectionRun;
   /** What the connection says about itself, until the run ends: other code may use the connection after that. */
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
-  /** By the name of a stream: the request that finds out whether it still exists. */
+  /** Running checks whether a stream still exists, by stream name. */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
   /** When this connection last went to another server. */
   #changedAt = 0;
-  /** By their subjects: requests that the login has no permission for. */
+  /** Requests that the login has no permission for, by subject. */
   readonly #denials = new Map<string, Error>();
   /** Why the connection was closed during the run. */
   #closedBy: JetStreamError | undefined;

@@ -6,7 +6,7 @@ import type { PublisherState } from './publisher-entry.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** By how many items the order of a source may differ from run to run. */
+/** The number of items by which the order of a source may differ between runs. */
 const SLACK = 1_000;
 
 /** An item that the stream has after the committed sequence. */
@@ -23,7 +23,7 @@ export interface Published {
   readonly items: ReadonlyMap<string, PublishedItem>;
   /** How many items of the flow had been added when the last of these was sent. */
   readonly end: number;
-  /** By the number of the subject: the positions that the stream has, the committed ones included. */
+  /** The positions that the stream has, including committed ones, by subject number. */
   readonly positions: readonly PositionSet[];
 }
 

@@ -23,7 +23,7 @@ export const HEADERS = {
   tags: 'Millrace-Tags',
   /** The ids of the posts, with commas between them. */
   ids: 'Millrace-Ids',
-  /** In a batch: the length of each post in bytes. A line feed separates the posts. */
+  /** The length in bytes of each post of a batch. A line feed separates the posts. */
   lengths: 'Millrace-Lengths',
   /** How the payload is compressed: `gzip` or `zstd`. */
   encoding: 'Millrace-Encoding',

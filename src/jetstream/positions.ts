@@ -174,7 +174,7 @@ export function inBoth(
 export type LostAndRepeatedJson = {
   /** Whether the reader has all messages of the stream, so that a publisher it has not met yet begins at position 0. */
   readonly isWhole: boolean;
-  /** By publisher and subject. */
+  /** The followed positions by publisher and subject. */
   readonly followed: Readonly<Record<string, FollowedJson>>;
 };
 

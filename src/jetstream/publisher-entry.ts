@@ -39,7 +39,7 @@ export interface PublisherState {
   readonly seq: number;
   /** The epoch in which the positions on each subject began, see `positions.ts`. */
   readonly series: number;
-  /** By the number of the subject: the stream has all positions below this one, and those from it on are after `seq`. */
+  /** Positions by subject number: the stream has all positions below this one, and has the others after `seq`. */
   readonly positions: readonly number[];
   /** `null` at the beginning. */
   readonly cursor: Cursor | null;

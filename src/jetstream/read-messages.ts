@@ -76,7 +76,7 @@ class MessageReader {
   readonly #until: number;
   /** All messages of the subject up to this sequence are delivered. */
   #position: number;
-  /** Since when the stream has messages that no consumer delivers. */
+  /** The time since which the stream has messages that no consumer delivers. */
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
   /** How many messages of the subject followed the last one when the server sent it; at first unknown. */

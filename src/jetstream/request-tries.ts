@@ -89,7 +89,7 @@ class Failures {
   readonly #what: string;
   readonly #since: number;
   #count = 0;
-  /** Since when servers say that the stream does not exist. */
+  /** The time since which servers say that the stream does not exist. */
   #missingSince: number | undefined;
   #endWait: () => void = () => {};
 

@@ -28,7 +28,7 @@ export interface JobVerdict {
   readonly missing: readonly string[];
   /** One sentence for people to read. */
   readonly summary: string;
-  /** For a script: 0 complete, 1 something is missing, 2 complete but for suspect minutes. */
+  /** The exit code for a script: 0 complete, 1 something is missing, 2 complete except for suspect minutes. */
   readonly exitCode: 0 | 1 | 2;
 }
 

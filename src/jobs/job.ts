@@ -57,7 +57,7 @@ export interface Job {
   readonly requestedAt?: string | undefined;
   /** A status that is not in `JobStatus` is returned unchanged. */
   readonly status: JobStatus | (string & {});
-  /** For people to read: its wording changes. */
+  /** A message for people. Its wording may change. */
   readonly statusMessage: string;
   readonly jobURL: string;
   /** Present once the job has been estimated. */

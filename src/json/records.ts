@@ -84,7 +84,7 @@ export interface DamagedRecord extends DataPosition {
   readonly truncated?: true | undefined;
   /** Which record of the file, or result of the page, it is; from 1. Absent where `line` says it. */
   readonly record?: number | undefined;
-  /** Of a search: the parameters of the request whose response has the record. */
+  /** The parameters of the search request whose response has the record. */
   readonly request?: Readonly<Record<string, string | number>> | undefined;
 }
 

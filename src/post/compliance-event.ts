@@ -60,7 +60,7 @@ export interface UserEvent extends EventCommon {
 export interface UserWithheldEvent extends EventCommon {
   readonly kind: 'user_withheld';
   readonly userId: string;
-  /** As in `status_withheld`. */
+  /** Countries as in `status_withheld`. */
   readonly countries: readonly string[];
 }
 
@@ -168,7 +168,7 @@ function activityEvent(root: Fields): EventFields | undefined {
 
 /** What events of either shape have, under different names. */
 interface EventParts {
-  /** Of the post or user that the event is about. */
+  /** The id of the post or user that the event is about. */
   readonly id: string | undefined;
   readonly userId: string | undefined;
   readonly countries: readonly string[] | undefined;

@@ -14,7 +14,7 @@ import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 /** What a field of each kind is. Its value is empty or `undefined` if the post does not have it, or has another type. */
 interface Values {
   readonly string: string;
-  /** Without the escapes of `&`, `<` and `>`. */
+  /** A string with `&amp;`, `&lt;` and `&gt;` decoded. */
   readonly text: string;
   readonly lower: string;
   readonly upper: string;
@@ -194,7 +194,7 @@ const second = fields('second');
 const tags = fields('tags');
 const value = fields('value');
 const object = fields('object');
-/** For a format that does not have the field. */
+/** The path of a field that the format does not have. */
 const NONE = undefined;
 
 const ENTITIES = 'extended_tweet.entities ?? entities';
@@ -205,10 +205,10 @@ const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_exten
 // The table of the fields of posts: where each is in the `original` format, and in `activity_streams`. What reads a parsed post, what
 // reads its bytes, and the list of members that are looked for in the bytes are made from it.
 
-/** Of the post itself. */
+/** Fields of the post itself. */
 export const OWN = {
   id: id('id_str ?? id', 'id'),
-  /** By this, `parsePost` restores `id`. */
+  /** `parsePost` restores `id` from it. */
   idString: value('id_str', 'id_str'),
   postedAt: fields('time')('created_at', 'postedTime'),
   postedSecond: second('created_at', 'postedTime'),
@@ -239,13 +239,13 @@ export const OWN = {
   enrichedUrls: value(NONE, 'gnip.urls'),
   verb: value(NONE, 'verb'),
   shared: object('retweeted_status', 'object'),
-  /** In `activity_streams`, what tells a retweeted post from a note. */
+  /** Distinguishes a retweeted post from a note in `activity_streams`. */
   sharedAuthor: object(NONE, 'object.actor'),
   /** Real retweets of the `activity_streams` format have the number at their root alone. */
   sharedRetweets: count('retweeted_status.retweet_count', 'object.retweetCount ?? retweetCount'),
 };
 
-/** Of the post, and of one that it retweets or quotes. */
+/** Reply fields of the post, and of a post that it retweets or quotes. */
 export const REPLY = {
   id: id('in_reply_to_status_id_str ?? in_reply_to_status_id', replyPart(2)),
   userId: id('in_reply_to_user_id_str ?? in_reply_to_user_id', NONE),
@@ -253,7 +253,7 @@ export const REPLY = {
   self: object(NONE, 'inReplyTo'),
 };
 
-/** Of the retweeted post of a retweet, of other posts their own. */
+/** Fields of the shown post: the retweeted post if the post is a retweet, else the post itself. */
 export const SHOWN = {
   text: text('extended_tweet.full_text ?? full_text ?? text', 'long_object.body ?? body'),
   hashtags: tags(`(${ENTITIES}).hashtags`, `(${STREAMS_ENTITIES}).hashtags`),
@@ -294,7 +294,7 @@ export const AUTHOR = {
   ),
 };
 
-/** Of each location of the author that the service found. */
+/** Fields of each location that the service found for the author. */
 export const HOME = {
   countryCode: upper('country_code', 'address.countryCode'),
   region: plain('region', 'address.region'),

@@ -25,7 +25,7 @@ export interface Link {
 export interface Medium {
   /** `photo`, `video` or `animated_gif`. */
   readonly type: string;
-  /** Of the picture, or of a still of the video. */
+  /** The URL of the picture, or of a still of the video. */
   readonly url: string;
 }
 
@@ -34,7 +34,7 @@ export interface AuthorFields extends Person {
   readonly name: string;
   readonly bio: string;
   readonly location: string;
-  /** Of the profile's link and picture. */
+  /** A URL of the profile: its link or its picture. */
   readonly url: string;
   readonly image: string;
   readonly verified: boolean | undefined;
@@ -106,7 +106,7 @@ export interface PostFields {
   readonly repliedId: string;
   readonly retweeted: SharedFields | undefined;
   readonly isQuote: boolean;
-  /** Also of a quoted post that is gone; in the `activity_streams` format, only of one that was delivered. */
+  /** The id of the quoted post, even if that post is gone. In the `activity_streams` format, set only if the quoted post was delivered. */
   readonly quotedId: string;
   readonly favorites: number | undefined;
   readonly retweets: number | undefined;
@@ -123,6 +123,6 @@ export interface PostFields {
   readonly position: Position | undefined;
   readonly source: { readonly name: string; readonly link: string };
   readonly quoted: PostFields | undefined;
-  /** In full. */
+  /** The full text of the quoted post. */
   readonly quotedText: string;
 }

@@ -93,7 +93,7 @@ export interface RuleVerdict {
    * say.
    */
   readonly passed: boolean | undefined;
-  /** In the service's words. */
+  /** The reason in the service's words. */
   readonly reason: string | undefined;
 }
 

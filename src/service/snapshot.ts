@@ -28,7 +28,7 @@ export type StatePart = (typeof STATE_PARTS)[number];
 /** State of a service, as JSON: what `service.snapshot()` returns and `service.restore()` takes, also of another service. */
 export interface Snapshot {
   readonly version: 1;
-  /** Of a form that may change between versions. */
+  /** The state. Its format may change between versions. */
   readonly state: object;
   /** SHA-256 of the state, by which a damaged snapshot is recognized. */
   readonly digest: string;

@@ -85,9 +85,9 @@ export interface Committed {
   readonly damaged?: number | undefined;
   /** The time since which the saved checkpoint is complete, if this run found it complete and sent no request. */
   readonly completeSince?: Date | undefined;
-  /** Of a flow with an `incremental` source: the rows of this run alone. 0 says that nothing was new. */
+  /** The number of rows that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
   readonly added?: number | undefined;
-  /** As in the result of `files`. */
+  /** The number of changed files, like in the result of `files`. */
   readonly changedFiles?: number | undefined;
 }
 

@@ -55,7 +55,7 @@ export class LmdbDatabase {
     return new LmdbDatabase(folder, await openLmdb(folder, options));
   }
 
-  /** For reads, and within a transaction for writes. */
+  /** The root, for reads, and for writes within a transaction. */
   get root(): Root {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#root;

@@ -233,7 +233,7 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
 
 /** A shorter lock file is extended by LMDB. */
 const LOCK_BYTES = 8_000;
-/** For a lock file and a new database: four pages of up to 16 KiB. */
+/** The space of a lock file and a new database: four pages of up to 16 KiB. */
 const ROOM_BYTES = 65_536;
 /** How many files of a database LMDB has open at the same time, and one more. */
 const DESCRIPTORS = 4;

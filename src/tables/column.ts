@@ -77,7 +77,7 @@ export interface Table<T> {
 
 /** What the columns of a table are of. */
 export interface ItemKind {
-  /** As in "these columns are of posts". */
+  /** The name of the items in messages, as in "these columns are of posts". */
   readonly name: Reads;
   readonly accepts: (item: unknown) => boolean;
 }

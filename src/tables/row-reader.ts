@@ -74,7 +74,7 @@ function promised(name: string): string {
   return `must have values, and that of ${JSON.stringify(name)} is a promise: get what it needs with mapAsync() before the sink`;
 }
 
-/** As a message calls an item: a post by its id. */
+/** The name of an item in messages: the id of a post. */
 function named(item: unknown): string {
   try {
     const id = activityOf(item)?.id;

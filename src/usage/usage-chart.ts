@@ -16,7 +16,7 @@ export interface UsageChartOptions {
 interface Bar {
   readonly name: string;
   readonly used: number;
-  /** At least the used amount. */
+  /** The projected amount, at least the used amount. */
   readonly projected: number;
   /** Shows `projected`, which is an amount of the contract, instead. */
   readonly isMark?: true;

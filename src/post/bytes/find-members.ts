@@ -30,13 +30,13 @@ interface Module {
 
 /** How a string is decoded; these add up. */
 export const DECODED = {
-  /** As UTF-8. */
+  /** UTF-8. */
   plain: 0,
-  /** With `&`, `<` and `>` for `&amp;`, `&lt;` and `&gt;`. */
+  /** UTF-8, with `&amp;`, `&lt;` and `&gt;` decoded. */
   entities: 1,
-  /** As a field of CSV. */
+  /** A CSV field, quoted if needed. */
   field: 2,
-  /** As an element of a JSON list in a field of CSV. */
+  /** An element of a JSON list in a CSV field. */
   element: 4,
 } as const;
 

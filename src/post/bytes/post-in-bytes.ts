@@ -169,7 +169,7 @@ export class PostInBytes {
     return { rules: this.matchingRules, tags: this.tags };
   }
 
-  /** As every getter, throws for what it leaves to the parser. */
+  /** Throws, like every getter, if the value must be read by the parser. */
   get id(): string {
     const { isText, digitsOfId, endOf } = this.values;
     const hasPrefix = isText(this.#id);

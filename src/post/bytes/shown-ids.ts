@@ -19,7 +19,7 @@ export const ID_OF = {
   version: 1,
   /** The author. */
   user: 2,
-  /** Of a post that is quoted. */
+  /** The id belongs to a quoted post. */
   quoted: 4,
   /** No id, but a country in which the post or its author is withheld, by its `countryNumber`. */
   country: 8,
@@ -41,7 +41,7 @@ export function countryNumber(code: string): number {
  * are not 64-bit integers.
  */
 export class ShownIds {
-  /** Of the post that was read last, in the first `length` numbers. */
+  /** The ids of the post that was read last, in the first `length` numbers. */
   numbers = new Uint32Array(16 * SHOWN_INTS);
   length = 0;
   readonly #inBytes: IdsInBytes | undefined;
@@ -95,7 +95,7 @@ export class ShownIds {
   }
 }
 
-/** Also an id with zeros at the start, which the exact parser does not take. */
+/** Parses ids with leading zeros too, which the exact parser refuses. */
 function parseLoosely(id: string): boolean {
   if (!/^\d{1,20}$/.test(id)) return false;
   const value = BigInt(id);

@@ -19,7 +19,7 @@ export interface Anchoring {
   readonly state: Int32Array;
 }
 
-/** In `state`: the copy in use, whether a thread makes the other, how many posts were counted, and when to make it. */
+/** Indexes in `state`: the copy in use, whether a thread is making the other, how many posts were counted, and when to make it. */
 const CURRENT = 0;
 export const IS_REVIEWED = 1;
 const POSTS = 2;

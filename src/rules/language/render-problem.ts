@@ -55,7 +55,7 @@ const COLUMNS = 96;
 const CONTEXT = 400;
 
 interface Line extends Span {
-  /** From 1, if there are several. */
+  /** The number of the problem, from 1, if there are several. */
   readonly number: number | undefined;
 }
 

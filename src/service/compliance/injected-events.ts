@@ -29,7 +29,7 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
 /** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: PrintedEvent[] = [];
-  /** By kind and id. */
+  /** Changes by kind and id. */
   readonly #changes = new Map<string, Change[]>();
 
   get isEmpty(): boolean {

@@ -11,7 +11,7 @@ import { csrfField, hiddenFields, type Message, type MessageAt } from './html/pa
 export interface ShownParts {
   readonly context: ServiceContext;
   readonly jobs: JobEndpoints;
-  /** For a client that has used the origin of the request. */
+  /** The addresses for a client that used the origin of the request. */
   readonly addresses: Addresses;
   /** A search that finds posts; undefined for an empty archive. */
   firstSearch(): Promise<FirstSearch | undefined>;

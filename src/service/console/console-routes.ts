@@ -35,7 +35,7 @@ import { usagePages } from './usage-pages.js';
 import { userRoutes } from './user-pages.js';
 
 interface ConsoleParts extends Omit<ShownParts, 'addresses'> {
-  /** As the pages show them to a client that has used this origin. */
+  /** The addresses that pages show to a client that used this origin. */
   addresses(origin?: string): Addresses;
 }
 

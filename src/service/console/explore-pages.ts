@@ -68,7 +68,7 @@ export function tabs(current: keyof typeof TABS): Html {
 interface Asked {
   readonly product: SearchProduct;
   readonly query: string;
-  /** As fields of a form have them: `2024-01-31 12:00`. */
+  /** Times as form fields have them: `2024-01-31 12:00`. */
   readonly from: string;
   readonly to: string;
 }

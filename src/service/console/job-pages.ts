@@ -229,7 +229,7 @@ function progressOf({ job: { status }, percentComplete }: JobRunner): Html {
   return renderState(isAtWork ? `${status}, ${percentComplete} %` : status, TONES[status]);
 }
 
-/** In a line, what the job costs, has delivered, or does. */
+/** Describes in one line what the job costs, has delivered, or is doing. */
 function resultOf(runner: JobRunner): string {
   const { job, files } = runner;
   const { status, quote } = job;

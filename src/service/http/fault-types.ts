@@ -141,7 +141,7 @@ export interface UnprocessedRangeFault extends Aim {
  */
 export interface FloodFault extends Aim {
   readonly kind: 'flood';
-  /** Of compliance events; 60 when absent. */
+  /** The number of minutes of compliance events. @default 60 */
   readonly minutes?: number | undefined;
 }
 

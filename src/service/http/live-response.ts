@@ -51,7 +51,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   #lastPush = performance.now();
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Of the producer in `room`, and of the consumer. */
+  /** Wakes the producer, which waits in `room`, and the consumer. */
   readonly #wakeUps = { producer: new WakeUp(), consumer: new WakeUp() };
 
   constructor(options: LiveResponseOptions) {

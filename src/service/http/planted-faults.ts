@@ -36,7 +36,7 @@ export class Faults {
   #planted: Planted[] = [];
   #lastId = 0;
   readonly #ids = new WeakMap<Fault, number>();
-  /** By id. */
+  /** The number of effects by fault id. */
   readonly #effects = new Map<number, number>();
 
   /** @throws OptionError for a fault that could not happen. */

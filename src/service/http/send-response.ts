@@ -199,7 +199,7 @@ function withFlippedBit(chunk: Buffer, offset: number): Buffer {
   return copy;
 }
 
-/** Without a time, for the longest that a timer takes: 24 days. */
+/** Waits. By default for the longest time that a timer takes: 24 days. */
 async function stall(signal: AbortSignal, forMs = MAX_TIMER_MS): Promise<void> {
   await setTimeout(forMs, undefined, { signal });
 }

@@ -13,7 +13,7 @@ export interface OpenStream {
 export interface StreamFlow {
   /** Messages so far. */
   readonly messages: number;
-  /** In the last seconds. */
+  /** The rate over the last seconds. */
   readonly perSecond: number;
   /** Bytes that wait for the consumer. */
   readonly backlogBytes: number;

@@ -19,7 +19,7 @@ export interface Quote {
   readonly costDollars?: number | undefined;
   readonly estimatedActivityCount: number;
   readonly estimatedDurationHours: number;
-  /** Of all files, compressed. */
+  /** The compressed size of all files. */
   readonly estimatedFileSizeMb: number;
   /** Epoch milliseconds. */
   readonly expiresAt: number;

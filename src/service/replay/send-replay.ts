@@ -139,7 +139,7 @@ class Pacer {
 interface ReplayItem {
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Of a post; absent for events. */
+  /** The id of a post; absent for events. */
   readonly id?: string | undefined;
   /** `undefined` for a post that the stream does not send. */
   readonly message: Uint8Array | undefined;
@@ -188,7 +188,7 @@ function withoutRules(activity: Activity): Uint8Array {
   return activity.matchingRules.length === 0 ? activity.raw : activity.withMatchingRules([]).raw;
 }
 
-/** For rules that the service itself uses: a customer's rule may not consist of these operators alone. */
+/** Parses a rule of the service itself. A customer's rule may not consist of these operators alone. */
 function treeOf(rule: string): RuleNode {
   const { tree } = parseRule(rule);
   if (tree === undefined) throw new TypeError(`Not a rule: ${rule}`);

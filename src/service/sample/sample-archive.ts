@@ -81,11 +81,11 @@ interface Sample {
   readonly drafts: SampleDrafts;
   readonly terms: SampleTerms;
   readonly format: Format;
-  /** By start of the block. */
+  /** Opened blocks by their start. */
   readonly opened: WeightedCache<number, SampleBlock>;
 }
 
-/** By the posts. Programs that start one service after another, as tests do, index the same posts once. */
+/** Indexed samples by their posts. Programs that start one service after another, as tests do, index the same posts once. */
 const SAMPLES = new Map<string, WeakRef<Sample>>();
 
 function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {

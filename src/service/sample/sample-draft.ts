@@ -54,9 +54,9 @@ function kindOf(roll: number, at: number): SampleKind {
 
 /** How many of 100 posts have each. Tags, links and so on belong to the post itself, not to a retweeted one. */
 const PERCENT = {
-  /** In English, whatever its author's language. */
+  /** Posts in English, whatever the author's language. */
   english: 7,
-  /** Without a sentence. */
+  /** Posts without a sentence. */
   wordless: 3,
   secondSentence: 40,
   thirdSentence: 15,
@@ -72,10 +72,10 @@ const PERCENT = {
   linkIfWordless: 60,
   media: 15,
   place: 6,
-  /** Of the posts with a place: how many are in the author's city, and how many have an exact position. */
+  /** Of 100 posts with a place: posts in the author's city, and posts with an exact position. */
   ownCity: 80,
   position: 30,
-  /** With a number of retweets, or of likes. */
+  /** Posts with at least one retweet, and posts with at least one like. */
   retweeted: 30,
   liked: 50,
 } as const;

@@ -98,15 +98,15 @@ export const PLACES: readonly SamplePlace[] = places.map((place, index) => ({
 
 /** The words that sample posts of one language are made of. Every sentence has at most one gap, `%`. */
 export interface SampleLanguage {
-  /** As in `lang` of a post. */
+  /** The code in `lang` of a post. */
   readonly code: string;
   /** How many of a hundred authors write in it. */
   readonly percent: number;
   /** What people write about, from coffee to pets as in English: for each topic four words, with their article. */
   readonly topics: readonly (readonly string[])[];
-  /** With a gap for a word of a topic. */
+  /** Sentences with a gap for a word of a topic. */
   readonly sentences: readonly string[];
-  /** Without a gap. */
+  /** Sentences without a gap. */
   readonly remarks: readonly string[];
   /** Comes before a name: of a song, a place, a product. */
   readonly leads: readonly string[];

@@ -20,7 +20,7 @@ export interface UsageQuery {
 /** The usage of a span. */
 export interface UsageItem extends Dates {
   readonly activities: number;
-  /** Of search products: requests for posts and counts. */
+  /** The number of requests for posts and counts; search products only. */
   readonly requests?: number;
 }
 

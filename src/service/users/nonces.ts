@@ -16,7 +16,7 @@ const MAX_NONCES = 200_000;
  */
 export class Nonces {
   readonly #max: number;
-  /** By timestamp, in seconds. */
+  /** Used nonces by timestamp, in seconds. */
   readonly #used = new Map<number, Set<string>>();
   #size = 0;
   /** The nonces of earlier seconds are incomplete. */

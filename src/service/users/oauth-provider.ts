@@ -72,7 +72,7 @@ export class OAuthProvider {
   readonly #context: ProviderContext;
   readonly #signIns: RateWindow;
   readonly #registered: ReadonlyMap<string, RegisteredApplication>;
-  /** By token, in order of creation. */
+  /** Request tokens by token, in order of creation. */
   readonly #requests = new Map<string, RequestToken>();
   readonly #grants: Grants;
 

@@ -213,9 +213,9 @@ export type Parameter = readonly [name: string, value: string];
 /** The signed parts of a request. */
 interface Signed {
   readonly method: string;
-  /** As requested. The query is signed, the fragment is not. */
+  /** The URL as requested. The query is signed, the fragment is not. */
   readonly url: string;
-  /** Of the header, without `realm`, and of a form in the body. `oauth_signature` is ignored. */
+  /** The parameters of the header, without `realm`, and of a form in the body. `oauth_signature` is ignored. */
   readonly parameters: readonly Parameter[];
 }
 

@@ -29,7 +29,7 @@ import {
 /** Stores a checkpoint, and holds its lock against other runs. */
 export interface CheckpointStore {
   readonly name: string;
-  /** In messages, after `the checkpoint`. */
+  /** The name in messages, after `the checkpoint`. */
   readonly shownName: string;
   /** All paths that it uses, which no output may have. */
   readonly paths: readonly string[];

@@ -25,9 +25,9 @@ export const DAMAGED = 'damaged';
 
 /** A file in a checkpoint. */
 export interface CommittedFile extends FileCounts {
-  /** Of several branches that commit together, the number of the one that writes it; `DAMAGED` for what none can use. */
+  /** The number of the branch that writes the file, if several branches commit together. `DAMAGED` for the file of damaged records. */
   readonly branch?: number | typeof DAMAGED | undefined;
-  /** Of damaged records: those from this byte on may be reported again, because they lie after the cursor. */
+  /** For a file of damaged records: records from this byte on may be reported again, because they lie after the cursor. */
   readonly settled?: number | undefined;
   /** Whether an earlier run has finished it, and none has added to it since: others may have changed or moved it. */
   readonly finished?: true | undefined;
@@ -170,7 +170,7 @@ export function isCommittedFile(file: unknown): boolean {
 /** What the text says that the caller saves with the rows. */
 export interface Saved {
   readonly state: CheckpointState;
-  /** Of the first run: begins the tokens of all ranges. */
+  /** The id of the first run. The tokens of all ranges begin with it. */
   readonly id: string;
   /** Commits so far. */
   readonly commits: number;

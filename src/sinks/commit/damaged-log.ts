@@ -45,7 +45,7 @@ export class DamagedLog implements DamagedRecords {
   readonly #kept = new Map<string, Place[]>();
   readonly #reported = new Reported();
   #flushing: NodeJS.Timeout | undefined;
-  /** As the last commit began: the byte from which on records may be reported again, in each file that has such. */
+  /** The byte of each file after which records may be reported again, as of the start of the last commit. */
   settled: ReadonlyMap<string, number> = new Map();
 
   constructor(fs: FileSystem, path: string, shared: SharedOptions) {
@@ -246,7 +246,7 @@ class Reported {
 class Stage {
   count = 0;
   #settled = 0;
-  /** Of the records after the cursor of the last commit, the oldest first. */
+  /** The places of the records after the cursor of the last commit, oldest first. */
   #places: Place[] = [];
 
   add(place: Place): void {

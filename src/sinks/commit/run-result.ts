@@ -28,7 +28,7 @@ export interface Written {
    * over all branches.
    */
   readonly damaged?: number | undefined;
-  /** Of a flow with an `incremental` source: the lines of this run alone. 0 says that nothing was new. */
+  /** The number of lines that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
   readonly added?: number | undefined;
   /**
    * Of `localFiles` with `incremental`: files that changed after an earlier run read them, as `applyCompliance` changes

@@ -324,7 +324,7 @@ export class Target<T, Tx> {
   }
 }
 
-/** In parts of at most `size` rows. */
+/** Splits rows into parts of at most `size` rows. */
 function* partsOf<T>(rows: readonly T[], size: number): Generator<readonly T[]> {
   if (rows.length <= size) {
     if (rows.length > 0) yield rows;

@@ -106,7 +106,7 @@ class LinesEncoder implements Encoder<Line> {
   #header: Line | undefined;
   #buffer: Buffer | undefined;
   #used = 0;
-  /** Of the next buffer. */
+  /** The size of the next buffer. */
   #size = MIN_BUFFER_BYTES;
 
   constructor({ isNew, buffers }: FileToEncode, header: Line | undefined) {

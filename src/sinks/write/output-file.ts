@@ -47,10 +47,11 @@ interface Collected {
  */
 export class OutputFile implements PartFile {
   readonly path: string;
-  /** On disk, in the part, as the next three. */
+  /** The number of posts in the part on disk. */
   posts: number;
+  /** The size of the part on disk. */
   bytes: number;
-  /** Before compression. */
+  /** Its size before compression. */
   lineBytes: number;
   fresh: boolean;
   ino = 0;

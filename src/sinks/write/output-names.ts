@@ -15,7 +15,7 @@ export interface OutputNamesOptions {
 
 const MIN_DIGITS = 4;
 const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.(?:gz|zst))?)$/s;
-/** In the name of an output whose own name is reserved; `safeName` never produces it. */
+/** Marks the name of an output whose own name is reserved. `safeName` never produces it. */
 const RESERVED_MARK = '%=';
 
 /** The names of outputs: none is reserved, and two sinks never write one file. */

@@ -12,7 +12,7 @@ import { PartFiles, type PartFilesOptions, type WriteRanges } from './part-files
 
 export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   readonly maxOutputs: number;
-  /** Of a file, before compression. */
+  /** The maximum size of a file, before compression. */
   readonly maxBytes: number | undefined;
   readonly progress: Progress | undefined;
   onFailure(error: unknown): void;
@@ -49,7 +49,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
   readonly #format: EncodesFiles;
   readonly #options: OutputsOptions;
   readonly #names: OutputNames;
-  /** By absolute path, in the order of their creation. */
+  /** Files by absolute path, in the order of their creation. */
   readonly #files = new Map<string, OutputFile>();
   /** Where files are numbered, only one output of a path may decide which is the last. */
   readonly #byPath = new Map<string, NumberedFiles>();

@@ -67,7 +67,7 @@ export class PartFiles {
   readonly #handles: FileHandles;
   readonly #folders: OutputFolders;
   readonly #limit;
-  /** Of the single output. */
+  /** The lock of a single output. */
   #lock: Promise<Lock> | undefined;
   /** Finished files that become parts again. */
   readonly #reopened = new Map<PartFile, Promise<void>>();
@@ -311,7 +311,7 @@ export class PartFiles {
 /** The folders of outputs: each is made once, and those with new names are synced at a commit. */
 class OutputFolders {
   readonly #fs: FileSystem;
-  /** By path. */
+  /** The folders that are being made, or are made, by path. */
   readonly #made = new Map<string, Promise<void>>();
   #changed = new Set<string>();
 

@@ -170,7 +170,7 @@ const SINKS: Readonly<
 
 /** What the end of a path says of its contents. */
 export interface PathExtension {
-  /** Without its dot and in lower case: `csv` of `posts.CSV.gz`. Absent if the name has none. */
+  /** The extension in lower case without its dot: `csv` for `posts.CSV.gz`. Absent if the name has none. */
   readonly extension: string | undefined;
   /** The sink that writes such files. */
   readonly sink: FileSinkName | undefined;

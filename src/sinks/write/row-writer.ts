@@ -37,7 +37,7 @@ interface Partition {
 interface Partitioned {
   /** For each item, the number of its tag and its other keys. */
   readonly combinations: Uint32Array;
-  /** By combination. */
+  /** Partitions by combination. */
   readonly partitions: readonly Partition[];
   readonly files: number;
 }
@@ -59,7 +59,7 @@ interface RowWriterOptions<T> {
 export class RowWriter<T> {
   readonly #outputs: Outputs;
   readonly #options: RowWriterOptions<T>;
-  /** By the keys that fill the template, as JSON: a path is built only once. */
+  /** Files by the keys that fill the template, as JSON, so that each path is built once. */
   readonly #byKeys = new Map<string, NumberedFiles>();
 
   constructor(outputs: Outputs, options: RowWriterOptions<T>) {
@@ -277,7 +277,7 @@ function combinationsOf(
   return combinations;
 }
 
-/** In the order in which they occur first. */
+/** Returns each combination once, in the order of first occurrence. */
 function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   const distinct = new Set<number>();
   let last = -1;

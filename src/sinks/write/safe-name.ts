@@ -60,7 +60,7 @@ export function percent(character: string): string {
 /** A character: literal, or as percent-encoded bytes of UTF-8. */
 const CHARACTER = /%[0-7][\dA-F]|%[C-F][\dA-F](?:%[89AB][\dA-F])+|./gsu;
 
-/** At most `maxBytes` of UTF-8, in whole characters. */
+/** Truncates to at most `maxBytes` of UTF-8, at a whole character. */
 function cut(encoded: string, maxBytes: number): string {
   let end = 0;
   let bytes = 0;

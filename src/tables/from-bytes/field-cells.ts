@@ -68,7 +68,7 @@ function valuesOf(post: PostInBytes, format: Format) {
   const [time, otherTime] =
     format === 'original' ? [createdAt, postedTime] : [postedTime, createdAt];
   const sharedPost = at(shared);
-  /** In `activity_streams`, what tells a retweeted post from a note. */
+  /** Distinguishes a retweeted post from a note in `activity_streams`. */
   const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
   const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];
 
@@ -102,7 +102,7 @@ function valuesOf(post: PostInBytes, format: Format) {
     };
   }
 
-  /** Of which post the quoted one is. */
+  /** Whether the post itself or the retweeted post quotes another. */
   function quotedBy(): 'own' | 'shared' | undefined {
     if (isShare && !isNone(sharedQuoted)) return 'shared';
     return isNone(ownQuoted) ? undefined : 'own';
@@ -256,7 +256,7 @@ function fieldCells(values: PostValues, writers: Writers) {
   const strings = elements();
   const tags = elements({ text: true });
 
-  /** As `converterOf` has it for parsed posts. Each kind is a function, so that V8 can inline what it calls. */
+  /** Converts like `converterOf` for parsed posts. Each kind is a function, so that V8 can inline what it calls. */
   const CELLS: Readonly<Partial<Record<FieldKind, (value: Find) => PostCell>>> = {
     string: value => out => writeText(out, value()),
     text: value => out => writeText(out, value(), true),
@@ -283,7 +283,7 @@ function fieldCells(values: PostValues, writers: Writers) {
     return out => (value() === NO_PART ? writeNone(out) : cell(out));
   }
 
-  /** Of a field that is a part of a string: those that come again and again are kept. */
+  /** The cell of a field that is a part of a string. Keeps the parts of strings that come repeatedly. */
   function partCell(field: Field, part: Part): PostCell {
     const value = find(field, part);
     const known = new BytesMap<string | null>();
@@ -328,7 +328,7 @@ function fieldCells(values: PostValues, writers: Writers) {
     return path?.startsWith(start) ? path.slice(start.length) : undefined;
   }
 
-  /** Of a field within the first element of a list. */
+  /** The cell of a field within the first element of a list. */
   function firstCell(field: Field, keys: readonly string[]): PostCell | undefined {
     const list = keys.slice(0, keys.indexOf(FIRST)).join('.');
     const first = firstElements.get(list) ?? firstElement(list);

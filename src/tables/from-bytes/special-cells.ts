@@ -33,7 +33,7 @@ export function specialCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** In `activity_streams`, the author is looked for among the mentions. */
+/** In `activity_streams`, the column looks up the author among the mentions. */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
   if (format === 'original') return fieldCell(REPLY.userId, 'own');
@@ -45,7 +45,7 @@ function textCells(post: PostBytes): CellsOfColumns {
   const { bytes, find, fieldCell, isRetweet, isNone, isText, isBlank, startOf, endOf } = post;
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
-  /** For a byte that is not of a prefix: an escape may stand for one that is. */
+  /** The result for a byte that does not belong to a prefix. An escape may stand for one that does. */
   const noPrefix = (place: number) => (bytes[place] === BACKSLASH ? -1 : 0);
 
   /** The end of the `RT @handle: ` of a retweet; 0 without one, -1 if it is not plain. */
@@ -248,7 +248,7 @@ function positionCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** In the `original` format, also of a quoted post that is gone. */
+/** The id of the quoted post; in the `original` format, even if that post is gone. */
 function quotedIdCell(post: PostBytes): PostCell {
   const { format, find, fieldCell, quotedBy, isNone, isDigits, writeId } = post;
   const quoted = find(OWN.id, 'quoted');

@@ -28,7 +28,7 @@ interface Statistics {
 /** The bytes of a column of a row group in a file. Its offsets count from the start of its pieces, joined. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
-  /** Of the pieces together. */
+  /** The total length of the pieces. */
   readonly length: number;
   /** The size without compression. */
   readonly plainBytes: number;

@@ -9,7 +9,7 @@ const zstd = nodeZstd;
 const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page));
 
 interface PageCodec {
-  /** Of the format's `CompressionCodec`. */
+  /** The number in the format's `CompressionCodec`. */
   readonly number: number;
   /** Compresses a page in the memory of its encoder; absent for files that are not compressed. */
   readonly compress: ((page: Uint8Array, encoder: ValueEncoder) => Uint8Array) | undefined;

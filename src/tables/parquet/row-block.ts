@@ -24,7 +24,7 @@ export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
 export interface BlockColumn {
   /** The number of values, nulls excluded. */
   readonly count: number;
-  /** Of the values together, without lengths. */
+  /** The total size of the values, without lengths. */
   readonly dataBytes: number;
   /**
    * The numbers of rows, of values and of bytes of data; for each row, 0 for a null, or one more than its number of values,

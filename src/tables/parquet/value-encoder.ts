@@ -107,7 +107,7 @@ export class ValueEncoder {
   #isList = false;
   #count = 0;
   #largest = 0;
-  /** Of the indexes in the dictionary. */
+  /** The width of the dictionary indexes, in bits. */
   #indexBits: number | undefined;
   /** What the dictionary leaves free for pages, and where pages are compressed to. */
   #free = FREE;
