@@ -18,10 +18,14 @@ export interface Rules {
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
-   * Values whose pairs count only in rows without any of `others`, apart from the pair: such as a number of threads,
-   * and the values with which threads do nothing.
+   * Values whose pairs count only in rows that have none of `others`, except if the pair itself needs it: such as a
+   * number of threads, and the values with which threads do nothing. Each of `others` is a list of values that a row
+   * has together.
    */
-  readonly alone: { readonly values: readonly string[]; readonly others: readonly string[] };
+  readonly alone: {
+    readonly values: readonly string[];
+    readonly others: readonly (readonly string[])[];
+  };
 }
 
 /** Two values, each as `stage.option=value`. */
@@ -64,7 +68,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       if (number !== undefined) own.push(number);
     }
     own.sort((a, b) => a - b);
-    const others = rules.alone.others.filter(value => own.includes(numbers.get(value) ?? -1));
+    const others = rules.alone.others.filter(other => hasValues(row, other));
     const found: number[] = [];
     for (let i = 0; i < own.length; i++)
       for (let j = i + 1; j < own.length; j++) {
@@ -72,7 +76,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
         if (open[a * size + b] === 0) continue;
         if (others.length > 0 && (alone.has(a) || alone.has(b))) {
           const needed = withStages([values[a]!, values[b]!]);
-          if (!others.every(other => hasValue(needed, other))) continue;
+          if (!others.every(other => hasValues(needed, other))) continue;
         }
         found.push(a * size + b);
       }
@@ -139,7 +143,10 @@ function rowWith(pair: Pair, domain: Domain, rules: Rules, random: () => number)
     const avoids = pair.some(value => rules.alone.values.includes(value));
     const isPossible = () => !rules.conflicts.some(({ holds }) => holds(row));
     const choose = (key: string, names: readonly string[]): boolean => {
-      const isFree = (name: string) => !rules.alone.others.includes(`${key}=${name}`);
+      const isFree = (name: string) =>
+        !rules.alone.others.some(
+          other => !hasValues(row, other) && hasValues({ ...row, [key]: name }, other),
+        );
       const choices = shuffled(names, random);
       if (avoids) choices.sort((a, b) => Number(isFree(b)) - Number(isFree(a)));
       for (const name of choices) {
@@ -183,9 +190,12 @@ function canMeet(a: string, b: string): boolean {
   return !isWithout(a, b) && !isWithout(b, a);
 }
 
-function hasValue(row: Row, value: string): boolean {
-  const key = keyOf(value);
-  return row[key] === value.slice(key.length + 1);
+/** Whether a row has all of some values, each given as `stage.option=value`. */
+export function hasValues(row: Row, values: readonly string[]): boolean {
+  return values.every(value => {
+    const key = keyOf(value);
+    return row[key] === value.slice(key.length + 1);
+  });
 }
 
 function keyOf(value: string): string {

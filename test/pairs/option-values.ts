@@ -316,29 +316,38 @@ const CONFLICTS: readonly Conflict[] = [
 ];
 
 /** Values with which the posts of stored files do not pass through threads. */
-const ON_MAIN_THREAD: readonly string[] = [
-  'flow.(stop)=abort',
-  'flow.(stop)=power cut',
-  'flow.(order)=reversed',
-  'jsonLines.separator=CRLF',
-  'jsonLines.onDamaged=given',
-  'activities.onMessage=given',
-  'activities.onDamaged=given',
-  'matchRules.(rules)=matcher',
-  'dedupe.key=id',
-  'dedupe.key=author',
-  'filter=yes',
-  'mapAsync=yes',
-  'committed=yes',
-  'tee.damaged=given',
-  'files.line=a function',
-  'csv.columns=one of the caller',
-  'parquet.columns=one of the caller',
-  ...FILE_SINKS.flatMap(sink => [
-    `${sink}.path=a function`,
-    `${sink}.path={author}`,
-    `${sink}.damaged=given`,
-  ]),
+const ON_MAIN_THREAD: readonly (readonly string[])[] = [
+  ...[
+    'flow.(stop)=abort',
+    'flow.(stop)=power cut',
+    'flow.(order)=reversed',
+    'jsonLines.separator=CRLF',
+    'jsonLines.onDamaged=given',
+    'activities.onMessage=given',
+    'activities.onDamaged=given',
+    'matchRules.(rules)=matcher',
+    'matchRules.frequency=a function',
+    'dedupe.key=id',
+    'dedupe.key=author',
+    'filter=yes',
+    'mapAsync=yes',
+    'committed=yes',
+    'tee.damaged=given',
+    'files.line=a function',
+    'csv.columns=one of the caller',
+    'parquet.columns=one of the caller',
+    'parquet.maxBytes=1',
+    'parquet.maxBytes=900',
+    ...FILE_SINKS.flatMap(sink => [
+      `${sink}.path=a function`,
+      `${sink}.path={author}`,
+      `${sink}.damaged=given`,
+      `${sink}.workers=0`,
+    ]),
+  ].map(value => [value]),
+  // A branch of tee cannot replace posts that the others read as well.
+  ['flow.(operators)=in branches', 'matchRules=yes'],
+  ['flow.(operators)=in branches', 'withoutDeleted=yes'],
 ];
 
 export const RULES: Rules = {

@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import type { Tombstones } from '../../src/compliance/tombstones.js';
 import * as millrace from '../../src/index.js';
+import { askedOfThreads } from '../files/asked-of-threads.js';
 import { propertySeed } from '../property-seed.js';
 import { seeded } from '../storage/simulated-disk.js';
 import { isEveryday, isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
-import { conflictOf, coveringRows, type Row } from './covering-rows.js';
+import { conflictOf, coveringRows, hasValues, type Row } from './covering-rows.js';
+import { filesRead } from './expected.js';
 import { DOMAIN, FIXED, RULES, VALUES } from './option-values.js';
 import { RowRun, tombstonesOfPairs, tryRow } from './run-row.js';
 import { store, storedFiles } from './stored-input.js';
@@ -69,11 +71,16 @@ describe('the options of stored files', () => {
 });
 
 let stopped = 0;
+let asked: ReturnType<typeof askedOfThreads>;
 /** The nightly rows differ from night to night, so that they meet other combinations of three and more values. */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 const { rows, pairs, missing } = coveringRows(DOMAIN, RULES, seeded(SEED));
 
 describe('pairs of options', () => {
+  it('have rows whose posts stay with threads', () => {
+    expect(rows.filter(usesThreads).length).toBeGreaterThan(10);
+  });
+
   it('are all in a row, or conflict for a reason', () => {
     expect(pairs).toBeGreaterThan(10_000);
     const unexplained = missing.filter(pair => conflictOf(pair, DOMAIN, RULES) === undefined);
@@ -98,8 +105,8 @@ describe('pairs of options', () => {
   const all = rows.map((row, number) => ({ row, number }));
   const some = all.filter(({ number }) => !isEveryday || number % 4 === 0);
   it.each(some)('deliver each post once: row $number', async ({ row, number }) => {
-    const error = await errorOf(row, number);
-    if (error === undefined) return;
+    asked = askedOfThreads();
+    if ((await errorOf(row, number)) === undefined) return;
     const smaller = await smallest(row, number);
     throw new Error(`Seed ${SEED} fails with ${JSON.stringify(notFirst(smaller), null, 1)}`, {
       cause: await errorOf(smaller, number),
@@ -112,13 +119,24 @@ describe('pairs of options', () => {
   });
 });
 
-async function errorOf(row: Row, number: number): Promise<unknown> {
-  return tryRow(row, number, tombstones).then(
-    isStopped => {
-      if (isStopped) stopped++;
-    },
-    (error: unknown) => error ?? new Error('undefined'),
+/** Whether a sink of the row has threads, and nothing else keeps the posts on the main thread. */
+function usesThreads(row: Row): boolean {
+  const { values, others } = RULES.alone;
+  return (
+    values.some(value => hasValues(row, [value])) && !others.some(other => hasValues(row, other))
   );
+}
+
+async function errorOf(row: Row, number: number): Promise<unknown> {
+  try {
+    const before = asked('decode');
+    if (await tryRow(row, number, tombstones)) stopped++;
+    if (usesThreads(row) && filesRead(row, storedFiles(row)).length > 0)
+      expect(asked('decode') - before).toBeGreaterThan(0);
+    return undefined;
+  } catch (error) {
+    return error ?? new Error('undefined');
+  }
 }
 
 /** A row with these values, and the first one of each other option. */
