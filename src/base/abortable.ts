@@ -1,13 +1,19 @@
 import { optionError } from './check.js';
 
-/** Calls a function once the signal fires, at once where it has. Returns what removes the listener. */
+/**
+ * Calls a function once when the signal fires; immediately if it has fired already. Returns a function that
+ * removes the listener.
+ */
 export function onceAborted(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) listener();
   else signal.addEventListener('abort', listener, { once: true });
   return () => signal.removeEventListener('abort', listener);
 }
 
-/** Settles like the promise, or rejects with the signal's reason if it aborts first. Leaves no listener. */
+/**
+ * Settles like the promise, or rejects with the signal's reason if it aborts first. Removes its listener in
+ * both cases.
+ */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
@@ -16,12 +22,13 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** How long the caller's code may still run after its signal has fired, such as to close a database. */
+/** How long to wait for the caller's code after its signal has fired, for example until it has closed a database. */
 const ENDING_MS = 250;
 
 /**
- * Settles like the promise. After the signal fires, waits a moment for the promise, then rejects with the signal's
- * reason; the work behind the promise continues, and its outcome is ignored. Leaves no listener.
+ * Settles like the promise. After the signal fires, waits up to `ENDING_MS` for the promise, then rejects
+ * with the signal's reason. The work behind the promise continues, but its outcome is ignored. Removes its
+ * listener.
  */
 export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -38,8 +45,9 @@ export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Pr
 }
 
 /**
- * Waits for what a function of the caller has returned, as `settledSoon` does: such a promise may never settle, and
- * sources and calls of this package, which close what they hold, are waited for themselves.
+ * Waits for the promise that a function of the caller has returned. After the signal fires, waits only a
+ * moment, as `settledSoon` does, because such a promise may never settle. Sources and calls of this package
+ * close what they hold, so they are waited for without a limit.
  */
 export async function answerOf(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   return signal === undefined ? answer : settledSoon(Promise.resolve(answer), signal);
@@ -47,7 +55,7 @@ export async function answerOf(answer: unknown, signal: AbortSignal | undefined)
 
 /**
  * An AbortController that also aborts when any of the given signals does. Call `unlink` when the work is
- * done. In Node 20 the result of `AbortSignal.any` stays in memory as long as its sources do, and one
+ * done. Not `AbortSignal.any`: in Node 20 its result stays in memory as long as its source signals, and one
  * signal may serve thousands of calls.
  */
 export class LinkedAbort {
@@ -63,7 +71,7 @@ export class LinkedAbort {
     return this.#controller.signal;
   }
 
-  /** Aborts with the reason that `late` makes, unless `unlink` is called before. */
+  /** Aborts after `ms` milliseconds with the reason that `late` returns, unless `unlink` is called first. */
   abortAfter(ms: number, late: () => unknown): void {
     const timer = setTimeout(() => this.abort(late()), ms);
     this.#links.push(() => clearTimeout(timer));
@@ -89,8 +97,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Whether a value is a promise where none is taken. The caller throws an error about it; if the promise rejects,
- * too, that does not end the process.
+ * Whether a value is a promise, in a place where promises are not accepted. The caller throws an error about
+ * it. A later rejection of the promise is ignored, so that it does not end the process.
  */
 export function isStrayPromise(value: unknown): boolean {
   if (!isThenable(value)) return false;
@@ -99,7 +107,7 @@ export function isStrayPromise(value: unknown): boolean {
 }
 
 /**
- * Checks what a function of the caller returned where no promise is awaited.
+ * Refuses a promise that a function of the caller returned, in a place where the result is not awaited.
  *
  * @param rest Continues "`option` ...", and says what to do.
  * @throws OptionError for a promise.

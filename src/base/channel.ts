@@ -2,10 +2,10 @@ import { abortable } from './abortable.js';
 import { WakeUp } from './wait.js';
 
 /**
- * A bounded queue from any number of producers to one reader, in order. A producer waits with `add` or `room` while the
- * channel is full. The reader waits with `ready`, then takes items, or it reads `batches`.
+ * A bounded queue from any number of producers to one reader, in order. A producer waits with `add` or `room`
+ * while the channel is full. The reader waits with `ready`, then takes items, or it reads `batches`.
  *
- * A producer waits after it has added items, not before: each producer may exceed the limit by one `add`.
+ * A producer waits after it has added its items, so each producer may exceed the limit by one `add`.
  */
 export class Channel<T> {
   readonly #limit: number;
@@ -19,7 +19,7 @@ export class Channel<T> {
 
   /**
    * @param limit the weight at which the channel is full
-   * @param weigh what an item counts towards the limit; by default, 1
+   * @param weigh returns the weight of an item; 1 by default
    */
   constructor(limit: number, weigh: (item: T) => number = () => 1) {
     this.#limit = limit;
@@ -44,7 +44,7 @@ export class Channel<T> {
     this.#reader.wake();
   }
 
-  /** Resolves when the channel is not full, which is also the case once it has ended. */
+  /** Resolves when the channel is not full. A channel that has ended is not full. */
   async room(): Promise<void> {
     while (this.isFull) await new Promise<void>(resolve => this.#producers.push(resolve));
   }
@@ -60,7 +60,7 @@ export class Channel<T> {
     if (items.length > 0) await this.room();
   }
 
-  /** Wakes the reader although there may be no item: `ready` then resolves to `true` once. */
+  /** Wakes the reader even if there is no item: `ready` then resolves to `true` once. */
   poke(): void {
     this.#isPoked = true;
     this.#reader.wake();
@@ -74,7 +74,7 @@ export class Channel<T> {
   /**
    * Ends the channel with an error, which the reader gets after the items that the channel holds.
    *
-   * @param dropsItems whether the reader gets the error immediately, and the items are dropped
+   * @param dropsItems if true, the items are dropped and the reader gets the error immediately
    */
   fail(error: unknown, { dropsItems = false } = {}): void {
     if (dropsItems && this.isOpen) this.takeAll();
@@ -119,7 +119,7 @@ export class Channel<T> {
     return items;
   }
 
-  /** All items that have come since the batch before. Ends the channel when the reader stops. */
+  /** Yields all items that have arrived since the last batch. Ends the channel when the reader stops. */
   async *batches(): AsyncGenerator<readonly T[], void, undefined> {
     try {
       while (await this.ready()) yield this.takeAll();

@@ -10,30 +10,33 @@ import { MAX_TIMER_MS } from './wait.js';
  * type of its default.
  */
 export interface Option<T, Else = T | undefined> {
-  /** Its purpose in a few words, for messages. */
+  /** The purpose of the option in a few words, for messages. */
   readonly meaning: string;
-  /** The accepted values, as a message says it. */
+  /** Describes the accepted values, for the message "must be ...". */
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
-  /** What is wrong with a value. A message quotes it instead of `expected`. */
+  /** Returns what is wrong with a value. If it returns a string, messages quote it instead of `expected`. */
   readonly explain?: (value: unknown) => string | undefined;
   readonly isRequired: boolean;
   readonly otherwise: Else;
-  /** The options within this one, where it is an object of options. */
+  /** The options inside this one, if its value is an object of options. */
   readonly members?: Readonly<Record<string, Option<unknown>>>;
   /** A value in a few words, such as `number`, for the help of commands. */
   readonly placeholder?: string;
-  /** Reads a value from the text of a flag, for an option that does not take a string, a number or a list of those. */
+  /**
+   * Reads a value from the text of a flag, for an option that does not take a string, a number or a list of
+   * strings or numbers.
+   */
   readonly fromText?: (text: string) => T | undefined;
-  /** Whether messages leave its value out. */
+  /** Whether messages must not show the value. */
   readonly isSecret?: boolean;
   /** Used by the compiler only; never set. */
   readonly type?: T;
 }
 
 /**
- * The options of a call: one entry for each member of its type of options, no more and no fewer. A
- * table is a constant that ends in `satisfies OptionTable<...>`, so the compiler keeps the two equal.
+ * The options of a call: one entry for each member of its type of options, no more and no fewer. Each table
+ * ends in `satisfies OptionTable<...>`, so that the compiler compares it with the type.
  */
 export type OptionTable<Options> = {
   readonly [Name in keyof Options]-?: Option<Exclude<Options[Name], undefined>> & {
@@ -41,7 +44,7 @@ export type OptionTable<Options> = {
   };
 };
 
-/** Options that were checked: those with a default are there. */
+/** Options that were checked. An option with a default is never `undefined`. */
 export type Checked<Options, Table> = {
   readonly [Name in keyof Options]-?: Name extends keyof Table
     ? Table[Name] extends { readonly otherwise: undefined }
@@ -53,17 +56,17 @@ export type Checked<Options, Table> = {
 type Optional<T, Else> = Option<T, Else> & { readonly isRequired: false };
 type Required<T> = Option<T, undefined> & { readonly isRequired: true };
 
-/** What is wrong with one option. */
+/** A mistake in one option, for the message of an OptionError. */
 export interface Problem {
   readonly option: string;
   readonly text: string;
 }
 
 /**
- * Checks what a call was given against its table, before any I/O: unknown names, missing options and
- * values that cannot work. All that is wrong comes in one error.
+ * Checks the options of a call against its table, before any I/O. Finds unknown names, missing options and
+ * invalid values, and reports all of them in one error.
  *
- * @param within The option that holds these, where they are not the options of the call itself.
+ * @param within The option that holds `given`, if `given` is not the options of the call itself.
  * @returns The options with their defaults, and nothing else.
  * @throws OptionError
  */
@@ -79,10 +82,10 @@ export function checkOptions<Options extends object, const Table extends OptionT
 }
 
 /**
- * Reads options as `checkOptions` does, and returns what is wrong with them. For a call that checks more
- * than its table says before `refuseAny` throws all of it.
+ * Reads options like `checkOptions`, but returns the problems instead of throwing them. A call with further
+ * checks adds its own problems, then throws all of them with `refuseAny`.
  *
- * @throws OptionError when the options are not an object.
+ * @throws OptionError if the options are not an object.
  */
 export function readOptions<Options extends object, const Table extends OptionTable<Options>>(
   call: string,
@@ -99,7 +102,7 @@ export function readOptions<Options extends object, const Table extends OptionTa
   return { checked: checked as Checked<Options, Table>, problems };
 }
 
-/** @throws OptionError that says all that is wrong, if anything is. */
+/** @throws OptionError that lists all problems, if there are any. */
 export function refuseAny(call: string, problems: readonly Problem[]): void {
   const [first] = problems;
   if (first === undefined) return;
@@ -172,7 +175,7 @@ function mustBe(name: string, expected: string, value: unknown): string {
   return `\`${name}\` must be ${expected}, got ${shown(value)}`;
 }
 
-/** Short, and without the contents of objects, which may be secret. */
+/** A value for a message: short, and without the contents of objects, which may be secret. */
 function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 60 ? `${quoted(value.slice(0, 60))}...` : quoted(value);
@@ -187,7 +190,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** An option with its own check. */
+/** An option with a custom check. */
 export function special<T, Else = undefined>(
   meaning: string,
   expected: string,
@@ -214,12 +217,12 @@ export function required<T, Else>(of: Optional<T, Else>): Required<T> {
 interface Bounds<Else> {
   readonly min?: number;
   readonly max?: number;
-  /** Whether `Infinity` lifts the limit. */
+  /** Whether `Infinity` is accepted, which means no limit. */
   readonly orInfinity?: boolean;
   readonly default?: Else;
 }
 
-/** A whole number. */
+/** An option that takes a whole number. */
 export function whole<Else extends number | undefined = undefined>(
   meaning: string,
   { min = 0, max = Number.MAX_SAFE_INTEGER, orInfinity = false, ...rest }: Bounds<Else> = {},
@@ -236,10 +239,10 @@ export function whole<Else extends number | undefined = undefined>(
   return { ...option, placeholder: 'number' };
 }
 
-/** Messages list the members of an option up to this number. */
+/** If an object has more members than this, messages do not list them. */
 const MAX_LISTED = 8;
 
-/** A duration in milliseconds, within the range of timers. */
+/** An option that takes a duration in milliseconds, within the range of timers. */
 export function milliseconds<Else extends number | undefined = undefined>(
   meaning: string,
   { min = 1, max = MAX_TIMER_MS, ...rest }: Bounds<Else> = {},
@@ -252,7 +255,7 @@ export function milliseconds<Else extends number | undefined = undefined>(
   );
 }
 
-/** True or false. */
+/** An option that takes `true` or `false`. */
 export function flag<Else extends boolean | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -260,7 +263,7 @@ export function flag<Else extends boolean | undefined = undefined>(
   return special(meaning, 'true or false', value => typeof value === 'boolean', otherwise);
 }
 
-/** A non-empty string without control characters or lone surrogates. */
+/** An option that takes a non-empty string without control characters or lone surrogates. */
 export function text<Else extends string | undefined = undefined>(
   meaning: string,
   otherwise?: Else,
@@ -290,7 +293,7 @@ export function lines(meaning: string): Optional<string, undefined> {
   );
 }
 
-/** One of some values. */
+/** An option that takes one of the listed values. */
 export function oneOf<const T, const Else extends T | undefined = undefined>(
   meaning: string,
   values: readonly T[],
@@ -306,14 +309,14 @@ export function oneOf<const T, const Else extends T | undefined = undefined>(
   return { ...option, placeholder: values.join('|') };
 }
 
-/** A function. */
+/** An option that takes a function. */
 export function func<T extends (...args: never[]) => unknown>(
   meaning: string,
 ): Optional<T, undefined> {
   return special(meaning, 'a function', value => typeof value === 'function');
 }
 
-/** A UTC minute: see `parseDate`. */
+/** An option that takes a UTC minute, see `parseDate`. */
 export function date(meaning: string): Optional<string | Date, undefined> {
   const option = special<string | Date>(
     meaning,
@@ -323,12 +326,15 @@ export function date(meaning: string): Optional<string | Date, undefined> {
   return { ...option, placeholder: 'YYYY-MM-DD or ISO time' };
 }
 
-/** Ends the call. */
+/** The option `signal`, which ends the call. */
 export function signal(): Optional<AbortSignal, undefined> {
   return special('ends the call', 'an AbortSignal', value => value instanceof AbortSignal);
 }
 
-/** An object of options, which `members` lists. Without the object, its members have their defaults. */
+/**
+ * An option that takes an object of options, which `members` lists. If the object is missing, its members
+ * have their defaults.
+ */
 export function group<T extends object>(
   meaning: string,
   members: OptionTable<T>,
@@ -336,7 +342,7 @@ export function group<T extends object>(
   return { ...record<T>(meaning), members };
 }
 
-/** An option with values of another kind, or an object of options as of `group`. */
+/** An option that takes either values of another kind, or an object of options as `group` does. */
 export function orGroup<T, Else, Members extends object>(
   of: Optional<T, Else>,
   members: OptionTable<Members>,
@@ -352,12 +358,12 @@ export function orGroup<T, Else, Members extends object>(
   };
 }
 
-/** An object; what is in it is checked elsewhere. */
+/** An option that takes an object, without checks of its contents. */
 export function record<T extends object>(meaning: string): Optional<T, undefined> {
   return special(meaning, 'an object', isRecord);
 }
 
-/** What another call gave: an object with these members. */
+/** An option that takes an object that another call has returned, recognized by these members. */
 export function made<T extends object>(
   meaning: string,
   expected: string,
@@ -367,7 +373,10 @@ export function made<T extends object>(
   return special(meaning, expected, accepts);
 }
 
-/** What only its call can check, where the message depends on the value; `explain` gives `must be ...`. */
+/**
+ * An option that only the call can check, because the message depends on the value. `explain` returns
+ * `must be ...`.
+ */
 export function explained<T>(
   meaning: string,
   explain: (value: unknown) => string | undefined,
@@ -376,12 +385,12 @@ export function explained<T>(
   return { ...special<T>(meaning, '', accepts), explain };
 }
 
-/** The cursor of a batch. The source checks whether it is one of its cursors. */
+/** An option that takes the cursor of a batch. The source checks whether it has created this cursor. */
 export function cursor<T extends object>(): Optional<T, undefined> {
   return special('where to go on', 'the cursor of a batch or of an error', isRecord);
 }
 
-/** A cursor that its source refuses; `problem` continues "The cursor ...". */
+/** The error for a cursor that its source refuses. `problem` continues "The cursor ...". */
 export function cursorError(problem: string, details?: { readonly cause?: unknown }): OptionError {
   return new OptionError(
     'resume',

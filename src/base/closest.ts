@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-/** The candidate that a misspelt word most likely stands for; `undefined` where none is near. */
+/** The candidate that is most likely meant by a misspelt word; `undefined` if none is close. */
 export function closest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
   if (wanted.length > 40) return undefined;
@@ -12,11 +12,11 @@ export function closest(word: string, candidates: Iterable<string>): string | un
     best = candidate;
     least = edits;
   }
-  // A word of two letters or fewer is near to everything.
+  // A word of two letters or fewer is close to every candidate.
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 
-/** `did you mean X?`, with X as `show` writes it; `undefined` where no candidate is near. */
+/** Returns `did you mean X?`, with X as `show` writes it; `undefined` if no candidate is close. */
 export function didYouMean(
   word: string,
   candidates: Iterable<string>,
@@ -26,7 +26,7 @@ export function didYouMean(
   return meant === undefined ? undefined : `did you mean ${show(meant)}?`;
 }
 
-/** Letters in another order are one slip, whatever their distance: `qeury`. */
+/** Counts the edits between two words. Letters in another order, as in `qeury`, count as one edit at any distance. */
 function editsBetween(word: string, candidate: string): number {
   const edits = distance(word, candidate);
   return edits > 1 && sorted(word) === sorted(candidate) ? 1 : edits;

@@ -1,13 +1,13 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** The object of one request, on `millrace:request:start` and then on `:end` or `:error`. */
+/** The object of one request. It is published on `millrace:request:start`, then on `:end` or `:error`. */
 export interface RequestMessage {
   readonly method: string;
   /** The URL without its query, which may contain a rule or a signature. */
   readonly url: string;
-  /** The status of the response; on `:error` of a request without one, absent. */
+  /** The status of the response. Absent on `:error` if there was no response. */
   status?: number | undefined;
-  /** Bytes of the body, as they were received. */
+  /** Bytes of the body as received. */
   receivedBytes?: number | undefined;
   /** Milliseconds from the start of the request to the end of its body, or to the error. */
   durationMs?: number | undefined;
@@ -15,21 +15,21 @@ export interface RequestMessage {
   error?: unknown;
 }
 
-/** On `millrace:retry`, before the wait for a retry of a request or a connection. */
+/** Published on `millrace:retry` before a request or a connection waits to retry. */
 export interface RetryMessage {
   readonly error: Error;
-  /** Tries so far, from 1. */
+  /** The number of tries so far, from 1. */
   readonly attempts: number;
   readonly waitMs: number;
 }
 
-/** On `millrace:wait`, when a wait of the client begins: for a limit of the service, or a retry. */
+/** Published on `millrace:wait` when the client begins to wait, for a limit of the service or for a retry. */
 export interface WaitMessage {
   readonly reason: string;
-  /** The option of the account that has the limit, such as `limits.search`; absent for other waits. */
+  /** The option of the account that sets the limit, such as `limits.search`; absent for other waits. */
   readonly setting?: string | undefined;
   readonly waitMs: number;
-  /** When it ends, by the service's clock. */
+  /** The end of the wait, by the service's clock. */
   readonly until: Date;
 }
 
@@ -42,16 +42,16 @@ export interface BatchMessage {
 
 /** Published on `millrace:commit` when the output and the cursor to resume from are durable. */
 export interface CommitMessage {
-  /** The path of the checkpoint; of `committed`, its `name`; of `toJetStream`, the publisher's entry. */
+  /** The path of the checkpoint. For `committed`, its `name`; for `toJetStream`, the publisher's entry. */
   readonly checkpoint: string;
-  /** Files that the commit has changed; of sinks that write files. */
+  /** The number of files that the commit changed. Set by sinks that write files. */
   readonly files?: number | undefined;
-  /** Rows of the commit; of `committed`. */
+  /** The number of rows in the commit. Set by `committed`. */
   readonly rows?: number | undefined;
   readonly durationMs: number;
 }
 
-/** On `millrace:file`, once a file of `files`, `csv` or `parquet` has its final name and is durable. */
+/** Published on `millrace:file` once a file of `files`, `csv` or `parquet` has its final name and is durable. */
 export interface FileMessage {
   readonly path: string;
   readonly posts: number;
@@ -83,12 +83,12 @@ interface Messages {
   readonly runError: object;
 }
 
-/** Whether anybody listens. */
+/** Whether the channel has a subscriber. */
 export function isWatched(name: keyof Messages): boolean {
   return CHANNELS[name].hasSubscribers;
 }
 
-/** Publishes a message, which is only made where somebody listens. */
+/** Publishes a message. Calls the function that creates the message only if the channel has a subscriber. */
 export function publish<Name extends keyof Messages>(
   name: Name,
   messageOf: () => Messages[Name],
@@ -96,7 +96,7 @@ export function publish<Name extends keyof Messages>(
   if (CHANNELS[name].hasSubscribers) CHANNELS[name].publish(messageOf());
 }
 
-/** A request that is watched until its body has ended, or it has failed. */
+/** Publishes the start of a request, and its end or failure. */
 export class WatchedRequest {
   readonly #message: RequestMessage;
   readonly #started = performance.now();
@@ -107,7 +107,7 @@ export class WatchedRequest {
     CHANNELS.requestStart.publish(this.#message);
   }
 
-  /** `undefined` where nobody listens. */
+  /** Returns `undefined` if no channel of requests has a subscriber. */
   static start(method: string, url: URL): WatchedRequest | undefined {
     const { requestStart, requestEnd, requestError } = CHANNELS;
     const isHeard = [requestStart, requestEnd, requestError].some(one => one.hasSubscribers);

@@ -2,13 +2,13 @@ import { redact, redactCause } from './secret.js';
 
 export interface MillraceErrorOptions {
   readonly cause?: unknown;
-  /** Whether a later retry of the same call may succeed. */
+  /** Whether the same call may succeed later. */
   readonly retryable?: boolean;
 }
 
 /**
- * The base of every error that Millrace throws, aborts excepted: `signal.reason` comes through
- * untouched. Match on `code`, which is stable; the message is for people and never holds a secret.
+ * The base of every error that Millrace throws, except aborts, which reject with `signal.reason`. Match on
+ * `code`, which is stable; the message is for people and never holds a secret.
  */
 export abstract class MillraceError extends Error {
   abstract readonly code: string;
@@ -30,8 +30,9 @@ export abstract class MillraceError extends Error {
 }
 
 /**
- * Parts of messages come from responses, files and their names. Control characters, and those that change
- * the direction of text, are shown as escapes: printed, they would change a terminal, or forge a line of a log.
+ * Escapes control characters and characters that change the direction of text. Parts of a message come from
+ * responses, files and file names, and printing such characters could change a terminal or forge a line of a
+ * log.
  */
 function printable(message: string): string {
   return message.replace(
@@ -40,7 +41,7 @@ function printable(message: string): string {
   );
 }
 
-/** An option that cannot work; thrown before any I/O. */
+/** An invalid option. Thrown before any I/O. */
 export class OptionError extends MillraceError {
   readonly code = 'ERR_OPTION';
   readonly option: string;
@@ -55,7 +56,7 @@ export type HttpErrorDetails = MillraceErrorOptions &
   Pick<HttpError, 'status' | 'method' | 'url' | 'body'> &
   Partial<Pick<HttpError, 'retryAfterMs'>>;
 
-/** A response that is not a success. */
+/** An HTTP response whose status is not a success. */
 export class HttpError extends MillraceError {
   readonly code: 'ERR_HTTP' | 'ERR_AUTHORIZATION' = 'ERR_HTTP';
   readonly status: number;
@@ -82,13 +83,13 @@ export class HttpError extends MillraceError {
  * - `consumer-key`: the service does not know the application;
  * - `signature`: error 3040, bad signature;
  * - `clock`: the timestamp is too far from the service's time, see `clockSkewMs`;
- * - `nonce`: it was used before;
+ * - `nonce`: the nonce was used before;
  * - `callback`: the address is not registered for the application;
- * - `verifier`: it is wrong, or the user has not decided yet;
- * - `token`: it is unknown, used up, expired or revoked;
+ * - `verifier`: the verifier is wrong, or the user has not decided yet;
+ * - `token`: the token is unknown, used up, expired or revoked;
  * - `forbidden`: the user has not granted access to the posts of `authorId`, or the token no
  *   longer covers them;
- * - `engagement-type`: the service does not have it;
+ * - `engagement-type`: the service does not know this type;
  * - `other`: see the service's message.
  */
 export type AuthorizationFailure =
@@ -104,13 +105,13 @@ export type AuthorizationFailure =
   | 'engagement-type'
   | 'other';
 
-/** A signed request that the service refused; the message says what to check. */
+/** A signed request that the service refused. The message says what to check. */
 export class AuthorizationError extends HttpError {
   override readonly code = 'ERR_AUTHORIZATION';
   readonly failure: AuthorizationFailure;
   /**
-   * How far the service's clock is ahead of this one, in milliseconds, to the second; negative when
-   * it is behind. Absent where the answer had no `Date`.
+   * How far the service's clock is ahead of this one, in milliseconds, to the second; negative when it is
+   * behind. Absent if the response had no `Date` header.
    */
   readonly clockSkewMs: number | undefined;
   /** The author whose posts the user has not granted access to. */
@@ -146,12 +147,12 @@ export class SignInError extends MillraceError {
  */
 export type ConnectionFailure = 'refused' | 'reset' | 'stalled' | 'cut';
 
-/** A connection that broke. Retryable unless said otherwise. */
+/** A connection that failed or broke. Retryable unless `retryable` says otherwise. */
 export class ConnectionError extends MillraceError {
   readonly code = 'ERR_CONNECTION';
   readonly failure: ConnectionFailure;
   readonly url: string;
-  /** The proxy on the way, without credentials: `http://proxy.example:3128`. */
+  /** The proxy that the connection used, without credentials: `http://proxy.example:3128`. */
   readonly proxy: string | undefined;
 
   constructor(
@@ -169,7 +170,7 @@ export class ConnectionError extends MillraceError {
 
 /** The position of an error in the input. Lines count from 1, bytes from 0. */
 export interface DataPosition {
-  /** URL or file. */
+  /** The URL or the path of the file. */
   readonly origin?: string | undefined;
   readonly line?: number | undefined;
   readonly byteOffset?: number | undefined;
@@ -188,7 +189,7 @@ export class DataError extends MillraceError {
       ...options
     }: MillraceErrorOptions & {
       readonly position?: DataPosition;
-      /** What to do about it, which the message says after the position. */
+      /** How to solve the problem. The message adds it after the position. */
       readonly advice?: string;
     } = {},
   ) {
@@ -197,7 +198,7 @@ export class DataError extends MillraceError {
   }
 }
 
-/** What a function returns, or the `DataError` that it throws. Any other error is thrown. */
+/** Returns the result of a function, or the `DataError` that it throws. Any other error is thrown. */
 export function orDataError<T>(read: () => T): T | DataError {
   try {
     return read();
@@ -207,14 +208,14 @@ export function orDataError<T>(read: () => T): T | DataError {
   }
 }
 
-/** The service could not deliver all of the requested data. Says what is missing. */
+/** The service could not deliver all of the requested data. The message and `missing` list what is missing. */
 export class IncompleteError extends MillraceError {
   readonly code = 'ERR_INCOMPLETE';
   /** Missing minutes, ranges or files, in the notation of the service. */
   readonly missing: readonly string[];
   /** The cursor for a new run; pass it as `resume`. */
   override readonly cursor: unknown;
-  /** `'budget'` where nothing failed: the run has spent its `budget`. */
+  /** `'budget'` if nothing failed, but the run has spent its `budget`. */
   readonly reason: 'budget' | undefined;
 
   constructor(
@@ -230,7 +231,10 @@ export class IncompleteError extends MillraceError {
   }
 }
 
-/** Whether a run has ended because its budget is spent: what it has delivered was paid for, and sinks commit it. */
+/**
+ * Whether an error means that a run has spent its budget. The service charges for what was delivered, so
+ * sinks commit it.
+ */
 export function isBudgetSpent(error: unknown): boolean {
   return error instanceof IncompleteError && error.reason === 'budget';
 }
@@ -240,7 +244,7 @@ export class JobError extends MillraceError {
   readonly code = 'ERR_JOB';
   readonly title: string | undefined;
   readonly uuid: string | undefined;
-  /** The last status that is known. */
+  /** The last known status of the job. */
   readonly status: string | undefined;
 
   constructor(
@@ -254,7 +258,7 @@ export class JobError extends MillraceError {
   }
 }
 
-/** The outcome for one rule of a request: whether the service created it, and otherwise why not. */
+/** The outcome for one rule of a request: whether the service created it, and if not, why. */
 export interface RuleResult {
   readonly value: string;
   readonly created: boolean;
@@ -262,10 +266,10 @@ export interface RuleResult {
   readonly reason?: string | undefined;
 }
 
-/** Rules that the service refused: a request with an invalid rule adds none. */
+/** Rules that the service refused. A request with an invalid rule creates none of its rules. */
 export class RulesError extends MillraceError {
   readonly code = 'ERR_RULES';
-  /** One for each rule that was sent, in their order. */
+  /** The outcome of each rule, in the order in which the rules were sent. */
   readonly results: readonly RuleResult[];
 
   constructor(message: string, details: MillraceErrorOptions & Pick<RulesError, 'results'>) {
@@ -304,7 +308,7 @@ export function isNodeError(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Runs `action`, and adds the origin to an error that it throws, as `errorWithOrigin` does. */
+/** Runs `action` and adds the origin to an error that it throws, as `errorWithOrigin` does. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   try {
     return action();
@@ -313,7 +317,10 @@ export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   }
 }
 
-/** Adds the origin, which items do not know, to a `DataError`. Returns any other error unchanged. */
+/**
+ * Adds the origin to a `DataError`, because items do not know where they came from. Returns any other error
+ * unchanged.
+ */
 export function errorWithOrigin(origin: string | undefined, error: unknown): unknown {
   if (!(error instanceof DataError) || origin === undefined || error.position.origin !== undefined)
     return error;

@@ -3,19 +3,22 @@ import type { Option } from './check.js';
 import { didYouMean } from './closest.js';
 import { OptionError } from './errors.js';
 
-/** A flag of a command: an option by its name in kebab-case, or one of the command itself. */
+/**
+ * A flag of a command. Most flags set an option and have its name in kebab-case; the others belong to the
+ * command itself.
+ */
 export interface Flag {
   readonly name: string;
   /** The name of the option. */
   readonly option: string;
   readonly described: Option<unknown>;
-  /** Whether it takes no value. */
+  /** Whether the flag takes no value. */
   readonly isSwitch: boolean;
-  /** Whether it may be repeated. */
+  /** Whether the flag may be repeated. */
   readonly isRepeated: boolean;
-  /** A value in a few words, for the help. */
+  /** A short name for the value in the help, such as `number`. */
   readonly placeholder: string;
-  /** The value of the option that the flag gives. */
+  /** Converts what was given for the flag to the value of the option. */
   readonly read: (given: FlagValue) => unknown;
   /** What the command passes to the library if the flag is not given. */
   readonly fallback: unknown;
@@ -25,25 +28,28 @@ export interface Flag {
 
 export type Flags = readonly Flag[];
 
-/** The text of a flag, `true` for a switch, a list for one that is repeated. */
+/** The string given for a flag, `true` for a switch, or a list for a repeated flag. */
 export type FlagValue = string | true | readonly string[];
 
-/** What a command knows of a flag that the table of options does not say. */
+/** Details of a flag that the table of options does not have. */
 export interface FlagDetails {
   /** @default the option in kebab-case */
   readonly name?: string;
   readonly placeholder?: string;
   /** Passed to the library if the flag is not given. */
   readonly fallback?: unknown;
-  /** A default that the library or the service has, in words. */
+  /** The default that the library or the service uses, in words. */
   readonly shownDefault?: string;
   /** Whether the flag may be repeated, for an option that takes a list. */
   readonly isRepeated?: boolean;
-  /** How many of the option's unit are one of the flag's, such as 1,000 for milliseconds as seconds. */
+  /**
+   * The factor from the unit of the flag to the unit of the option, such as 1,000 for a flag in seconds and
+   * an option in milliseconds.
+   */
   readonly unit?: number;
 }
 
-/** The flags of options of a table, by default of all. */
+/** Creates the flags for the options of a table, by default for all of them. */
 export function flagsOf<Table extends Readonly<Record<string, Option<unknown>>>>(
   table: Table,
   options: readonly (keyof Table & string)[] = Object.keys(table),
@@ -62,7 +68,7 @@ function flagOf(option: string, described: Option<unknown>, details: FlagDetails
     ...{ name, option, described, isSwitch, isRepeated, fallback, shownDefault },
     placeholder: isSwitch ? '' : `<${placeholder}>`,
     read(given) {
-      // A switch turns off what is on by default.
+      // A switch sets the opposite of the option's default.
       if (given === true) return described.otherwise !== true;
       return typeof given === 'string' ? optionValue(described, given, unit) : given;
     },
@@ -77,7 +83,7 @@ function shownOf(value: unknown, unit: number): string | undefined {
 /** Short names of flags. */
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
-/** What a command was called with. */
+/** The parsed arguments of a command. */
 export interface ParsedArguments {
   /** The values by flag name. */
   readonly values: Readonly<Record<string, FlagValue>>;
@@ -87,8 +93,9 @@ export interface ParsedArguments {
 /**
  * Reads the arguments of a command.
  *
- * @param command The command as messages name it.
- * @throws OptionError for a flag that the command does not have, that comes twice, or whose value is missing.
+ * @param command The name of the command in messages.
+ * @throws OptionError for a flag that the command does not have, that is given twice, or whose value is
+ * missing.
  */
 export function parseFlags(
   command: string,
@@ -126,9 +133,9 @@ export function parseFlags(
 }
 
 /**
- * The options of a command that takes flags and nothing else.
+ * Reads the options of a command that takes flags only.
  *
- * @throws OptionError as `parseFlags`, and for an argument.
+ * @throws OptionError like `parseFlags`, and for a positional argument.
  */
 export function readFlags(
   command: string,
@@ -164,7 +171,7 @@ function isFlag(
   return inlineValue !== true && name !== undefined && known.includes(SHORT[name] ?? name);
 }
 
-/** The flags in the form of `parseArgs`. */
+/** The flags as the configuration of `parseArgs`. */
 function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
   const types = new Map(
     flags.map(({ name, isSwitch }) => [name, isSwitch ? 'boolean' : 'string'] as const),
@@ -176,7 +183,7 @@ function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries([...[...types].map(([name, type]) => [name, { type }]), ...short]);
 }
 
-/** The options that these values of flags give. */
+/** Converts the given values of flags to options. */
 export function optionsOf(
   flags: Flags,
   values: Readonly<Record<string, FlagValue | undefined>>,
@@ -190,7 +197,7 @@ export function optionsOf(
   );
 }
 
-/** The widest column of flags: one that is longer moves its own meaning. */
+/** The greatest width of the column of flags. A longer flag shifts its own description to the right. */
 const MAX_LEFT = 42;
 
 /** A line of help for each flag. */
@@ -207,9 +214,9 @@ export function helpOf(flags: Flags): string {
 }
 
 /**
- * Reads the value of an option from its text: a string, what the option reads from the text, a number, or a list of strings or
- * numbers, whichever the option accepts. If it accepts none of these, returns the text, so that the check of the
- * option reports it.
+ * Reads the value of an option from its text: depending on the option, a string, a number, a list of either,
+ * or the result of `fromText`. If it accepts none of these, returns the text, so that the check of the option
+ * reports it.
  */
 function optionValue(option: Option<unknown>, text: string, unit: number): unknown {
   const list = text.split(',').map(part => part.trim());

@@ -1,8 +1,8 @@
 import { isIPv4 } from 'node:net';
 
 /**
- * Whether the host name of a URL is of this machine. `URL` normalizes every spelling of an address; of a name from
- * elsewhere, only the normal spelling counts.
+ * Whether the host name of a URL is a loopback address. `URL` normalizes every spelling of an address. A name
+ * from elsewhere matches only if it is spelt normally.
  */
 export function isLoopback(hostname: string): boolean {
   return (

@@ -2,28 +2,26 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import { isNodeError } from './errors.js';
 
-/** Identifies a process, and tells it from a later one with the same pid. */
+/** Identifies a process. A later process with the same pid has another identity. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** The host name, for messages only. */
   readonly host: string;
   /** The scope of `pid`: one boot of one machine, and on Linux one container. */
   readonly machine: string;
-  /** Start time, in the system's own units. */
+  /** Start time of the process, in the system's own units. */
   readonly started?: string | undefined;
 }
 
 let startOfThis: string | undefined;
 
 export function thisProcess(): ProcessIdentity {
-  // Read once, as it never changes: each lock asks for it.
+  // Cached, because it never changes and every lock needs it.
   startOfThis ??= processStat('self')?.started;
   return { pid: process.pid, host: os.hostname(), machine: thisMachine(), started: startOfThis };
 }
 
-/**
- * Whether a process runs; `unknown` where it is on another machine or in another container.
- */
+/** Whether a process runs; `unknown` if it is on another machine or in another container. */
 export function processState({
   pid,
   machine,
@@ -41,7 +39,7 @@ export function processState({
   return isSame ? 'alive' : 'dead';
 }
 
-/** Host names change and are not unique; Linux has better identifiers. */
+/** Identifies this machine. On Linux not by its host name, which can change and is not unique. */
 function thisMachine(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -51,11 +49,12 @@ function thisMachine(): string {
   }
 }
 
-/** The start time of a process on Linux; elsewhere the pid has to suffice. */
+/** The state and start time of a process on Linux; `undefined` on other systems, which compare the pid only. */
 function processStat(pid: number | 'self'): { state: string; started: string } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may hold anything; the state comes next, the start 19 fields on.
+    // The name in parentheses may contain anything, so look behind it: the state comes next, the
+    // start time 19 fields later.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0] ?? '', started: fields[19] ?? '' };
   } catch {

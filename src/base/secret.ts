@@ -2,20 +2,32 @@ import { inspect } from 'node:util';
 
 const REDACTED = '[redacted]';
 
-/** Shorter secrets may be ordinary words, or parts of them: as such they would garble every error of the process. */
+/**
+ * Secrets shorter than this are removed only if they stand as whole words. They may be ordinary words or
+ * parts of them, and would garble every error of the process.
+ */
 const MIN_ANYWHERE = 8;
-/** Still shorter ones are parts of sentences, such as "a". */
+/**
+ * Secrets shorter than this are removed only in the place of a value, since words such as "a" are in every
+ * sentence.
+ */
 const MIN_WORD = 3;
-/** No letter or digit comes before, unless it ends an escape such as `%3D` or `\n`. */
+/** Matches where a word starts: no letter or digit comes before, unless it ends an escape such as `%3D` or `\n`. */
 const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 
-/** The secrets of this process by their text; `uses` counts what holds each. The pattern is made with the first error. */
+/**
+ * The secrets of this process by their text. `uses` counts the objects that hold a secret. The pattern is
+ * created for the first error.
+ */
 const known = new Map<string, { uses: number; pattern?: RegExp }>();
-/** The patterns, the longest secret first, or a short one would leave parts of a long one. */
+/**
+ * The patterns, longest secret first. Otherwise a short secret would be replaced inside a longer one, whose
+ * rest would stay visible.
+ */
 let patterns: readonly RegExp[] | undefined;
 
-/** Ends the protection of a `Secret` that nothing holds any more. */
+/** Ends the protection of a `Secret` that was garbage-collected. */
 const unused = new FinalizationRegistry<() => void>(release => release());
 
 /**
@@ -52,8 +64,9 @@ export class Secret {
 }
 
 /**
- * Removes secrets from all errors that are created until the returned function is called, in every encoding that they have in
- * requests and responses: a server may echo what it was sent, and an error may quote the response.
+ * Removes secrets from all errors that are created until the returned function is called. Finds every
+ * encoding that requests and responses use, because a server may echo a request, and an error may quote the
+ * response.
  */
 export function protect(...texts: readonly string[]): () => void {
   for (const text of texts) {
@@ -71,7 +84,10 @@ export function protect(...texts: readonly string[]): () => void {
   };
 }
 
-/** Forgets all secrets: tests share processes, and one test's password is a word in messages that another expects. */
+/**
+ * Forgets all secrets, for tests. Tests share processes, and the password of one test may be a word in a
+ * message that another test expects.
+ */
 export function forgetSecrets(): void {
   known.clear();
   patterns = undefined;
@@ -108,7 +124,7 @@ export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown 
   return cause;
 }
 
-/** `JSON.parse` quotes a few characters around a mistake, which may be a part of a secret. */
+/** Removes the quoted source from errors of `JSON.parse`, since it may contain a part of a secret. */
 function withoutSource(text: string): string {
   return text.includes('is not valid JSON')
     ? text.replace(
@@ -134,7 +150,8 @@ function patternOf(secret: string): RegExp {
     base64Spelling(bytes.toString('base64')),
     bytes.toString('hex').replace(/[a-f]/g, anyCase),
   ].join('|');
-  // The shortest count only as a value: after a quote, an equals sign or the like. An apostrophe does not count as a quote.
+  // The shortest secrets are replaced only as a value: after a quote, an equals sign or the like.
+  // An apostrophe does not count as a quote.
   const pattern =
     length < MIN_WORD ? `(?<=["=:;>]|(?<!\\p{L})')(?:${all})(?![\\p{L}\\p{N}_])` : all;
   return new RegExp(pattern, 'gu');
@@ -150,7 +167,10 @@ const NAMED: Readonly<Record<string, string>> = {
   "'": 'apos',
 };
 
-/** A pattern for a character: literal, with the lookarounds `before` and `after`, or encoded as in URLs, forms, JSON and HTML. */
+/**
+ * A pattern for a character, either literal with the lookarounds `before` and `after`, or encoded as in URLs,
+ * forms, JSON and HTML.
+ */
 function anySpelling(character: string, { before = '', after = '' } = {}): string {
   const percent = [...Buffer.from(character)].map(byte => `%(?:25)*${anyCaseHex(byte, 2)}`);
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
@@ -163,12 +183,12 @@ function anySpelling(character: string, { before = '', after = '' } = {}): strin
     `&#(?:0*${point}|[xX]0*${anyCaseHex(point, 1)});`,
     ...(named === undefined ? [] : [`&${named};`]),
     ...(character === ' ' ? ['\\+'] : []),
-    // JSON escapes some characters, and JSON within JSON the escapes, too.
+    // JSON escapes some characters, and JSON within JSON also escapes the escapes.
     character === '\\' ? '\\\\{1,4}' : `${before}\\\\{0,3}${literal(character)}${after}`,
   ].join('|')})`;
 }
 
-/** Standard or for addresses, with or without its padding. */
+/** A pattern for standard or URL-safe base64, with or without padding. */
 function base64Spelling(base64: string): string {
   const characters = [...base64.replace(/=+$/, '')].map(character => {
     if (character === '+') return `(?:${anySpelling('+')}|-)`;

@@ -3,21 +3,21 @@ import path from 'node:path';
 import { optionError, special } from './check.js';
 import { MINUTE, parseTimestamp, type Window } from './time.js';
 
-/** One of several disjoint parts of a source, which are the whole together. */
+/** One of several disjoint parts of a source. Together they are the whole source. */
 export interface Shard {
-  /** Which part, from 1 to `of`. */
+  /** The number of the part, from 1 to `of`. */
   readonly index: number;
-  /** How many parts there are, at most 10,000. */
+  /** The number of parts, at most 10,000. */
   readonly of: number;
 }
 
-/** A verdict lists all that are missing. */
+/** The upper limit of `of`, because a verdict lists every missing shard. */
 const MAX_SHARDS = 10_000;
 
 /** The variable that sets the shard of all sources of a script: `2/8`. */
 export const SHARD_VARIABLE = 'MILLRACE_SHARD';
 
-/** The option of a source. */
+/** The option `shard` of sources. */
 export const SHARD_OPTION = {
   ...special<Shard>(
     'the part of the source that this process takes',
@@ -53,13 +53,13 @@ export function shardName({ index, of }: Shard): string {
   return `${index}/${of}`;
 }
 
-/** The shard as a member of what a checkpoint or cursor compares; none for the whole. */
+/** The shard as a member of the data that a checkpoint or cursor compares; no member for the whole source. */
 export function shardMember(shard: Shard | undefined): { readonly shard?: string } {
   return shard === undefined ? {} : { shard: shardName(shard) };
 }
 
 /**
- * The shard that the environment sets, for sources without an account.
+ * The shard that `MILLRACE_SHARD` sets, for sources without an account.
  *
  * @throws OptionError
  */
@@ -76,9 +76,9 @@ export function environmentShard(
 }
 
 /**
- * Whether a shard has a file. The last two parts of its path decide, so that a folder may be at another
- * place on each machine. Files of ten minutes, `20240131/2350.json.gz`, take turns; others are dealt out by a
- * hash.
+ * Whether a file belongs to a shard. Only the last two segments of the path decide, so that the folder may
+ * have another path on each machine. Ten-minute files such as `20240131/2350.json.gz` are assigned in turn,
+ * all others by a hash.
  */
 export function hasFile({ index, of }: Shard, file: string): boolean {
   const key = path.normalize(file).split(/[/\\]/).slice(-2).join('/');
@@ -92,8 +92,8 @@ export function hasFile({ index, of }: Shard, file: string): boolean {
 }
 
 /**
- * The part of a window that a shard has: shards have about the same number of minutes, the first the
- * oldest ones. `undefined` where it has none, as there are fewer minutes than shards.
+ * The part of a window that belongs to a shard. All shards have about the same number of minutes; the first
+ * shard has the oldest. Returns `undefined` if there are fewer minutes than shards and this shard has none.
  */
 export function partOf({ from, to }: Window, { index, of }: Shard): Window | undefined {
   const minutes = Math.round((to - from) / MINUTE);

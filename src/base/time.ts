@@ -2,7 +2,7 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-/** The ten minutes that one job file covers. */
+/** The length of the ten minutes that one job file covers. */
 export const SEGMENT = 10 * MINUTE;
 
 /** The first minute of the archive: 21 March 2006. */
@@ -42,20 +42,20 @@ export function formatTimestamp(ms: number): string {
   );
 }
 
-/** A window as the service writes it. */
+/** A window in the notation of the service. */
 export interface Dates {
-  /** First minute, inclusive: `YYYYMMDDHHMM`, UTC. */
+  /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
-  /** Last minute, exclusive. */
+  /** The end of the window, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
 }
 
-/** A window as the service writes it, in whole minutes. */
+/** Converts a window to the notation of the service, in whole minutes. */
 export function datesOf({ from, to }: Window): Dates {
   return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
 }
 
-/** The window of two dates; `NaN` for what is not a date, and then `from < to` is false. */
+/** The window between two dates. A bound that is not a date becomes `NaN`, so that `from < to` is false. */
 export function windowOf({ fromDate, toDate }: Dates): Window {
   return {
     from: parseTimestamp(fromDate) ?? Number.NaN,
@@ -63,16 +63,15 @@ export function windowOf({ fromDate, toDate }: Dates): Window {
   };
 }
 
-/** The service's second-precision instant with an explicit offset, as in `sent`. */
+/** Formats an instant as the service does in `sent`: to the second, with an explicit offset. */
 export function formatSent(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}+00:00`;
 }
 
 /**
- * A point in time as options take it: `YYYYMMDDHHMM` as the service writes it; an ISO 8601 date
- * (`2024-01-31`, the start of that day) or time (`2024-01-31T23:59`, with or without seconds, which is
- * UTC unless it has another offset); or a `Date`. Times are rounded down to the minute, the unit of the
- * service.
+ * A point in time as options accept it: `YYYYMMDDHHMM` as the service writes it; an ISO 8601 date
+ * (`2024-01-31`, the start of that day) or time (`2024-01-31T23:59`, with or without seconds, which is UTC
+ * unless it has another offset); or a `Date`. Times are rounded down to the minute, the unit of the service.
  */
 export type Timestamp = string | Date;
 
@@ -80,8 +79,8 @@ const ISO =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,]\d+)?)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
 /**
- * Epoch milliseconds of a `Timestamp`, floored to its minute, or `undefined` when it is not one. What
- * does not exist, such as 30 February or 24:01, is not one.
+ * Epoch milliseconds of a `Timestamp`, floored to its minute, or `undefined` when it is not one. Times that
+ * do not exist, such as 30 February or 24:01, give `undefined`.
  */
 export function parseDate(value: unknown): number | undefined {
   if (value instanceof Date) {
@@ -105,7 +104,7 @@ function parseIso(text: string): number | undefined {
   return isSendable(ms) ? ms : undefined;
 }
 
-/** Whether `YYYYMMDDHHMM` can express it. */
+/** Whether the time can be written as `YYYYMMDDHHMM`. */
 function isSendable(ms: number): boolean {
   return ms >= -62_167_219_200_000 && ms < 253_402_300_800_000;
 }
@@ -128,7 +127,7 @@ export function subtractRanges(window: Window, others: readonly Window[]): Windo
   return parts;
 }
 
-/** The common part of two windows, if there is one. */
+/** The common part of two windows; `undefined` if they do not overlap. */
 export function overlap(a: Window, b: Window): Window | undefined {
   const both = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
   return both.from < both.to ? both : undefined;
@@ -154,7 +153,7 @@ export function mergeRanges<T extends Window>(
   return result;
 }
 
-/** A window as text for messages. */
+/** A window as a string for messages. */
 export function shownRange(window: Window): string {
   const { fromDate, toDate } = datesOf(window);
   return `${fromDate} to ${toDate}`;

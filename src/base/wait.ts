@@ -19,30 +19,36 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 /** A wait of a source or of `throttle`, for messages and progress. */
 export interface Wait {
   /**
-   * `rate limit`: the service takes a number of requests in a span of time; `connect limit`: the same
-   * for connections to a stream; `too recent`: it replays minutes once they are half an hour old;
-   * `retry`: after a failure; `servers`: servers of a stream are out of reach, without a leader or without space, and
-   * are asked again and again; `throttle`: for the operator of this name.
+   * The reason of the wait:
+   * - `rate limit`: the service accepts a limited number of requests in a span of time;
+   * - `connect limit`: the service accepts a limited number of connections in a span of time;
+   * - `too recent`: the service replays minutes only once they are 30 minutes old;
+   * - `retry`: a request or connection failed;
+   * - `servers`: the servers of a stream are unreachable, without a leader or without space, and are retried;
+   * - `throttle`: the operator `throttle` delays items.
    */
   readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry' | 'servers' | 'throttle';
-  /** With `rate limit` and `connect limit`: the option of the account that has the limit, such as `limits.replay`. */
+  /**
+   * Set for `rate limit` and `connect limit`: the option of the account that sets the limit, such as
+   * `limits.replay`.
+   */
   readonly setting?: string | undefined;
-  /** When it ends, by the service's clock; with `servers`, when the run gives up. */
+  /** The end of the wait, by the service's clock. For `servers`, the time at which the run gives up. */
   readonly until: Date;
-  /** How long it lasts, in milliseconds, from its start. */
+  /** The length of the wait, in milliseconds. */
   readonly waitMs: number;
-  /** With `retry` and `servers`: the failure. */
+  /** Set for `retry` and `servers`: the failure. */
   readonly error?: MillraceError | undefined;
-  /** With `retry` and `servers`: which retry comes next, from 1. */
+  /** Set for `retry` and `servers`: the number of the next retry, from 1. */
   readonly retry?: number | undefined;
 }
 
-/** Called when a wait begins. It returns a function, which is called when the wait ends. */
+/** Called when a wait begins. Returns a function that is called when the wait ends. */
 export type OnWait = (wait: Wait) => () => void;
 
 /**
- * Lets one reader sleep until there may be something for it. A call of `wake` while nobody waits is not
- * remembered: the reader looks for what it needs first, and waits in the same turn.
+ * Lets one reader sleep until there may be something to read. A call of `wake` is not remembered if nobody
+ * waits, so the reader must look for input first, then wait in the same turn of the event loop.
  */
 export class WakeUp {
   #resolve: () => void = () => {};
@@ -60,11 +66,11 @@ export class WakeUp {
 }
 
 /**
- * The wait before try `failures + 1`: it doubles from `firstMs` to `maxMs`, and is random from half of that up. At least
- * half, because a random wait from 0 up may be only 3 ms, and a failing service needs a pause.
+ * The wait before try `failures + 1`. It doubles from `firstMs` to `maxMs`, and is random between half of
+ * that and all of it. Not between 0 and all: a wait of 3 ms gives a failing service no pause.
  *
- * @param failures tries in a row that failed, from 1
- * @param random from 0 up to 1
+ * @param failures number of consecutive failed tries, from 1
+ * @param random from 0, inclusive, to 1, exclusive
  */
 export function backoffMs(
   failures: number,
@@ -73,7 +79,10 @@ export function backoffMs(
   return jittered(Math.min(maxMs, firstMs * 2 ** (failures - 1)), random);
 }
 
-/** A random wait from half of `longestMs` up, so that clients which failed together do not come back together. */
+/**
+ * A random wait between half of `longestMs` and all of it, so that clients that failed together do not retry
+ * together.
+ */
 export function jittered(longestMs: number, random: number): number {
   return longestMs * (0.5 + random / 2);
 }

@@ -67,7 +67,7 @@ export class DecodedFile implements DecodedRows {
   /**
    * Lets the thread write rows as lines to open files. Resolves to the range that could not be written.
    *
-   * @throws StorageError when the thread has ended.
+   * @throws StorageError if the thread has ended.
    */
   async write(
     rows: Uint32Array,
@@ -86,7 +86,7 @@ export class DecodedFile implements DecodedRows {
    * if a row cannot be encoded.
    *
    * @param encoding What `Engine.add` has returned for it.
-   * @throws StorageError when the thread has ended.
+   * @throws StorageError if the thread has ended.
    */
   encode(list: RowList, ends: readonly number[], encoding: number) {
     return this.#ask(({ thread, file }) => thread.ask('encode', [file, encoding, list, ends]));

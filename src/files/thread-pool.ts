@@ -172,7 +172,7 @@ export class Threads {
    * Runs a task in the thread that has the least to do; returns `undefined` if there is none.
    *
    * @param path The file that it is for.
-   * @throws DataError as the task; StorageError when the thread has ended.
+   * @throws DataError like the task; StorageError if the thread has ended.
    */
   run<In, Out>(task: ThreadTask<In, Out>, input: In, path: string): Promise<Out> | undefined {
     const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);

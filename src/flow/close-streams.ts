@@ -6,19 +6,22 @@ interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
-/** What is known of a stream, generator or iterable of the caller. */
+/** The state of a stream, generator or iterable that the caller created. */
 interface StreamState {
-  /** Set once its `error` event has a listener: its failure does not end the process. */
+  /** Set once a listener handles its `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
-  /** What it has failed with. */
+  /** The error that it has failed with. */
   failure?: { readonly error: unknown };
-  /** Set for a source that was closed, most of them after they were read to their end. */
+  /** Set for a source that was closed, usually because it was read to its end. */
   isClosed?: boolean;
   /** Set for a stream that a flow was piped through. */
   isUsed?: boolean;
 }
 
-/** A map, since these objects are the caller's: they may be frozen, and what lists their properties must not see more. */
+/**
+ * A WeakMap, not a property: these objects belong to the caller. They may be frozen, and code that lists
+ * their properties must not see another one.
+ */
 const states = new WeakMap<object, StreamState>();
 
 function stateOf(stream: object): StreamState {
@@ -31,34 +34,35 @@ function stateOf(stream: object): StreamState {
 }
 
 /**
- * Remembers what a flow, an operator or a sink was made of, so that `closeHeld` can close it before anything is opened.
- * From now on, an error of one of these streams does not end the process.
+ * Remembers the streams and generators that a flow, an operator or a sink was made of, so that `closeHeld`
+ * can close them even before they are opened. From now on, an error of one of these streams does not end the
+ * process.
  */
 export function hold<Holder extends object>(holder: Holder, parts: readonly unknown[]): Holder {
   guardAll(parts);
   return withInternals(holder, { parts });
 }
 
-/** Keeps the process running when one of these streams fails. Other values are ignored. */
+/** Keeps the process running if one of these streams fails. Ignores other values. */
 export function guardAll(streams: readonly unknown[]): void {
   for (const stream of streams) guard(stream);
 }
 
-/** The error that a stream has failed with since `hold`. */
+/** The error that a stream has failed with since `hold`, if any. */
 export function failureOf(stream: object): { readonly error: unknown } | undefined {
   return states.get(stream)?.failure;
 }
 
-/** @throws OptionError for a source that was closed: most give no items then, as if they were complete. */
+/** @throws OptionError for a source that was closed. Most closed sources yield no items, as if they were complete. */
 export function refuseClosed(source: object): void {
   if (states.get(source)?.isClosed) throw usedBefore('source', 'source');
 }
 
 /**
- * Called before a flow is piped through a stream.
+ * Marks a stream as used before a flow is piped through it.
  *
- * @param isOver Whether the stream takes nothing any more: a run would wait for it, or end at once.
- * @throws What the stream has failed with, or an OptionError for one that was used before.
+ * @param isOver Whether the stream no longer accepts writes. A run would wait for it, or end immediately.
+ * @throws The error that the stream has failed with, or an OptionError if it was used before.
  */
 export function useOnce(stream: object, isOver: boolean): void {
   const state = stateOf(stream);
@@ -71,10 +75,10 @@ function usedBefore(option: string, name: string): OptionError {
 }
 
 /**
- * Closes the streams and generators that a value is, or that it was made of. Closed ones stay unchanged. The flows in
- * between close what they have opened.
+ * Closes the streams and generators that a value is or was made of. Those that are closed stay unchanged.
+ * Flows close what they have opened.
  *
- * @param error Why stages and sinks are closed, if not because the run is over.
+ * @param error The reason to close stages and sinks with, unless the run has ended normally.
  */
 export function closeHeld(value: unknown, error?: unknown): void {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
@@ -103,17 +107,17 @@ function close(stream: object, error: unknown): void {
       stateOf(stream).isClosed = true;
       Promise.resolve(stream.return()).catch(ignore);
     } else if (hasMethod(stream, 'write') && hasMethod(stream, 'abort')) {
-      // A parser of tar.
+      // Parsers of tar have `abort`, but no `destroy`.
       if (error !== undefined) stream.abort(error);
     }
   } catch {
-    // What the run ended with says more than a failure to close a stream.
+    // Ignored: the error that ended the run is more useful than a failure to close a stream.
   }
 }
 
 function guard(value: unknown): void {
   if (typeof value !== 'object' || value === null || states.get(value)?.isGuarded) return;
-  // These are never closed, so a listener would hide their errors for as long as the process runs.
+  // These streams are never closed. A listener would hide their errors until the process ends.
   if (value === process.stdout || value === process.stderr) return;
   if (!hasMethod(value, 'on')) return;
   const state = stateOf(value);
@@ -124,5 +128,5 @@ function guard(value: unknown): void {
 }
 
 function ignore(): void {
-  // A stream that has failed rejects with its error, which the run has received.
+  // A stream that has failed rejects with its error, which the run has already received.
 }

@@ -1,6 +1,6 @@
 /**
- * Reads an input one value at a time, and stops waiting for a value at a deadline. Not a `Channel`, which reads ahead:
- * asking a flow for the next batch says that the batch before was taken, so it must not be asked early.
+ * Reads an input one value at a time, and stops waiting for a value at a deadline. A `Channel` would read
+ * ahead, but asking a flow for the next batch tells it that the previous batch was processed.
  */
 export class DeadlineReader<T> {
   readonly #iterator: AsyncIterator<T>;
@@ -12,18 +12,18 @@ export class DeadlineReader<T> {
   }
 
   /**
-   * The next value, or `late` if it has not come by the deadline: a later call then gets it.
+   * Returns the next value, or `late` if it has not arrived by the deadline. A later call then returns it.
    *
    * @param deadline a time of `performance.now()`; without it, waits forever
    */
   async next(deadline?: number): Promise<IteratorResult<T> | 'late'> {
     this.#next ??= this.#iterator.next();
-    // An error is thrown when it is waited for; until then it must not end the process.
+    // The error is thrown when the value is awaited. Until then it must not end the process.
     this.#next.catch(() => {});
     if (deadline !== undefined && !(await isBefore(this.#next, deadline))) return 'late';
     const next = this.#next;
     this.#next = undefined;
-    // An input that has thrown has ended, too.
+    // An input that has thrown has ended.
     this.#ended = true;
     const result = await next;
     this.#ended = result.done === true;

@@ -13,7 +13,7 @@ import { isWebWritable, writeToWeb } from './web-streams.js';
 /**
  * Runs a sink, or writes to a stream to its end.
  *
- * @throws OptionError Immediately, when it is neither.
+ * @throws OptionError Immediately, if it is neither a sink nor a stream.
  */
 export function deliverToSink(
   input: Flow<unknown>,
@@ -28,14 +28,17 @@ export function deliverToSink(
   return holdsLocks ? result : settledSoon(result, run.signal);
 }
 
-/** The input of a sink. Counts the items of each batch as written once the sink asks for the next, unless the sink counts. */
+/**
+ * The input of a sink. Counts the items of each batch as written once the sink asks for the next batch,
+ * unless the sink counts them itself.
+ */
 export function countDelivered(
   input: Flow<unknown>,
   sink: Argument,
   { signal, progress }: SinkRun = {},
 ): Flow<unknown> {
   const { composed, counts } = internalsOf(sink.value);
-  // In `compose`, the sink at the end counts.
+  // A sink at the end of `compose` counts its own items.
   if (progress === undefined || composed !== undefined || counts) return input;
   const open = async function* (pull: Pull) {
     for await (const batch of batchesOf(input, pull)) {

@@ -5,8 +5,8 @@ import type { FlowIdentity, FlowStep } from './flow.js';
 type Options = Readonly<Record<string, Json | undefined>>;
 
 /**
- * Describes how two flows differ, or returns `undefined` where they are the same. Lines of different flows
- * do not belong in the same files.
+ * Describes how two flows differ, or returns `undefined` if they are the same. Lines of different flows must
+ * not be mixed in the same files.
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);
@@ -14,7 +14,7 @@ export function flowDifference(before: FlowIdentity, now: FlowIdentity): string 
   return steps.find(difference => difference !== undefined);
 }
 
-/** The same for one step. */
+/** Describes how two steps differ, or returns `undefined` if they are the same. */
 export function stepDifference(
   before: FlowStep | undefined,
   now: FlowStep | undefined,
@@ -34,8 +34,8 @@ export function stepDifference(
 }
 
 /**
- * The first option, in the order of `now`, whose value is another one. An older version did not name the
- * service: that is not a difference.
+ * The first option, in the order of `now`, whose value has changed. A missing service is not a change,
+ * because older versions did not record it.
  */
 export function changedOption(before: Options, now: Options): string | undefined {
   const names = new Set([...Object.keys(now), ...Object.keys(before)]);
@@ -63,7 +63,7 @@ function joinedSources({ step, sources }: FlowStep): readonly FlowIdentity[] | u
   return isJoined && sources.every(isFlow) ? (sources as unknown as FlowIdentity[]) : undefined;
 }
 
-/** The value of an option, for a message. */
+/** Formats the value of an option for a message. */
 export function shown(value: unknown): string {
   return value === undefined ? 'not given' : JSON.stringify(value);
 }

@@ -2,11 +2,11 @@ import { onceAborted } from '../base/abortable.js';
 import { MillraceError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 
-/** What a run is opened with: the pull, with a signal that fires when the run ends. */
+/** The pull that a run is opened with, and a signal that fires when the run ends. */
 type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };
 
 /**
- * One run of a flow. Its signal fires when the puller's does, and when the puller stops early. A
+ * One run of a flow. Its signal fires when the puller's signal does, and when the puller stops early. A
  * source that waits on the signal can then close immediately; the `return()` of a generator would queue
  * behind that wait.
  */
@@ -22,7 +22,7 @@ export class FlowRun<
   #unlink: () => void = () => {};
   #pending = 0;
   #ended = false;
-  /** The last one that was delivered. */
+  /** The last delivered cursor. */
   #cursor: unknown;
   /** An abort that the reader has not received yet. */
   #failure: { readonly reason: unknown } | undefined;
@@ -53,7 +53,8 @@ export class FlowRun<
     } catch (error) {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
-      // The reason of an abort is not an error of the source: a sink may not have written all that was delivered.
+      // The reason of an abort is not an error of the source, so it gets no cursor: a sink may not
+      // have written everything that was delivered.
       if (error !== this.#pull.signal?.reason) addCursor(error, this.#cursor);
       throw error;
     } finally {
@@ -67,7 +68,7 @@ export class FlowRun<
       try {
         await this.#inner?.return?.();
       } catch (error) {
-        // A stage may end its wait by throwing the reason of its signal, which is not a failure.
+        // A stage may end its wait by throwing the reason of its signal. That is not a failure.
         if (!(error instanceof Stopped) && error !== this.#pull.signal?.reason) throw error;
       }
     }
@@ -85,7 +86,7 @@ export class FlowRun<
     return this.#open({ ...this.#pull, signal: this.#controller.signal })[Symbol.asyncIterator]();
   }
 
-  /** Closes the source between two pulls: nothing waits on the signal, and no pull may follow. */
+  /** Closes the source between two pulls. At that time nothing waits on the signal, and no pull may follow. */
   #close(reason: unknown): void {
     this.#failure = { reason };
     this.#finish(reason);
@@ -107,8 +108,8 @@ export class FlowRun<
 }
 
 /**
- * The reason to destroy a stream with when the run has ended: the reason of an abort, or the error of a later stage;
- * `undefined` if the reader stopped early.
+ * The reason to destroy a stream with when the run has ended: the reason of an abort or the error of a later
+ * stage. `undefined` if the reader stopped early.
  */
 export function stopReason(signal: AbortSignal): unknown {
   return signal.reason instanceof Stopped ? undefined : signal.reason;
@@ -134,8 +135,9 @@ function addCursor(error: unknown, delivered: unknown): void {
 }
 
 /**
- * The cursor of the source in one that operators have wrapped. There is none for the cursors of `merge` and `concat`:
- * they have no option `resume`, and one source alone cannot continue for the others.
+ * Extracts the cursor of the source from a cursor that operators have wrapped. Returns `undefined` for
+ * cursors of `merge` and `concat`. They have no option `resume`, and one source alone cannot continue for all
+ * of them.
  */
 function sourceCursor(delivered: unknown): unknown {
   let cursor = delivered;
@@ -150,8 +152,8 @@ interface BatchRun<T> {
 }
 
 /**
- * The items of a run, one at a time. Calls of `next` that overlap are answered in order. Calls `onEnd` once
- * it is read to its end, has failed or is closed.
+ * The items of a run, one at a time. Overlapping calls of `next` are answered in order. Calls `onEnd` once
+ * the run is read to its end, has failed or is closed.
  */
 export class FlowItems<T> implements AsyncIterator<T, undefined> {
   readonly #run: BatchRun<T>;
@@ -187,7 +189,7 @@ export class FlowItems<T> implements AsyncIterator<T, undefined> {
   }
 
   async #take(): Promise<IteratorResult<T, undefined>> {
-    // After an abort in the middle of a batch, the rest of the batch is not delivered.
+    // If an abort comes in the middle of a batch, the rest of the batch is not delivered.
     while (this.#run.ended || this.#index >= this.#items.length) {
       const result = await this.#run.next().catch(error => {
         this.#onEnd();

@@ -17,10 +17,10 @@ import type { Progress } from './progress.js';
 import { isWebReadable, webItems } from './web-streams.js';
 
 /**
- * The place in a source from which a new run can start. A cursor is JSON, so that a checkpoint can hold it. A member with
- * `toJSON` is converted only when the cursor is saved, which may be after later pulls, so its result must
- * not change. An operator with state wraps the cursor of its input. Only the stage that created a cursor
- * reads it.
+ * The place in a source from which a new run can start. A cursor is JSON, so that a checkpoint can hold it.
+ * Members with `toJSON` are converted when the cursor is saved. That may be after later pulls, so their
+ * result must not change. An operator with state wraps the cursor of its input. Only the stage that created a
+ * cursor reads it.
  */
 export interface Cursor {
   readonly [key: string]: Json | { toJSON(): Json } | Cursor | readonly (Json | Cursor)[];
@@ -29,13 +29,13 @@ export interface Cursor {
 /** Items that arrived together, and the cursor to resume from once they are stored. */
 export interface Batch<T> {
   /**
-   * The items, in order. May be empty: a filter that drops all items still forwards the cursor.
+   * The items, in order. May be empty, because a filter that drops all items still forwards the cursor.
    * Read-only; items and array stay valid after the next pull.
    */
   readonly items: readonly T[];
   /**
-   * Set only where a new run could start after these items. In a flow of bytes it marks the end of a
-   * file or document, where decoders and framers must be complete or fail.
+   * Set only if a new run could start after these items. In a flow of bytes, it marks the end of a file or
+   * document. There, decoders and framers must be complete, or they fail.
    */
   readonly cursor?: Cursor | undefined;
   /** The URL or file that the items came from, for error messages. */
@@ -45,55 +45,52 @@ export interface Batch<T> {
 /** How batches travel. The size of a batch carries no meaning. */
 export type Batches<T> = AsyncIterable<Batch<T>>;
 
-/** What a reader passes to a flow when it opens it. */
+/** The request with which a reader opens a flow. */
 export interface Pull {
-  /** Ends the run with its reason. */
+  /** Ends the run with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
-  /** Where to start; the beginning when absent. */
+  /** The cursor to start from; absent to start from the beginning. */
   readonly resume?: Cursor | undefined;
   /** Counters that stages add to. */
   readonly progress?: Progress | undefined;
   /**
-   * Built-in stages report the records that they cannot use here, and skip them. Sinks with the option
-   * `damaged` pass it. Without it and without `onDamaged` of the stage, such a record ends the run.
+   * Takes the records that built-in stages cannot use, which they then skip. Sinks with the option `damaged`
+   * set it. If it is absent and the stage has no `onDamaged`, such a record ends the run.
    */
   readonly damaged?: DamagedRecords | undefined;
 }
 
 /** Takes the records that stages cannot use. */
 export interface DamagedRecords {
-  /** Called by a stage for each of its runs. */
+  /** Called by a stage at the start of each run. */
   stage(): DamagedStage;
 }
 
-/** What one run of a stage reports. */
+/** Takes the damaged records of one run of a stage. */
 export interface DamagedStage {
   /** Takes a record. The stage continues when the promise resolves; a rejection ends the run. */
   keep(record: DamagedRecord, error: unknown): Promise<void>;
-  /** Called before a cursor is delivered: the records so far lie before it. */
+  /** Called before a cursor is delivered. All records so far come before this cursor. */
   reached(cursor: Cursor): void;
 }
 
-/** What a stage is opened with. Its signal always exists, and fires when the run ends. */
+/** The argument with which a stage is opened. Its signal always exists, and fires when the run ends. */
 export interface Run extends Pull {
   readonly signal: AbortSignal;
 }
 
-/** Begins a run. Called at its first pull; each run has its own state. */
+/** Starts a run. Called at the first pull of each run, so each run has separate state. */
 export type OpenFlow<T> = (run: Run) => Batches<T>;
 
-/**
- * A stage as a checkpoint records it: its name, and the options that decide its output. Never a
- * secret.
- */
+/** A stage as a checkpoint records it: its name, and the options that decide its output. Never contains a secret. */
 export interface FlowStep {
   readonly step: string;
   readonly [option: string]: Json;
 }
 
 /**
- * Identifies a flow: its source, then the stages that decide its output. A checkpoint records it and
- * refuses to resume another flow. Stages that have no `FlowStep` are not part of it.
+ * Identifies a flow: its source, then the stages that decide its output. A checkpoint records it and refuses
+ * to resume another flow. Stages without a `FlowStep` are not part of the identity.
  */
 export type FlowIdentity = readonly FlowStep[];
 
@@ -110,23 +107,23 @@ export type FlowIdentity = readonly FlowStep[];
 export class Flow<T> implements AsyncIterable<T> {
   readonly #open: OpenFlow<T>;
   readonly #signal: AbortSignal | undefined;
-  /** Identifies the flow: a checkpoint compares it, so that it never resumes another flow. */
+  /** Identifies the flow. A checkpoint compares it, so that it never resumes another flow. */
   readonly identity: FlowIdentity;
 
   /**
    * @param open Called for each run, at its first pull.
-   * @param signal Ends `for await` over the items, also in the middle of a batch.
+   * @param signal Ends `for await` over the items, even in the middle of a batch.
    * @param identity Identifies the flow to checkpoints, see `FlowIdentity`.
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     checkValue('new Flow', 'open', OPEN, open);
-    // The caller's code may not stop after an abort: it must not hold up the run.
+    // Code of the caller may continue after an abort, so do not wait for it.
     this.#open = this instanceof OwnFlow ? open : run => abandoned(open(run), run.signal);
     this.#signal = signal;
     this.identity = identity;
   }
 
-  /** The batches of a new run, which starts at the first read. */
+  /** The batches of a new run, which starts when they are first read. */
   batches(pull: Pull = {}): Batches<T> {
     return { [Symbol.asyncIterator]: () => new FlowRun(this.#open, pull) };
   }
@@ -137,9 +134,9 @@ export class Flow<T> implements AsyncIterable<T> {
   }
 }
 
-/** How a flow is made of built-in stages. Only the engine looks into it. */
+/** Describes a flow that consists of built-in stages. Only the engine reads it. */
 export interface FlowPlan {
-  /** The same plan; `check` is called when a run of it begins, and may throw. */
+  /** The same plan with a check, which runs at the start of each run and may throw. */
   guarded(check: () => void): FlowPlan;
 }
 
@@ -149,9 +146,9 @@ interface OwnFlowOptions {
   readonly plan?: FlowPlan | undefined;
 }
 
-/** A flow of this package: when its run is to end, it is waited for until it has closed what it holds. */
+/** A flow of this package. When its run ends, it is waited for until it has closed everything that it holds. */
 export class OwnFlow<T> extends Flow<T> {
-  /** Who knows the plan can get the same items in another way. */
+  /** A way to get the same items without the flow, for the engine. */
   readonly plan: FlowPlan | undefined;
 
   constructor(open: OpenFlow<T>, { signal, identity, plan }: OwnFlowOptions = {}) {
@@ -160,29 +157,32 @@ export class OwnFlow<T> extends Flow<T> {
   }
 }
 
-/** The plan of a flow; `undefined` for other iterables. */
+/** The plan of a flow; `undefined` for flows without one and for other iterables. */
 export function planOf(input: AsyncIterable<unknown>): FlowPlan | undefined {
   return input instanceof OwnFlow ? input.plan : undefined;
 }
 
-/** A source of this package, which a checkpoint knows by its step. */
+/** Creates a source of this package. Checkpoints identify it by its step. */
 export function sourceFlow<T>(step: FlowStep, open: OpenFlow<T>): Flow<T> {
   return new OwnFlow(open, { identity: [step] });
 }
 
-/** A flow that ends with a signal and counts in a progress, however a sink reads it. */
+/** A flow that ends with a signal and counts in a progress. Sinks that run its plan get both, too. */
 export function boundFlow<T>(
   input: AsyncIterable<T>,
   { signal, progress }: Pick<Run, 'signal' | 'progress'>,
 ): Flow<T> {
   return new OwnFlow(
     run => batchesOf(input, { ...run, signal: AbortSignal.any([run.signal, signal]), progress }),
-    // A sink that runs the plan itself gets the signal and the progress, too.
+    // A sink that runs the plan itself needs the signal and the progress, too.
     { plan: planOf(input), signal, identity: identityOf(input) },
   );
 }
 
-/** Batches that have a moment to end by themselves once the signal fires; then they are abandoned. */
+/**
+ * Batches that get a moment to end by themselves once the signal fires. After that, they are no longer waited
+ * for.
+ */
 function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   return {
     [Symbol.asyncIterator]() {
@@ -198,17 +198,17 @@ function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   };
 }
 
-/** A stage between source and sink: takes any async iterable, returns a `Flow`. */
+/** A stage between source and sink: takes any async iterable and returns a `Flow`. */
 export type Operator<In, Out> = (input: AsyncIterable<In>) => Flow<Out>;
 
-/** What a sink receives besides its input. */
+/** The second argument of a sink, after its input. */
 export interface SinkRun {
-  /** Fires when the run is to end. */
+  /** Fires when the run must end. */
   readonly signal?: AbortSignal | undefined;
   readonly progress?: Progress | undefined;
 }
 
-/** The end of a pipeline: reads its input to the end, and resolves to a result. */
+/** The end of a pipeline. Reads its input to the end, and resolves to a result. */
 export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
 
 /**
@@ -230,10 +230,10 @@ export interface PerBatchOptions extends OperatorOptions {
 }
 
 /**
- * Makes an operator without state from a function on the items of one batch. Cursors pass through.
+ * Creates a stateless operator from a function on the items of one batch. Cursors pass through unchanged.
  *
  * @param transform Returns the new items of the batch.
- * @throws OptionError Immediately, when `transform` is not a function or an option is invalid.
+ * @throws OptionError Immediately, if `transform` is not a function or an option is invalid.
  * @example
  * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
  */
@@ -258,8 +258,8 @@ export function perBatch<In, Out>(
 /** How a checkpoint identifies an operator made by `operator`. */
 export interface OperatorOptions {
   /**
-   * What a checkpoint records of this operator; it refuses to resume with a different one. For
-   * operators that hold state or decide what passes.
+   * What a checkpoint records of this operator. The checkpoint refuses to resume with a different operator.
+   * Set it for operators that hold state or decide which items pass.
    */
   readonly step?: FlowStep | undefined;
 }
@@ -276,12 +276,12 @@ const PER_BATCH_OPTIONS = {
 } satisfies OptionTable<PerBatchOptions>;
 
 /**
- * Makes an operator that holds state, changes the batches, waits or reads ahead. `run` is called for
- * each run, so that a flow can be read twice; it forwards cursors, never ahead of their items.
+ * Creates an operator that holds state, changes the batches, waits or reads ahead. `run` is called once for
+ * each run, so that a flow can be read twice. It must forward cursors, and never ahead of their items.
  *
- * @param run Gets the batches of the input and the run. An operator that wraps cursors ignores these
- * batches and calls `open` with the cursor of its input that it has unwrapped.
- * @throws OptionError Immediately, when `run` is not a function or an option is invalid.
+ * @param run Gets the batches of the input and the run. An operator that wraps cursors ignores these batches:
+ * it unwraps the cursor and calls `open` with it.
+ * @throws OptionError Immediately, if `run` is not a function or an option is invalid.
  * @example
  * const counted = operator<string, string>(async function* (input) {
  *   let lines = 0;
@@ -302,7 +302,7 @@ export function operator<In, Out>(
   return input => hold(new Flow(opened(input, run), undefined, identityOf(input, step)), [input]);
 }
 
-/** An `operator` of this package, see `OwnFlow`. */
+/** Creates an operator of this package, whose flow is an `OwnFlow`. */
 export function ownOperator<In, Out>(
   run: RunOperator<In, Out>,
   { step }: OperatorOptions = {},
@@ -317,24 +317,21 @@ function opened<In, Out>(input: AsyncIterable<In>, run: RunOperator<In, Out>): O
   return at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume }));
 }
 
-/** The identity of a flow with one more stage; empty for other iterables. */
+/** The identity of a flow with one more stage. Other iterables have an empty identity. */
 export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): FlowIdentity {
   const identity = input instanceof Flow ? input.identity : [];
   return step === undefined ? identity : [...identity, step];
 }
 
-/**
- * The batches of any async iterable; one that is not a `Flow` gives batches of one item without
- * cursors.
- */
+/** The batches of any async iterable. An iterable that is not a `Flow` gives batches of one item without cursors. */
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
   return new OwnFlow<T>(run => iterableBatches(input, run)).batches(pull);
 }
 
 /**
- * Batches of one item from an iterable that is not a `Flow`. It may ignore the signal, so an abort ends
- * the run immediately, without waiting for the iterable to return.
+ * Batches of one item from an iterable that is not a `Flow`. The iterable may ignore the signal, so an abort
+ * ends the run immediately instead of waiting for the iterable.
  */
 function iterableBatches<T>(
   input: AsyncIterable<T>,

@@ -2,14 +2,17 @@ import type { Framer } from '../json/records.js';
 import type { Batches } from './flow.js';
 import { bytesOf } from './wrong-item.js';
 
-/** An item takes some hundred bytes besides its own: a block of tiny ones is given on in several batches. */
+/**
+ * Limits the items in a batch. Each item takes some hundred bytes besides its content, so a block of tiny
+ * items is delivered in several batches.
+ */
 const MAX_ITEMS = 16_384;
 const MIN_PIECE_BYTES = 64 * 1024;
 const MAX_PIECE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Runs blocks of bytes through a framer, a new one after each batch with a cursor: there a file or
- * document ends. Items that are complete before an error are delivered first.
+ * Passes blocks of bytes through a framer. A batch with a cursor ends a file or document, so a new framer
+ * follows it. If a framer fails, the items that were complete before are delivered first.
  */
 export async function* frameRecords<T>(
   call: string,
@@ -54,7 +57,10 @@ export async function* frameRecords<T>(
   if (items.length > 0) yield { items, origin: lastOrigin };
 }
 
-/** The size of the next piece, which should have about 1,000 items: a framer returns all items of a piece at once. */
+/**
+ * The size of the next piece, chosen so that it has about 1,000 items: a framer returns all items of a piece
+ * at once.
+ */
 function nextPieceBytes(bytes: number, items: number): number {
   const wanted = (bytes * MAX_ITEMS) / (2 * Math.max(1, items));
   return Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, Math.ceil(wanted)));

@@ -11,13 +11,16 @@ export const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;
 
-/** A line's bytes, without its end. */
+/** The bytes of a line, without its line end. */
 export type Line = Uint8Array;
 
-/** Turns an item into a line: text, or bytes that are written unchanged. Without a line feed at the end. */
+/**
+ * Converts an item to a line: a string, or bytes that are written unchanged. The line has no line feed at the
+ * end.
+ */
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
-/** The items that a sink of lines reads: no blocks of files, and no promises. */
+/** The item types that a sink of lines accepts. Excludes blocks of files and promises. */
 export type LineItem<T> = T extends FileBytes
   ? JsonRecord
   : T extends PromiseLike<infer Item>
@@ -25,10 +28,11 @@ export type LineItem<T> = T extends FileBytes
     : T;
 
 /**
- * The line of an item. An activity, event or other JSON document in bytes gives its exact bytes, with line feeds between
- * tokens replaced by spaces; any other JSON value is serialized.
+ * The line of an item. For an activity, an event or another JSON document in bytes, the line is its exact
+ * bytes, with line feeds between tokens replaced by spaces. Any other JSON value is serialized.
  *
- * @throws DataError for a value that JSON cannot hold, such as a bigint, and for bytes of several lines that are not JSON.
+ * @throws DataError for a value that JSON cannot hold, such as a bigint, and for bytes of several lines that
+ * are not JSON.
  */
 export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: string): Line {
   if (toLine !== undefined) {
@@ -55,8 +59,9 @@ const LINES = {
 } as const;
 
 /**
- * Pretty-printed JSON has line feeds between its tokens; within strings they are escaped. Replacing each by a space makes one
- * line of the same length. Elsewhere a line feed means that the bytes are not one JSON value.
+ * Replaces each line feed between tokens of pretty-printed JSON by a space, which makes one line of the same
+ * length. Line feeds within strings are escaped, so any other line feed means that the bytes are not one JSON
+ * value.
  */
 function inOneLine(json: Uint8Array, origin: string | undefined): Uint8Array {
   if (json.indexOf(LINE_FEED) === -1) return json;

@@ -8,31 +8,34 @@ import type { Batches } from './flow.js';
 import { frameRecords } from './frame-records.js';
 
 /**
- * The largest block that is checked for heartbeats only; it holds hours of them. Checking every byte of a larger block
- * would take far longer than inflating it.
+ * The largest block that is checked for being heartbeats only. A block of this size holds hours of
+ * heartbeats. Checking every byte of a larger block would take far longer than inflating it.
  */
 const MAX_HEARTBEAT_BYTES = 4096;
 
-/** How many bytes of a record that is too large are skipped before the stream counts as damaged. */
+/** How many bytes of an oversized record are skipped before the stream counts as damaged. */
 const MAX_SKIPPED_BYTES = 64 * 1024 * 1024;
 
-/** A live gzip response: the chunks that arrive together come as one array. */
+/** A live gzip response. Chunks that arrive together come as one array. */
 export interface LiveBytes {
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
   readonly url: string;
 }
 
 export interface LiveRecordsOptions {
-  /** Called for each arrival once its records are delivered: whether it was nothing but heartbeats. */
+  /**
+   * Called for each arrival once its records are delivered. `isHeartbeat` is true if the arrival contained
+   * only heartbeats.
+   */
   readonly onBytes?: ((isHeartbeat: boolean) => void) | undefined;
-  /** Called with each record that is not a JSON object or is too large. Without it, the first one throws. */
+  /** Called with each record that is not a JSON object or is too large. If absent, the first such record throws. */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
 /**
- * Reads the records of a live stream: the exact bytes of each record, without heartbeats, as soon as the record is
- * complete. CRLF separates records. Gzip and framing run in one step, since each stage of a flow would delay every
- * message.
+ * Reads the records of a live stream: the exact bytes of each record, without heartbeats, as soon as the
+ * record is complete. CRLF separates records. Inflates and frames in one step, because each further stage
+ * would delay every message.
  */
 export function liveRecords(
   connection: LiveBytes,
@@ -45,7 +48,8 @@ export function liveRecords(
     hasEnded = true;
   };
   const damaged: OnDamaged = (record, error) => {
-    // A record without its end is not damaged: the connection broke off, however cleanly.
+    // A last record without its line end is not damaged: the connection broke off, even if it was
+    // closed cleanly.
     if (hasEnded)
       throw new ConnectionError(`${connection.url} ended in the middle of a record`, {
         failure: 'cut',
@@ -89,7 +93,7 @@ async function* inflated(
   }
 }
 
-/** Whether these bytes are line ends alone, as heartbeats are. */
+/** Whether these bytes are only line ends, as heartbeats are. */
 function isLineEnds(bytes: Buffer): boolean {
   return bytes.length <= MAX_HEARTBEAT_BYTES && bytes.every(byte => byte === CR || byte === LF);
 }

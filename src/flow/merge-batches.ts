@@ -3,30 +3,31 @@ import { WakeUp } from '../base/wait.js';
 import type { Cursor, Run } from './flow.js';
 import { ProgressParts } from './progress.js';
 
-/** What a source delivers: batches of items, or whole files. */
+/** A part that a source delivers: a batch of items, or whole files. */
 export interface SourcePart {
   readonly cursor?: Cursor | undefined;
   readonly items?: readonly unknown[];
 }
 
-/** Begins to read a source. */
+/** Starts to read a source. */
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
-/** Batches that a source may deliver before the others, to reach its next cursor. */
+/** The number of batches that a source may deliver before the others, in order to reach its next cursor. */
 const MAX_SEGMENT = 256;
-/** How long the other sources wait for this one while it has no batch ready. */
+/** How long the other sources wait, in milliseconds, while this source has no batch ready. */
 const MAX_WAIT_MS = 50;
-/** Batches after which sources that wait for the event loop get to run. */
+/** The number of batches after which the event loop gets a turn, so that waiting sources can continue. */
 const UNBROKEN = 16;
 
-/** The position of a source: `null` at its start. An incremental source is never done. */
+/** The position of a source; `null` at its start. An incremental source is never `done`. */
 type Stand = Cursor | 'done' | null;
 
 /**
- * Reads the batches, or whole files, of several sources as they arrive, see `merge`.
+ * Reads the batches or whole files of several sources as they arrive, see `merge`.
  *
- * @param end Makes the part that marks the end of a source, from the cursor after it.
- * @param incremental For each source, true if the next run continues where this one ends. By default, false for all.
+ * @param end Creates the part that marks the end of a source, from the cursor at that end.
+ * @param incremental For each source, true if the next run continues where this one ends. By default, false
+ * for all.
  */
 export async function* mergeBatches<Batch extends SourcePart>(
   sources: readonly OpenSource<Batch>[],
@@ -60,16 +61,16 @@ export async function* mergeBatches<Batch extends SourcePart>(
   }
 }
 
-/** One source, read one batch ahead. */
+/** One of the merged sources, read one batch ahead. */
 class Part<Batch extends SourcePart> {
-  /** The position after the delivered items, while `isBetween` is false. */
+  /** The position after the delivered items. Valid while `isBetween` is false. */
   stand: Stand;
-  /** Whether it has ended. */
+  /** Whether the source has ended. */
   isDone: boolean;
   readonly #incremental: boolean;
-  /** Whether items without a cursor after them were delivered. */
+  /** Whether the last delivered items have no cursor after them. */
   isBetween = false;
-  /** Whether the others no longer wait for its next cursor. */
+  /** Whether the other sources no longer wait for its next cursor. */
   isLate = false;
   isReady = false;
   error: { readonly cause: unknown } | undefined;
@@ -86,12 +87,12 @@ class Part<Batch extends SourcePart> {
     this.#iterator = batches[Symbol.asyncIterator]();
   }
 
-  /** Whether the others wait for its next cursor. */
+  /** Whether the other sources wait for its next cursor. */
   get goesFirst(): boolean {
     return this.isBetween && !this.isLate;
   }
 
-  /** Never rejects. */
+  /** Reads the next batch. Never rejects: an error waits for `take`. */
   async read(): Promise<void> {
     try {
       const { done, value } = await this.#iterator.next();
@@ -102,7 +103,7 @@ class Part<Batch extends SourcePart> {
     this.isReady = true;
   }
 
-  /** The batch that was read; `undefined` at the end. */
+  /** The batch that was read; `undefined` at the end of the source. */
   take(): Batch | undefined {
     if (this.error !== undefined) throw this.error.cause;
     const batch = this.#next;
@@ -121,7 +122,7 @@ class Part<Batch extends SourcePart> {
   }
 
   giveUp(): void {
-    // Bytes of one document must not be delivered in the middle of another document.
+    // Parts of different documents must not be mixed, so a source of bytes is always waited for.
     this.isLate = !this.#isBytes;
   }
 
@@ -137,10 +138,13 @@ class Part<Batch extends SourcePart> {
   }
 }
 
-/** Whose turn it is: the source that became ready first, but for those that others wait for. */
+/**
+ * Decides which source is next: the one that became ready first, unless the others wait for the cursor of a
+ * source.
+ */
 class Turns<Batch extends SourcePart> {
   readonly #parts: readonly Part<Batch>[];
-  /** In the order in which they became ready. */
+  /** Ready sources, in the order in which they became ready. */
   readonly #ready: Part<Batch>[] = [];
   readonly #wakeUp = new WakeUp();
   #unbroken = 0;

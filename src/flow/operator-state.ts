@@ -19,7 +19,10 @@ export function wrapCursor(
   return { [operator]: state, inner };
 }
 
-/** Splits a cursor of `wrapCursor`, either the object itself or what a checkpoint restored. */
+/**
+ * Splits a cursor that `wrapCursor` returned, or that a checkpoint has restored, into the state and the inner
+ * cursor.
+ */
 export function unwrapCursor(operator: string, resume: Cursor | undefined): WrappedCursor {
   if (resume === undefined) return { state: undefined, inner: undefined };
   const { [operator]: state, inner } = resume;

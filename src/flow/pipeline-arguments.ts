@@ -10,23 +10,21 @@ import type { ProgressDisplay } from './progress-display.js';
 import { isStageStream, streamStage } from './stream-stage.js';
 import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
 
-/**
- * The last argument of `pipeline`, after the sink: how to end the run early, and how to show its
- * progress.
- */
+/** The last argument of `pipeline`, after the sink: how to end the run early and how to show its progress. */
 export interface PipelineOptions {
   /** Ends the run: `pipeline` closes all stages and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How to show progress, on stderr: `'auto'` or `'bar'` (a bar if stderr is a terminal, otherwise lines),
-   * `'lines'` (a line every 5 s), `'json'` (the same as one line of JSON, for logs), `'off'`, or a function that is called with the counts about 4 times a
-   * second.
+   * How to show progress on stderr: `'auto'` or `'bar'` (a bar if stderr is a terminal, otherwise lines),
+   * `'lines'` (a line every 5 s), `'json'` (a line of JSON every 5 s, for logs), `'off'`, or a function that
+   * is called with the counts about 4 times a second.
    * @default 'off'
    */
   readonly progress?: ProgressDisplay | undefined;
   /**
-   * Called once the run is over, complete or failed, with what it has done. A promise is awaited. What it throws
-   * rejects the pipeline, unless the run has failed itself.
+   * Called with a summary of the run once it has ended, completely or with an error. If it returns a promise,
+   * the pipeline waits for it. If it throws, the pipeline rejects with that error, unless the run itself has
+   * failed.
    */
   readonly onSummary?: ((summary: RunSummary) => unknown) | undefined;
 }
@@ -53,13 +51,13 @@ const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
 const UNREAD = `Nothing would read what it makes. ${END_WITH_SINK}`;
 
 /**
- * Splits the arguments of `pipeline` and checks them as far as possible without calling them.
+ * Splits the arguments of `pipeline` and checks them as far as this is possible without calling them.
  *
  * @throws OptionError
  */
 export function readArguments(args: readonly unknown[]): PipelineArguments {
   const values = [...args];
-  // TypeScript lets optional options be passed as `undefined`.
+  // TypeScript allows `undefined` for optional options.
   while (values.length > 2 && values.at(-1) === undefined) values.pop();
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
   const options = checkOptions('pipeline', OPTIONS, given);
@@ -73,18 +71,16 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
   return { source: value, stages: rest, sink, options };
 }
 
-/** @throws OptionError when it cannot be read. */
+/** @throws OptionError if it cannot be read. */
 export function checkSource(source: Argument): { readonly value: AsyncIterable<unknown> } {
   const { value } = source;
   if (isWebReadable(value)) checkUnlocked('source', source, value);
   else if (!isAsyncIterable(value)) throw unfit('source', source, sourceHint(source));
-  // Some web streams cannot be iterated; `batchesOf` reads all of them by their readers.
+  // Not all web streams are async iterable, but `batchesOf` reads each one through its reader.
   return { value: value as AsyncIterable<unknown> };
 }
 
-/**
- * @throws OptionError when it cannot be a stage; what a function returns is checked by `applyStage`.
- */
+/** @throws OptionError if it cannot be a stage. `applyStage` checks the result of a function. */
 export function checkStage(stage: Argument): void {
   const { value } = stage;
   if (typeof value !== 'function' && !isStageStream(value))
@@ -94,7 +90,7 @@ export function checkStage(stage: Argument): void {
   checkUnlocked('stage', stage, value.writable);
 }
 
-/** @throws OptionError when it cannot be a sink; what a function returns is checked by `callSink`. */
+/** @throws OptionError if it cannot be a sink. `callSink` checks the result of a function. */
 export function checkSink(sink: Argument): void {
   const { value } = sink;
   if (isWebWritable(value)) checkUnlocked('sink', sink, value);
@@ -110,7 +106,7 @@ function checkUnlocked(place: Place, argument: Argument, stream: { readonly lock
 /**
  * The output of a stage.
  *
- * @throws OptionError when the stage is a function, but not an operator.
+ * @throws OptionError if the stage is a function, but not an operator.
  */
 export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
   const { value } = stage;
@@ -122,7 +118,7 @@ export function applyStage(input: AsyncIterable<unknown>, stage: Argument): Asyn
   throw unfit('stage', stage, notCalledHint(value, output, 'An operator returns a `Flow`'));
 }
 
-/** Any input as a `Flow`, which every function gets. */
+/** Any input as a `Flow`, because functions always get a `Flow`. */
 export function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
   const flow = new OwnFlow(run => batchesOf(input, run), { identity: identityOf(input) });
@@ -132,7 +128,7 @@ export function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
 /**
  * Calls a sink.
  *
- * @throws OptionError when it is a function, but not a sink.
+ * @throws OptionError if it is a function, but not a sink.
  */
 export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): PromiseLike<unknown> {
   const result = call('sink', sink, input, run);
@@ -142,7 +138,7 @@ export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): Pr
   throw unfit('sink', sink, notCalledHint(sink.value, result, 'A sink returns a promise'));
 }
 
-/** @throws OptionError when it can be neither a stage nor a sink. */
+/** @throws OptionError if it can be neither a stage nor a sink. */
 export function checkLast(last: Argument): void {
   if (isStageStream(last.value)) checkStage(last);
   else checkSink(last);
@@ -157,9 +153,9 @@ export function composedOf(branch: Argument): ComposedStages {
 }
 
 /**
- * Calls the last function of `compose`, an operator or a sink; as a sink it gets the run.
+ * Calls the last function of `compose`, which is an operator or a sink. A sink also gets the run.
  *
- * @throws OptionError when it is neither.
+ * @throws OptionError if it is neither.
  */
 export function callLast(
   input: Flow<unknown>,
@@ -173,8 +169,8 @@ export function callLast(
 }
 
 /**
- * Calls a stage or sink. `dedupe` without its parentheses takes the flow for its options: the error
- * then says to call it.
+ * Calls a stage or sink. A factory that was passed uncalled, such as `dedupe` without parentheses, takes the
+ * flow for its options. The error then says to call it.
  */
 function call(place: Place, argument: Argument, ...given: readonly unknown[]): unknown {
   const value = argument.value as (...given: unknown[]) => unknown;
@@ -249,7 +245,7 @@ function describe(value: unknown): string {
   return /^(?!U(?:RL|int))[AEIOU]/.test(name) ? `an ${name}` : `a ${name}`;
 }
 
-/** Such as `Generator` or `AsyncGeneratorFunction`, for values whose kind no constructor names. */
+/** The tag of a value, such as `Generator` or `AsyncGeneratorFunction`, for values whose constructor has no name. */
 function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice('[object '.length, -1);
 }
@@ -258,7 +254,7 @@ function nameOf(value: unknown): string | undefined {
   return typeof value === 'function' && value.name !== '' ? value.name : undefined;
 }
 
-/** Whether an argument can only be options. */
+/** Whether an argument must be options, because it cannot be anything else. */
 export function isPlainObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || isAsyncIterable(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

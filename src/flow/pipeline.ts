@@ -19,19 +19,20 @@ import type {
 } from './stage.js';
 
 /**
- * Joins a source, operators and a sink, runs them, and resolves to the result of the sink. The item
- * type is inferred through every stage. Streams of Node, of the web and of minipass are accepted in every
- * place. Up to nine operators; `compose` joins several into one.
+ * Joins a source, operators and a sink, runs them, and resolves to the result of the sink. The item type is
+ * inferred through every stage. Each argument may also be a stream of Node, of the web or of minipass. There
+ * may be up to nine operators; `compose` joins several into one.
  *
- * When a stage fails, all stages are closed and the first error rejects. An abort rejects with the
- * reason of the signal; functions, flows and sinks of the caller that ignore it are waited for a quarter of
- * a second at most. However the run ends, streams and generators that were not read to their end are closed,
- * also those that were never opened.
+ * If a stage fails, all stages are closed and the pipeline rejects with the first error. After an abort, it
+ * rejects with the reason of the signal. It waits at most 250 ms for functions, flows and sinks of the caller
+ * that ignore the signal. However the run ends, streams and generators that were not read to their end are
+ * closed, even if they were never opened.
  *
  * @param source A `Flow`, or anything else that `for await` can read.
- * @param sink A sink, or a stream to write to, which resolves to `undefined` once it has finished. Operators come before it.
- * After it may come options: a `signal` that ends the run, and how to show `progress`.
- * @throws OptionError When an argument does not fit its place; nothing has been read then. From the run, when
+ * @param sink A sink, or a stream to write to. With a stream, the pipeline resolves to `undefined` once the
+ * stream has finished. Operators come before the sink. Options may follow it: a `signal` that ends the run,
+ * and how to show `progress`.
+ * @throws OptionError If an argument does not fit its place, before anything is read; and during the run, if
  * a stream or generator was used before.
  * @example
  * const { posts } = await pipeline(
@@ -195,7 +196,7 @@ export function pipeline<
   last: LastArgument<Y, Z>,
 ): Promise<ResultOf<Y, Z>>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
-  // From here on, a stream that fails before its turn does not end the process.
+  // From here on, a stream that fails before it is used does not end the process.
   guardAll(args);
   try {
     const parsed = readArguments(args);
@@ -212,7 +213,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const { signal } = options;
   signal?.throwIfAborted();
 
-  // A sink among the stages, or something that is not a stage, must not have read anything.
+  // Nothing may be read until all stages are checked: one of them may be a sink, or not a stage.
   let checked = false;
   const check = () => {
     if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
@@ -243,17 +244,18 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const abort = (error: unknown) => controller.abort(error);
   const display = showProgress(progress, options.progress ?? 'off', { abort });
   try {
-    // A sink need not look at signals: what it reads ends with the pipeline's.
+    // A sink does not have to use the signal, because its input ends when the pipeline's signal
+    // fires.
     const run = { signal: controller.signal, progress };
     const result = await deliverToSink(boundFlow(last, run), sink, run);
-    // A progress function that does not end must not hold up an abort.
+    // A progress function that never returns must not delay an abort.
     await abortable(Promise.resolve(display.finish()), controller.signal);
     await summarize({ result });
     return result;
   } catch (error) {
     display.fail(signal?.aborted ? 'interrupted' : 'failed');
     const failure = signal?.aborted ? signal.reason : error;
-    // The error of the run matters more than one of a callback about it.
+    // The error of the run matters more than an error of the `onSummary` callback.
     if (!isSummarized) await summarize({ error: failure }).catch(() => {});
     throw failure;
   } finally {
@@ -262,7 +264,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   }
 }
 
-/** Publishes each batch of the source. */
+/** Publishes a diagnostics message for each batch of the source. */
 async function* watchedBatches<T>(batches: Batches<T>): Batches<T> {
   for await (const batch of batches) {
     publish('batch', () => ({ items: batch.items.length, hasCursor: batch.cursor !== undefined }));

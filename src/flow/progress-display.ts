@@ -7,10 +7,15 @@ import type { Progress, ProgressCounts } from './progress.js';
 import { type HowEnded, ProgressText, SEPARATOR } from './progress-text.js';
 
 /**
- * How a pipeline shows its progress on stderr: as a bar, or as lines where that is not a terminal (`auto`, `bar`),
- * as a line every 5 s (`lines`, `json`), and during a wait each minute, not at all (`off`), or by a function that is
- * called about 4 times a second and at the end. Each says what the source waits for, by which setting, and until when. What the function throws, or its
- * promise rejects with, ends the run; it is not called again before its promise is settled.
+ * How a pipeline shows its progress on stderr:
+ * - `auto` or `bar`: a bar on a terminal, otherwise lines;
+ * - `lines` or `json`: a line every 5 s, and every minute during a wait;
+ * - `off`: nothing;
+ * - a function, which is called about 4 times a second and at the end.
+ *
+ * Each of them shows what the source waits for, which setting limits it, and until when. If the function
+ * throws or its promise rejects, the run ends with that error. The function is not called again until its
+ * promise is settled.
  */
 export type ProgressDisplay =
   | 'auto'
@@ -21,9 +26,9 @@ export type ProgressDisplay =
   | ((counts: ProgressCounts) => unknown);
 
 export interface Display {
-  /** Shows the last state. Nothing is shown after it. */
+  /** Shows the final state. Nothing is shown after that. */
   finish(): Promise<void> | void;
-  /** Shows the state in which the run has failed, or was aborted. */
+  /** Shows the state in which the run has failed or was aborted. */
   fail(how?: HowEnded): void;
 }
 
@@ -34,16 +39,16 @@ type Terminal = Writable & {
 
 export interface DisplayOptions {
   readonly stream?: Terminal;
-  /** Ends the run with an error of the function. */
+  /** Ends the run with an error that the function has thrown. */
   readonly abort?: (error: unknown) => void;
 }
 
 const LINE_EVERY_MS = 5_000;
 const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
-/** A narrower terminal needs the room for words. */
+/** A narrower terminal has no space for a gauge besides the words. */
 const GAUGE_COLUMNS = 60;
-/** Words at the end of a part that stay when it is cut: `until 00:41 UTC`. */
+/** The number of words at the end of a part that are kept when it is cut: `until 00:41 UTC`. */
 const TAIL_WORDS = 3;
 
 export function showProgress(
@@ -110,7 +115,7 @@ function lines(
   stream.on('error', ignore);
   const isNews = waitNews(progress);
   const tick = () => {
-    // Also where it is not printed: the rate is measured from line to line.
+    // Computed even if it is not printed: the rate is measured from line to line.
     const line = text.running();
     if (isNews()) stream.write(`${line}\n`);
   };
@@ -166,13 +171,14 @@ function bar(progress: Progress, stream: Terminal): Display {
   let drawn: string | undefined;
   stream.on('error', ignore);
   const draw = (words: string, fraction = progress.fraction) => {
-    // A terminal that nobody has given a size says 0.
+    // A terminal without a known size reports 0 columns.
     const columns = stream.columns || 80;
     const withGauge = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
     const [first = ''] = withGauge.split(SEPARATOR);
     const hasGauge = columns >= Math.max(GAUGE_COLUMNS, stringWidth(first));
     const line = hasGauge ? withGauge : words;
-    // Cut to the width instead of switching the terminal's own wrapping off, which Ctrl-C would leave so.
+    // The line is cut to the width. Ctrl-C would leave the terminal changed if its wrapping were
+    // switched off instead.
     const fitting = shorten(line, columns);
     if (fitting === drawn) return;
     drawn = fitting;
@@ -204,7 +210,7 @@ function gauge(fraction: number): string {
   return '='.repeat(filled).padEnd(GAUGE_WIDTH, '-');
 }
 
-/** As many whole parts as fit into this number of columns; a first part that does not is cut before its end. */
+/** As many whole parts as fit into this number of columns. If the first part does not fit, its middle is cut. */
 function shorten(text: string, columns: number): string {
   const parts = text.split(SEPARATOR);
   while (parts.length > 1 && stringWidth(parts.join(SEPARATOR)) > columns) parts.pop();
@@ -215,7 +221,7 @@ function shorten(text: string, columns: number): string {
   return width < columns ? cut(fitting, columns - width) + tail : cut(fitting, columns);
 }
 
-/** The start of the text, as much as fits into this number of columns. */
+/** The longest start of the text that fits into this number of columns. */
 function cut(text: string, columns: number): string {
   let [fitting, width] = ['', 0];
   for (const character of text) {

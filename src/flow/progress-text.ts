@@ -7,24 +7,24 @@ interface Sample {
   readonly items: number;
 }
 
-/** How a run has ended that is not complete: `interrupted` by an abort. */
+/** How a run ended that is not complete. `interrupted` means that it was aborted. */
 export type HowEnded = 'failed' | 'interrupted';
 
 /** Separates the parts of a line of progress. */
 export const SEPARATOR = ', ';
 
-/** A run that takes longer than it expected does not say `0.0 s left`. */
+/** The shortest time left that is shown, because a run that takes longer than expected must not say `0.0 s left`. */
 const MIN_LEFT_MS = SECOND;
 
 /** The span that the rate is measured over. */
 const RATE_OVER_MS = 5 * SECOND;
 
-/** The counts of a run as text, with the rate and the time left, which follow from their course. */
+/** The counts of a run as text, with the rate and the time left, which are computed from earlier counts. */
 export class ProgressText {
   readonly #progress: Progress;
   readonly #started = performance.now();
   #samples: Sample[];
-  /** The first known fraction, and when: a resumed run does not start at 0. */
+  /** The first known fraction and its time. A resumed run does not start at 0. */
   #first: { readonly at: number; readonly fraction: number } | undefined;
 
   constructor(progress: Progress) {
@@ -32,7 +32,10 @@ export class ProgressText {
     this.#samples = [{ at: this.#started, items: 0 }];
   }
 
-  /** The most important part comes first, as a narrow terminal has no room for the rest. */
+  /**
+   * The progress of a running run. The most important part comes first, because a narrow terminal has no
+   * space for the rest.
+   */
   running(): string {
     const now = performance.now();
     const { fraction, note, behind } = this.#progress.counts();
@@ -59,7 +62,7 @@ export class ProgressText {
     return `${how} after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
   }
 
-  /** The wait of the source, unless it is shorter than a second. */
+  /** Describes the wait of the source, unless the wait is shorter than a second. */
   #wait(): string | undefined {
     const { wait, waitLeftMs } = this.#progress;
     if (wait === undefined || wait.waitMs < SECOND) return undefined;
@@ -86,7 +89,7 @@ export class ProgressText {
     ].join(', ');
   }
 
-  /** Items written a second; received, as long as none is written. */
+  /** Items written per second, or items received while none is written. */
   #rate(now: number): string {
     const { written, received } = this.#progress.counts();
     this.#samples.push({ at: now, items: written === 0 ? received : written });
@@ -100,7 +103,8 @@ export class ProgressText {
   #left(now: number): number | undefined {
     const { fraction, leftMs } = this.#progress;
     if (leftMs !== undefined) return leftMs;
-    // The rate so far does not tell how long the waits to come are.
+    // The time left cannot be estimated during a wait, because the rate so far does not tell how
+    // long later waits are.
     if (fraction === undefined || this.#wait() !== undefined) return undefined;
     this.#first ??= { at: now, fraction };
     const done = fraction - this.#first.fraction;
@@ -117,7 +121,7 @@ const WAITS_FOR = {
   throttle: 'throttle()',
 } as const;
 
-/** Few words, without the advice: a narrow terminal has no room for more. */
+/** Describes a failure in few words, without advice, because a narrow terminal has no space for more. */
 function failure(error: MillraceError | undefined): string {
   if (error instanceof HttpError) return String(error.status);
   if (error instanceof ConnectionError) return `connection ${error.failure}`;
@@ -146,7 +150,7 @@ function duration(ms: number): string {
   return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
 }
 
-/** A time of the past, for messages. */
+/** Formats a past time for messages. */
 export function shownTime(at: Date | undefined): string {
   return at === undefined ? 'an earlier run' : minute(at.getTime());
 }

@@ -1,6 +1,6 @@
 import type { OnWait, Wait } from '../base/wait.js';
 
-/** What a run has done so far. Counts never decrease. */
+/** The counts of a run so far. Counts never decrease. */
 export interface ProgressCounts {
   /** Items that the source delivered: activities, buckets, or blocks of bytes. */
   readonly received: number;
@@ -10,27 +10,32 @@ export interface ProgressCounts {
   readonly dropped: ReadonlyMap<string, number>;
   readonly written: number;
   readonly writtenBytes: number;
-  /** The part that is done, 0 to 1; `undefined` while the total is unknown. */
+  /** The completed part, 0 to 1; `undefined` while the total is unknown. */
   readonly fraction: number | undefined;
   /** The time that the source has reached, epoch milliseconds. */
   readonly reached: number | undefined;
-  /** Milliseconds that the source itself expects the rest to take; `undefined` where it cannot tell. */
+  /** The remaining time in milliseconds, as the source expects; `undefined` if the source cannot tell. */
   readonly leftMs: number | undefined;
-  /** Messages of a stream that its reader has not got yet, as of the last one that it got; `undefined` for other sources. */
+  /**
+   * The number of messages of a stream that the reader has not received yet, as reported with the last
+   * received message; `undefined` for other sources.
+   */
   readonly behind?: number | undefined;
-  /** While the source waits: for what, and until when. */
+  /** The current wait of the source, with its reason and its end; `undefined` if the source does not wait. */
   readonly wait: Wait | undefined;
   /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
   readonly branches: readonly ProgressCounts[];
-  /** Requests that were sent, retries among them. */
+  /** The number of requests, including retries. */
   readonly requests: number;
   readonly retries: number;
-  /** Waits for rate limits of the service, retries and `throttle`, also the current one. */
+  /** The number of waits for rate limits, for retries and for `throttle`, including the current wait. */
   readonly waits: number;
-  /** Milliseconds of the waits that are over; of several at a time, each counts. */
+  /** Milliseconds spent in waits that are over. Waits at the same time are counted separately. */
   readonly waitedMs: number;
-  /** What the run has to say besides its counts: that nothing was new, that all was complete before, or, until the first
-   * page of a search for rules, how many requests it needs. */
+  /**
+   * A message besides the counts: that nothing was new, that everything was complete before, or, until the
+   * first page of a search for rules, how many requests the search needs.
+   */
   readonly note?: string | undefined;
 }
 
@@ -43,12 +48,12 @@ export class Progress {
   writtenBytes = 0;
   fraction: number | undefined;
   reached: number | undefined;
-  /** When the source expects to end, by `performance.now()`. */
+  /** The expected end of the source, by `performance.now()`. */
   endsAt: number | undefined;
   note: string | undefined;
-  /** Files of an incremental source that changed after an earlier run read them: they are not read again. */
+  /** Files of an incremental source that changed after an earlier run had read them. They are not read again. */
   changedFiles = 0;
-  /** How many messages each reader of a stream has before it. */
+  /** The number of unread messages, for each reader of a stream. */
   readonly behind: Map<unknown, number> = new Map();
   requests = 0;
   retries = 0;
@@ -58,10 +63,10 @@ export class Progress {
 
   readonly #branches: Progress[] = [];
 
-  /** Clears the line that shows the progress, before a sink writes to the same terminal. It is drawn again later. */
+  /** Clears the progress line before a sink writes to the same terminal. The line is drawn again later. */
   clear: () => void = () => {};
 
-  /** The counters of one more branch of `tee`. */
+  /** Creates the counters of one more branch of `tee`. */
   branch(): Progress {
     const branch = new Progress();
     branch.clear = () => this.clear();
@@ -69,12 +74,12 @@ export class Progress {
     return branch;
   }
 
-  /** The current wait; if there are several, the one that started last. */
+  /** The current wait. If there are several, the one that started last. */
   get wait(): Wait | undefined {
     return this.#lastWait?.wait;
   }
 
-  /** Milliseconds until `wait` ends, by this machine's clock. */
+  /** Milliseconds until the current wait ends, by this machine's clock. */
   get waitLeftMs(): number {
     return Math.max(0, (this.#lastWait?.endsAt ?? 0) - performance.now());
   }
@@ -88,7 +93,7 @@ export class Progress {
     return [...waits, ...this.#waits].at(-1);
   }
 
-  /** Takes a wait, and returns the function that ends it. */
+  /** Starts a wait. Returns a function that ends it. */
   readonly onWait: OnWait = wait => {
     const began = performance.now();
     this.waits++;
@@ -109,7 +114,7 @@ export class Progress {
     if (items > 0) this.dropped.set(by, (this.dropped.get(by) ?? 0) + items);
   }
 
-  /** Sets the note, unless there is one. */
+  /** Sets the note, unless it is already set. */
   tell(note: string): void {
     this.note ??= note;
   }
@@ -139,7 +144,7 @@ export class Progress {
   }
 }
 
-/** Counts of a run to which the counts of its branches are added. */
+/** The counts of a run to which the counts of its branches are added. */
 const SUMS = ['written', 'writtenBytes', 'requests', 'retries', 'waits', 'waitedMs'] as const;
 type Sums = (typeof SUMS)[number];
 
@@ -149,22 +154,22 @@ function sumsOf(all: readonly Pick<ProgressCounts, Sums>[]): Record<Sums, number
   return sums;
 }
 
-/** What a run has done, once it is over. */
+/** A summary of a run that has ended. */
 export interface RunSummary
   extends Pick<ProgressCounts, 'received' | 'receivedBytes' | 'dropped' | Sums> {
-  /** `failed` also for a run that was aborted. */
+  /** `failed` includes aborted runs. */
   readonly state: 'complete' | 'failed';
-  /** What a failed run rejects with. */
+  /** The error that the run rejects with, if it has failed. */
   readonly error?: unknown;
-  /** The files of its result, also those that earlier runs wrote. */
+  /** The number of files in its result, including files that earlier runs wrote. */
   readonly files: number;
   readonly durationMs: number;
 }
 
-/** The object of one run, on `millrace:run:start`, and then, with its summary, on `:end` or `:error`. */
+/** The object of one run. It is published on `millrace:run:start`, then, with its summary, on `:end` or `:error`. */
 export interface RunMessage extends Partial<RunSummary> {}
 
-/** The summary of a run that has ended now with this result, or with an error. */
+/** Creates the summary of a run that has just ended with this result or error. */
 export function summaryOf(
   progress: Progress,
   startedAt: number,
@@ -204,7 +209,7 @@ export class ProgressParts {
     this.#fractions = Array.from({ length: count }, () => 0);
   }
 
-  /** What a source is opened with. */
+  /** The progress that the source with this index is opened with. */
   of(index: number): Progress | undefined {
     if (this.#progress === undefined) return undefined;
     this.#set(index, undefined);
@@ -212,7 +217,7 @@ export class ProgressParts {
       get: (progress, name) =>
         name === 'fraction' ? this.#fractions[index] : Reflect.get(progress, name, progress),
       set: (progress, name, value) => {
-        // What one source expects of itself says nothing of the others.
+        // The expected end of one source says nothing about the others.
         if (name === 'endsAt') return true;
         if (name !== 'fraction') return Reflect.set(progress, name, value, progress);
         this.#set(index, value);

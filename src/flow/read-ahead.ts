@@ -1,6 +1,6 @@
 import { Channel } from '../base/channel.js';
 
-/** An item of `workAhead`, and the result of the work on it. */
+/** An item of `workAhead` with the result of its work. */
 export interface Worked<T, R> {
   readonly item: T;
   /** Absent if `work` returned `undefined`. */
@@ -8,9 +8,9 @@ export interface Worked<T, R> {
 }
 
 /**
- * Reads items and starts work on them while the consumer is busy with earlier ones, up to a total
- * weight of `limit`, and yields them in order. An error of the input is thrown after the items that were
- * read before it. Closes the input when the consumer stops.
+ * Reads items and starts work on them while the consumer is busy with earlier ones, up to a total weight of
+ * `limit`, and yields them in order. An error of the input is thrown after the items that were read before
+ * it. Closes the input if the consumer stops.
  */
 export async function* workAhead<T, R>(
   input: Iterable<T> | AsyncIterable<T>,
@@ -25,7 +25,7 @@ export async function* workAhead<T, R>(
     weigh,
     start: item => {
       const result = work(item);
-      // An error is thrown when the item's turn comes; until then it must not end the process.
+      // The error is thrown when the item is due. Until then it must not end the process.
       result?.catch(() => {});
       return { item, result };
     },
@@ -45,8 +45,9 @@ export async function* workAhead<T, R>(
 }
 
 /**
- * Reads up to `ahead` items before the consumer asks for them, from the moment of the call. Does not close its input:
- * that would wait for an item that is on its way, such as a live connection. Abort the input by its signal instead.
+ * Reads up to `ahead` items before the consumer asks for them, starting at the call. Does not close its
+ * input, because that would wait for an item that is still to arrive, for example on a live connection. Abort
+ * the input by its signal instead.
  */
 export function readAhead<T>(
   input: AsyncIterator<T, unknown>,
@@ -70,7 +71,7 @@ interface Ahead<T, R> {
   readonly start: (item: T) => Started<T, R>;
 }
 
-/** Starts to read the input into a channel, which ends or fails as the input does. */
+/** Starts to read the input into a channel. The channel ends or fails when the input does. */
 function fill<T, R>(
   input: Iterator<T, unknown> | AsyncIterator<T, unknown>,
   { limit, weigh, start }: Ahead<T, R>,

@@ -2,11 +2,13 @@ import type { OnDamaged } from '../json/records.js';
 import type { Batches, DamagedStage, Run } from './flow.js';
 
 /**
- * Runs a stage that leaves damaged records out. Each goes to the caller's function first, then to the sink, before
- * the cursor after it is delivered.
+ * Runs a stage that skips damaged records. Each damaged record goes to the function of the caller, then to
+ * the sink, before the next cursor is delivered.
  *
- * @param open Gets what takes a record, or nothing where the first one ends the run.
- * @param options `isLive` where the records come from live connections: a later run does not find them at the same line.
+ * @param open Opens the stage with a function that takes damaged records, or with `undefined` if the first
+ * one must end the run.
+ * @param options `isLive` if the records come from live connections, so that a later run does not find them
+ * at the same line.
  */
 export function reportingDamaged<T>(
   { damaged, progress }: Run,

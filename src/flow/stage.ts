@@ -9,9 +9,9 @@ import type { StageStream } from './stream-stage.js';
 import type { WebReadable, WebTransform, WebWritable } from './web-streams.js';
 
 /**
- * What can stand between a source and a sink: an operator, an `async function*` over the items, a Node
- * `Transform`, a `TransformStream` of the web or a Minipass stream. The output type of a Node `Transform`
- * is not known: it is whatever the next stage takes.
+ * A stage between a source and a sink: an operator, an `async function*` over the items, a Node `Transform`,
+ * a `TransformStream` of the web or a Minipass stream. The output type of a Node `Transform` is unknown to
+ * the compiler, so any stage may follow it.
  *
  * @example
  * async function* pairs(posts: AsyncIterable<Activity>): AsyncGenerator<[Activity, Activity]> {
@@ -34,8 +34,8 @@ export type Stage<In, Out> =
 export type Source<T> = AsyncIterable<T> | WebReadable<T>;
 
 /**
- * A Node `Writable`, a `WritableStream` of the web, or another stream with `write`, `end` and events: of
- * minipass, tar, fs-minipass.
+ * A Node `Writable`, a `WritableStream` of the web, or a stream of minipass, tar or fs-minipass, which has
+ * `write`, `end` and events.
  */
 export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
 
@@ -47,10 +47,11 @@ export type ItemOf<From> =
       ? Item
       : never;
 
-// `pipeline` and `compose` have a type parameter for the type of each argument, and check it by one of the types below. If it
-// fits, the parameter has the type of the argument, and beside it the type that the compiler infers the argument from, as in
-// `filter(post => post.lang)`. If not, its type is a sentence, which the compiler shows at that argument. `never` stands for an
-// argument that the compiler has not seen yet.
+// `pipeline` and `compose` have one type parameter for each argument, and check it with one of the
+// types below. If the argument fits, the parameter gets its type, together with the type from which
+// the compiler infers functions such as `filter(post => post.lang)`. If it does not fit, the type
+// is a sentence, which the compiler shows at that argument. `never` means that the compiler has not
+// seen the argument yet.
 
 /** The first argument of `pipeline`. */
 export type SourceArgument<From> = [From] extends [Source<unknown>]
@@ -66,7 +67,7 @@ export type StageArgument<In, S> = [S] extends [StageFor<Fed<In>>]
     ? 'A sink can only be the last stage'
     : WrongStage<In, S>;
 
-/** The last argument, which no options follow. */
+/** The last argument, if no options may follow it. */
 export type SinkArgument<In, S> = [S] extends [SinkFor<Fed<In>>]
   ? S | SinkFor<Read<In>>
   : [S] extends [AnyStage]
@@ -99,12 +100,12 @@ export type SinkResult<S> = S extends (...args: never) => PromiseLike<infer Resu
   ? Result
   : Awaited<ReturnType<Sink<never>>>;
 
-/** What `compose` makes of arguments: a sink if the last one is one. */
+/** The type that `compose` returns: a sink if its last argument is a sink, otherwise an operator. */
 export type Composed<In, Last> = [Last] extends [AnyStage]
   ? Operator<In, Read<OutputOf<Last>>>
   : Sink<In, SinkResult<Last>>;
 
-/** What a stage gives to the next. */
+/** The items that a stage delivers to the next. */
 export type OutputOf<S> = [S] extends [Duplex]
   ? Untyped
   : S extends (...args: never) => AsyncIterable<infer Out>
@@ -115,16 +116,16 @@ export type OutputOf<S> = [S] extends [Duplex]
         ? Out
         : never;
 
-/** What a Node `Duplex` gives: its type does not say. */
+/** The output of a Node `Duplex`, whose type does not declare it. */
 interface Untyped {
   readonly [untyped]: true;
 }
 declare const untyped: unique symbol;
 
-/** The items that a function for an argument reads, for inference. */
+/** The items that a function passed as an argument reads, for type inference. */
 type Read<In> = [In] extends [Untyped] ? unknown : In;
 
-/** The items that an argument must read. Every stage reads `never`. */
+/** The items that an argument must accept. Every stage accepts `never`. */
 type Fed<In> = [In] extends [Untyped] ? never : In;
 
 export type Callable = (...args: never) => unknown;
@@ -136,8 +137,8 @@ type StageFor<In> =
 type SinkFor<In> = ((input: Flow<In>, run: SinkRun) => Promise<unknown>) | WritableSink<In>;
 
 /**
- * Functions of both kinds have the same parameters, since the compiler infers the types of parameters, as in
- * `async posts => …`, only then.
+ * Both functions have the same parameters, because only then does the compiler infer parameter types, as in
+ * `async posts => …`.
  */
 type EitherFor<In> =
   | ((input: Flow<In>, run: SinkRun) => AsyncIterable<unknown> | Promise<unknown>)
@@ -153,7 +154,7 @@ type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
     ? Misfit<Read<In>, InputOf<S>>
     : 'This is not a stage: an operator is a function, or a stream to pipe through';
 
-/** What a stage reads. */
+/** The items that a stage reads. */
 export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown
   ? ItemOf<Input>
   : S extends WebTransform<infer In, unknown>
@@ -163,8 +164,8 @@ export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unkno
       : never;
 
 /**
- * What the compiler shows as the type of a parameter, if a stage does not read the items before it: one line that says
- * what to insert. `wrongItem` says the same at run time.
+ * The type of a parameter if a stage cannot read the items before it. The compiler shows it as one line that
+ * says which stage to insert. `wrongItem` says the same at run time.
  */
 export type Misfit<Given, Wanted> = [Given] extends [PromiseLike<unknown>]
   ? 'It gets promises: put mapAsync() in the place of the map() before it'
@@ -188,7 +189,7 @@ type Sentence<
   Advice extends string,
 > = `It reads ${Reads}, but gets ${ItemName<Given>}: ${Advice}`;
 
-/** As messages name items; a union has the first name that fits one of its members. */
+/** The name of an item type in messages. A union gets the first name that fits one of its members. */
 type ItemName<Given> = [Given] extends [JsonRecord]
   ? 'JSON records'
   : [Given] extends [Uint8Array]
@@ -247,7 +248,10 @@ type PostAdvice<Given, Wanted> = [Given] extends [JsonRecord]
                   ? `take them from search()${OrColumns<Wanted, 'tables.complianceEvents'>}`
                   : `map them to posts${OrColumns<Wanted>}`;
 
-/** `csv` and `parquet` read posts and items that carry a post; any other items need `columns`. */
+/**
+ * Adds advice about `columns`: `csv` and `parquet` read posts and items that carry a post, and need `columns`
+ * for other items.
+ */
 type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wanted] extends [
   Activity,
 ]
@@ -255,8 +259,8 @@ type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wante
   : `, or pass columns: ${Table}`;
 
 /**
- * A stage that reads such items. All its members are optional, and no stage has one of them: the compiler's error for such a
- * type is one line with both types.
+ * A stage that reads such items. All members are optional and no stage has any of them, so the compiler's
+ * error for a mismatch is one line with both types.
  */
 interface StageThatReads<Items> {
   readonly items?: Items;

@@ -6,14 +6,14 @@ import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } fro
 import { isMinipass, type MinipassStream, writeError, writeToStream } from './minipass-streams.js';
 import { isWebTransform, type WebTransform, type WriteFailure, writeToWeb } from './web-streams.js';
 
-/** What a flow can be piped through. */
+/** A stream that a flow can be piped through. */
 export type StageStream<In, Out> = Duplex | MinipassStream<In, Out> | WebTransform<In, Out>;
 
 export function isStageStream(value: unknown): value is StageStream<unknown, unknown> {
   return value instanceof Duplex || isMinipass(value) || isWebTransform(value);
 }
 
-/** Pipes a flow through a Node `Duplex`, a Minipass stream or a `TransformStream`; see `through`. */
+/** Pipes a flow through a Node `Duplex`, a Minipass stream or a `TransformStream`, see `through`. */
 export function streamStage<In, Out>(
   input: AsyncIterable<In>,
   stream: StageStream<In, Out>,
@@ -46,17 +46,18 @@ async function* piped<In, Out>(
       throw error;
     }
   }
-  // The input is pulled by the stream, in a run that would not have this run's progress.
+  // The stream pulls the input itself, in a separate run without the progress of this run.
   const source = new OwnFlow<In>(items, isMinipass(stream) ? { signal } : {});
   const readable = isMinipass(stream) ? undefined : Readable.from(source, { objectMode: true });
   const fed = isMinipass(stream)
     ? writeToStream(source, stream, { signal, untilEnded: false })
     : streams.pipeline(readable as Readable, stream as Duplex, { signal });
-  // The failure reaches the reader through the stream itself; `fed` alone must not end the process.
+  // The reader gets the failure through the stream itself, so `fed` must not also end the process.
   fed.catch(() => {});
   try {
     yield* batchesOf(stream as AsyncIterable<Out>, { signal });
-    // A stream may end before its input, as in Node's own pipeline. `fed` rejects then, since the reader has closed the stream.
+    // As in Node's own pipeline, a stream may end before its input. The reader has then closed the
+    // stream, so `fed` rejects.
     if ((stream as Partial<Duplex>).writableEnded === false) readable?.destroy();
     else await fed;
   } catch (error) {
@@ -76,7 +77,7 @@ async function* pipedWeb<In, Out>(
   const open = (signal: AbortSignal) =>
     new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress, damaged }), { signal });
   const fed = writeToWeb(open, writable, signal);
-  // The stream passes a failure of the input on, but some streams replace it.
+  // The stream forwards a failure of the input, but some streams replace the error.
   let failure: WriteFailure | undefined;
   fed.then(
     result => {
@@ -90,6 +91,6 @@ async function* pipedWeb<In, Out>(
   } catch (error) {
     throw failure?.of === 'input' ? failure.error : error;
   }
-  // A stream may end before its input; that is not a failure.
+  // A stream may end before its input without a failure.
   if (failure?.of === 'input') throw failure.error;
 }

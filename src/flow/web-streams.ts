@@ -1,12 +1,14 @@
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { stopReason } from './flow-run.js';
 
-// Not by `fromWeb` and `toWeb` of node:stream. In Node 20 they refuse streams of other realms and polyfills, end a
-// stream at an item that is `null`, keep streams locked after the run, do not abort a write that never ends, and fail
-// where a stream ends before its input. A test of this file has each of these.
+// `fromWeb` and `toWeb` of node:stream are not used. In Node 20 they refuse streams of other realms
+// and polyfills, end a stream at an item that is `null`, keep streams locked after the run, do not
+// abort a write that never ends, and fail if a stream ends before its input. This file has a test
+// for each of these.
 
-// Structural, so that streams of the global scope, of node:stream/web, of other realms and of polyfills
-// fit, with or without the types of browsers. TypeScript infers the item type from `pipeTo`.
+// These types are structural. They fit streams of the global scope, of node:stream/web, of other
+// realms and of polyfills, with or without the types of browsers. TypeScript infers the item type
+// from `pipeTo`.
 
 /** A `ReadableStream` of the web. */
 export interface WebReadable<Out> {
@@ -71,9 +73,9 @@ export function hasMethod<Name extends string>(
 }
 
 /**
- * The items of a stream. Its own async iterator is not used: it cannot be closed while a read is pending.
+ * The items of a stream. The stream's own async iterator cannot be closed while a read is pending.
  *
- * @param signal Has the reason to close it with.
+ * @param signal The stream is closed with its reason.
  */
 export function webItems<T>(stream: WebReadable<T>, signal: AbortSignal): AsyncIterator<T> {
   const reader = stream.getReader() as WebReader<T>;
@@ -84,7 +86,7 @@ export function webItems<T>(stream: WebReadable<T>, signal: AbortSignal): AsyncI
       return result;
     },
     async return() {
-      // `cancel` rejects with the error of a failed stream, which the reader has received already.
+      // `cancel` rejects with the error of a failed stream, which the reader has already received.
       reader.cancel(stopReason(signal)).catch(() => {});
       reader.releaseLock();
       return { done: true, value: undefined };
@@ -92,17 +94,17 @@ export function webItems<T>(stream: WebReadable<T>, signal: AbortSignal): AsyncI
   };
 }
 
-/** Why not all items were written: the input failed, or the stream. */
+/** The reason why not all items were written: either the input failed, or the stream. */
 export interface WriteFailure {
   readonly of: 'input' | 'stream';
   readonly error: unknown;
 }
 
 /**
- * Writes all items, as fast as the stream asks for them, and closes it. When the input fails or the signal
- * fires, the stream is aborted with that reason; when the stream fails, the input is closed.
+ * Writes all items, as fast as the stream asks for them, and closes it. If the input fails or the signal
+ * fires, the stream is aborted with that reason. If the stream fails, the input is closed.
  *
- * @param open The items, until a signal fires.
+ * @param open Returns the items, which end when its signal fires.
  */
 export async function writeToWeb<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
@@ -120,7 +122,7 @@ export async function writeToWeb<T>(
     done.catch(fail);
     return abortable(done, linked.signal);
   };
-  // Node 20 fails an assertion when a closed stream is written to.
+  // Set before closing, because Node 20 fails an assertion if a closed stream is written to.
   let closing = false;
   writer.closed.then(() => {
     if (!closing) fail(new Error('The stream was closed before all items were written'));
@@ -128,7 +130,7 @@ export async function writeToWeb<T>(
   try {
     for await (const item of open(linked.signal)) {
       await waitFor(writer.ready);
-      // The stream limits the items that wait in it, by `ready`.
+      // Not awaited: `ready` limits the number of items that wait in the stream.
       writer.write(item).catch(fail);
     }
     closing = true;

@@ -5,21 +5,21 @@ import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 import { withInternals } from './internals.js';
 
-/** What stages read, as messages call it. */
+/** The kinds of items that stages read, as messages name them. */
 export type Reads = 'activities' | 'posts' | 'records' | 'lines' | 'bytes' | keyof typeof ADVICE;
 
-/** A stage that got an item that it does not read. */
+/** Describes a stage that got an item of the wrong kind. */
 export interface Needed {
   /** The start of the message, as in "dedupe() reads activities". */
   readonly need: string;
   readonly reads: Reads;
-  /** What else helps, as in "give `key`". */
+  /** An alternative to another item, as in "give `key`". */
   readonly or?: string | undefined;
   readonly origin?: string | undefined;
 }
 
 /**
- * The error for an item that is not what a stage reads. It says what came, and which operator to put before
+ * The error for an item that a stage cannot read. The message names the item and the operator to put before
  * the stage.
  */
 export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): DataError {
@@ -33,7 +33,7 @@ export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): D
   );
 }
 
-/** Marks an error as one about the stages that were put together: every item would give it. */
+/** Marks an error as one about the combination of stages, see `isAboutStages`. */
 export function aboutStages(error: DataError): DataError {
   return withInternals(error, { isAboutStages: true });
 }
@@ -54,7 +54,7 @@ export function checkActivities(
       });
 }
 
-/** A refused value in a few words, for messages: without its contents, which may be secret. */
+/** Names the kind of a value for messages, without its contents, which may be secret. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return 'a string';
@@ -65,7 +65,10 @@ export function kindOf(value: unknown): string {
   return isStrayPromise(value) ? 'a promise' : 'an object';
 }
 
-/** As `kindOf`, with more about objects, so that the reader of the error finds the stage that created them. */
+/**
+ * Like `kindOf`, with more details about objects, so that the reader of the error finds the stage that
+ * created them.
+ */
 function itemName(item: unknown): string {
   if (Array.isArray(item) && item[0] instanceof Activity) return 'an array of activities';
   if (kindOf(item) !== 'an object') return kindOf(item);
@@ -83,7 +86,7 @@ const CARRIERS = {
   map: 'an object with an activity',
 } as const;
 
-/** The operator that makes items like this one, which have an activity as a member. */
+/** The operator that creates such items, which carry an activity as a member. */
 function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   const { activity, tag, errors } = item as Readonly<Record<string, unknown>>;
   if (!(activity instanceof Activity)) return undefined;
@@ -91,7 +94,7 @@ function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   return Array.isArray(errors) ? 'engagement' : 'map';
 }
 
-/** The columns of items that have a table. */
+/** The columns to use for items of a known table. */
 function columnsFor(item: unknown): string | undefined {
   const name = itemName(item);
   if (name === 'a bucket of counts') return 'Pass `columns: tables.counts`';
@@ -118,7 +121,7 @@ function adviceFor(item: unknown, reads: Reads): string {
   }
 }
 
-/** What to do for items that are not activities or bytes. */
+/** Advice for items that are not activities or bytes. */
 const ADVICE = {
   'compliance events':
     'Read them from compliance(), or put map(parseComplianceEvent) before it, on bytes',
@@ -127,7 +130,7 @@ const ADVICE = {
   'engagement totals': 'Put engagement() before it',
 } as const;
 
-/** The operators that make activities of an item. */
+/** The operators that convert an item to activities. */
 function operatorsFor(item: unknown, kind: string): string {
   if (kind === 'a string')
     return 'jsonLines(), activities() before it, and read bytes instead of text';
@@ -142,7 +145,7 @@ function operatorsFor(item: unknown, kind: string): string {
     : 'it into a pipeline of posts, such as those of search()';
 }
 
-/** What the bytes look like decides: a compressed file, lines, or one record. */
+/** The operators to decode these bytes with, judged by their content: a compressed file, lines, or one record. */
 function decodersOf(bytes: Uint8Array): string {
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return 'gunzip(), jsonLines(), activities()';
   const text = Buffer.from(bytes).toString('latin1').trim();
@@ -153,8 +156,8 @@ function decodersOf(bytes: Uint8Array): string {
 /**
  * An item of a flow of bytes, as a view of the same memory.
  *
- * @throws DataError for any other item, which the compiler cannot always see: a Node stream with an encoding
- * gives text.
+ * @throws DataError for any other item. The compiler cannot always see them: a Node stream with an encoding
+ * gives strings.
  */
 export function bytesOf(call: string, item: Uint8Array, origin: string | undefined): Buffer {
   if (item instanceof Uint8Array) return bufferOf(item);

@@ -169,7 +169,7 @@ export class ZstdFrames {
     return this.#frames > 0 && this.#field === 'magic' && this.#collected.length === 0;
   }
 
-  /** @throws Error when something else follows a frame, or a frame is corrupt. */
+  /** @throws Error if something else follows a frame, or a frame is corrupt. */
   *push(input: Buffer): Generator<ZstdPart, void, undefined> {
     let start = 0;
     for (let at = 0; at < input.length; ) {

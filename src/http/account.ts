@@ -149,7 +149,7 @@ export class Account {
   /**
    * The value of a setting that a call needs.
    *
-   * @throws OptionError when it was not given; `purpose` says for what it is needed.
+   * @throws OptionError if it was not given; `purpose` says for what it is needed.
    */
   need<Name extends SettingName>(name: Name, purpose: string): NonNullable<Settings[Name]> {
     const value = this.settings[name];
@@ -292,7 +292,7 @@ function perMinute(requests: number | undefined): readonly Rate[] {
  * process with other options. Where two differ in `limits`, `searchesPerMinute` or
  * `engagementsPerMinute`, both limits hold for both, as long as the process lives.
  *
- * @throws OptionError when a setting cannot work.
+ * @throws OptionError if a setting cannot work.
  * @example
  * const acme = account({ baseUrl: 'https://search.example', account: 'acme', label: 'prod' });
  * const local = account(await createService().start());

@@ -22,7 +22,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * upper case, and an empty variable counts as absent. Loopback and the hosts in `NO_PROXY` are connected to
  * directly.
  *
- * @throws OptionError when the variable has no address of a proxy.
+ * @throws OptionError if the variable has no address of a proxy.
  */
 export function proxyFor(target: URL, environment: Environment): HttpProxy | undefined {
   if (isLoopback(target.hostname)) return undefined;

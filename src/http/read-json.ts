@@ -61,7 +61,7 @@ export class JsonMembers {
   readonly #what: string;
   readonly #origin: string;
 
-  /** @throws DataError when the value is not an object; `what` names what it should be. */
+  /** @throws DataError if the value is not an object; `what` names what it should be. */
   constructor(value: unknown, what: string, origin: string) {
     this.#what = what;
     this.#origin = origin;

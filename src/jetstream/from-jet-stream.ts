@@ -104,13 +104,13 @@ const OPTIONS = {
  * publisher sent too late, and messages that servers stored twice.
  *
  * @throws OptionError Immediately, before any I/O.
- * @throws IncompleteError When the stream has dropped messages before they were read: `missing` has their sequences,
+ * @throws IncompleteError If the stream has dropped messages before they were read: `missing` has their sequences,
  * and `cursor` is after them. If the stream has other subjects, the dropped messages may have belonged to those. Also
  * when servers have lost acknowledged messages, and no replica has them: `missing` then has the subject, the publisher,
  * and the positions of the messages among the publisher's messages on that subject.
  * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before it
  * are delivered. After you delete the message, the same script with `onGap` continues after it.
- * @throws JetStreamError When the servers stay out of reach or refuse the login, or the stream was recreated.
+ * @throws JetStreamError If the servers stay out of reach or refuse the login, or the stream was recreated.
  * @example
  * await pipeline(
  *   fromJetStream({ connection: () => connect(), stream: 'posts', subject: 'posts' }),

@@ -30,7 +30,7 @@ const LOCK_NAME = '.millrace-job.lock';
  * Creates a folder if it does not exist, locks it, and writes into it which job it holds: the segments
  * of two jobs have the same names.
  *
- * @throws StorageError when another download has the lock, or the folder holds another job.
+ * @throws StorageError if another download has the lock, or the folder holds another job.
  */
 export async function lockJobFolder(folder: string, job: Job): Promise<Lock> {
   await withStorageError('make', folder, () => makeSyncedFolder(folder));

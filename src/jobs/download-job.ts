@@ -77,7 +77,7 @@ const OPTIONS = {
  * @returns The verdict: totals, missing segments and suspect minutes.
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that is not delivered, or has expired.
- * @throws IncompleteError when files are missing; the others are in the folder. `missing` lists their
+ * @throws IncompleteError if files are missing; the others are in the folder. `missing` lists their
  * segments, and `cause` is the last error: a `StorageError` for a full disk, for example.
  * @throws StorageError for a folder that holds another job, or that another download writes to.
  * @throws The error of `onFile`, which ends the download.

@@ -65,8 +65,8 @@ const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOpt
  * service does not return: it is a `JobError`.
  *
  * @throws OptionError with all problems of the request, or of its rules.
- * @throws HttpError when the service refuses the job, for example because the title exists.
- * @throws JobError when the title belongs to another job.
+ * @throws HttpError if the service refuses the job, for example because the title exists.
+ * @throws JobError if the title belongs to another job.
  * @example
  * const job = await jobs.create(account(), {
  *   title: 'snow 2014',
@@ -122,7 +122,7 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
  * outcome, the status of the job is read before the next one.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
- * @throws HttpError when the job is not quoted.
+ * @throws HttpError if the job is not quoted.
  * @example
  * await jobs.accept(account(), uuid);
  */
@@ -138,7 +138,7 @@ export function acceptJob(
  * Rejects the quote of a job, which can then never be run.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
- * @throws HttpError when the job is not quoted.
+ * @throws HttpError if the job is not quoted.
  * @example
  * await jobs.reject(account(), uuid);
  */
@@ -232,7 +232,7 @@ export async function findJob(
   return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);
 }
 
-/** @throws JobError when the job has the title of this request, but another window or format. */
+/** @throws JobError if the job has the title of this request, but another window or format. */
 export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
   const { fromDate, toDate, dataFormat = requested.dataFormat } = job;
   const differs =

@@ -79,7 +79,7 @@ export class JobFileList {
 /**
  * The files of a job. The listing is read again a few times if it has fewer addresses than it states.
  *
- * @throws JobError when the job is not delivered, or no longer exists.
+ * @throws JobError if the job is not delivered, or no longer exists.
  */
 export async function readJobFiles(
   account: Account,

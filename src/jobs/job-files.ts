@@ -317,7 +317,7 @@ export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
       ...state,
     }),
 
-    /** @throws OptionError when the cursor belongs to another job, or the list of files has changed. */
+    /** @throws OptionError if the cursor belongs to another job, or the list of files has changed. */
     stateAt(resume: Cursor | undefined): DownloadState {
       if (resume === undefined) return START;
       const { source, job: uuid, seen, ...state } = resume;

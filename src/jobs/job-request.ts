@@ -160,7 +160,7 @@ export function plainTitle(title: string): string {
  * The number of historical days that a job for this window counts as: every UTC day that has at least
  * one minute of it. `fromDate` is inclusive, `toDate` exclusive; seconds are cut off.
  *
- * @throws OptionError for an invalid date, or when `toDate` is not after `fromDate`.
+ * @throws OptionError for an invalid date, or if `toDate` is not after `fromDate`.
  * @example
  * jobs.countDays('201201010000', '201201020000') // 1
  * jobs.countDays('201201010001', '201201020001') // 2
@@ -175,7 +175,7 @@ export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
 /**
  * The dates of a job as they are sent and in epoch milliseconds; both are valid by themselves.
  *
- * @throws OptionError when `toDate` is not after `fromDate`.
+ * @throws OptionError if `toDate` is not after `fromDate`.
  */
 function jobWindow(call: string, { fromDate, toDate }: JobDates) {
   const from = parseDate(fromDate) ?? Number.NaN;

@@ -140,7 +140,7 @@ export interface JobCsvFile {
 /** A job, its uuid, or its `jobURL`. */
 export type JobName = string | { readonly uuid: string };
 
-/** @throws OptionError when it does not identify a job. */
+/** @throws OptionError if it does not identify a job. */
 export function uuidOf(job: JobName): string {
   const text = typeof job === 'string' ? job : job?.uuid;
   const uuid = typeof text === 'string' ? (uuidIn(text) ?? text) : '';

@@ -57,8 +57,8 @@ type Next =
  * of one array at its top level, as soon as the element is complete. Elements are separated by brackets,
  * strings and commas, not parsed. The rest of the document is kept, and parsed at the end.
  *
- * @throws OptionError When an option is invalid.
- * @throws DataError From `push` and `end`, when the document is damaged or exceeds a limit. The splitter
+ * @throws OptionError If an option is invalid.
+ * @throws DataError From `push` and `end`, if the document is damaged or exceeds a limit. The splitter
  * cannot be used after that.
  *
  * @example

@@ -7,7 +7,7 @@ import { jsonText } from './json-text.js';
  * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of its digits where its key is
  * `id` or ends in `_id`, or where it has 16 digits or more.
  *
- * @throws DataError When the text is not JSON.
+ * @throws DataError If the text is not JSON.
  * @example parseExact('{"id":1050118621198921728,"n":1}') // { id: '1050118621198921728', n: 1 }
  */
 export function parseExact(json: string | Uint8Array): unknown {
@@ -29,7 +29,7 @@ export function isLong(digits: string): boolean {
  * `JSON.parse` with a `DataError` that shows the start of the document.
  *
  * @param original The document before it was changed for parsing, for the message.
- * @throws DataError When the text is not JSON.
+ * @throws DataError If the text is not JSON.
  */
 export function parseJson(text: string, original: string | Uint8Array = text): unknown {
   try {

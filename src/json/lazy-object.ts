@@ -26,7 +26,7 @@ const STRIDE = 4;
  * Equal to parsing, for any JSON document whose object keys are unique: where a key comes twice,
  * `JSON.parse` takes the last. Skipped members are not checked, so damage there is not found.
  *
- * @throws DataError From every method, when the bytes it reads are not JSON.
+ * @throws DataError From every method, if the bytes it reads are not JSON.
  */
 export class LazyObject {
   #bytes: Buffer;

@@ -57,7 +57,7 @@ export const POSTS: RecordKind<Activity> = {
  * A record is one JSON object, as `jsonLines` and `jsonElements` cut them: bytes of a file that are not cut are refused.
  * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is read.
  *
- * @throws OptionError Immediately, when an option is invalid.
+ * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not one JSON object.
  *
  * @example

@@ -33,7 +33,7 @@ const FULL_IN_A_ROW = 16;
  * API. A chunk has fewer items at the end of the source, after `waitMs`, and, at most once in 16
  * chunks, at a cursor: a checkpoint can only resume at a point where no items are held back.
  *
- * @throws OptionError Immediately, when `count` is not a whole number of 1 or more, or `waitMs` is
+ * @throws OptionError Immediately, if `count` is not a whole number of 1 or more, or `waitMs` is
  * invalid.
  * @example
  * await pipeline(

@@ -13,7 +13,7 @@ import { isStageStream } from '../flow/stream-stage.js';
  * `pipeline` takes between source and sink, and cursors and checkpoints work as if the operators were
  * listed one by one.
  *
- * @throws OptionError When an argument cannot be an operator, or there is none.
+ * @throws OptionError If an argument cannot be an operator, or there is none.
  * @example
  * const posts = compose(gunzip(), jsonLines(), activities(), dedupe());
  * await pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));

@@ -47,7 +47,7 @@ const KEYED = {
  * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the previous run has
  * written.
  *
- * @throws OptionError Immediately, when an option is invalid.
+ * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity, unless there is a `key`, and for one whose
  * `key` is not a string or an integer, because it could not be told from others.
  *

@@ -19,7 +19,7 @@ const TEST = required(func('which items pass'));
 /**
  * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
- * @throws OptionError Immediately, when `test` is not a function; from the flow, if it returns a promise: to ask something asynchronous, get the
+ * @throws OptionError Immediately, if `test` is not a function; from the flow, if it returns a promise: to ask something asynchronous, get the
  * answers with `mapAsync` first.
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);

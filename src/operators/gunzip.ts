@@ -48,8 +48,8 @@ const OPTIONS = {
  * inflated in the thread pool ahead of their turn and delivered in order; bytes of a live stream are delivered as soon
  * as they arrive.
  *
- * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, with file and byte, when a file is cut short, is corrupt, is zstd and this Node
+ * @throws OptionError Immediately, if an option is invalid.
+ * @throws DataError From the flow, with file and byte, if a file is cut short, is corrupt, is zstd and this Node
  * cannot read it, or has anything but zeros after its end. What was inflated before the error is delivered first; of a
  * corrupt file, up to 16 KiB before the damage may be missing.
  * @example

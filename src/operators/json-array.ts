@@ -17,8 +17,8 @@ import type { Json } from '../json/type-guards.js';
  * @param path The key of the array, or the keys that lead to it: `'data.items'` or `['data', 'items']`. Without one, the
  * document is the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.
- * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, when a document is cut short, is not JSON or has no such array, or
+ * @throws OptionError Immediately, if an option is invalid.
+ * @throws DataError From the flow, if a document is cut short, is not JSON or has no such array, or
  * when an element exceeds a limit.
  * @example
  * for await (const url of jsonArray('urlList')(createReadStream('results.json'))) console.log(url);

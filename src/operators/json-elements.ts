@@ -17,8 +17,8 @@ import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
  *
  * @param key The name of the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.
- * @throws OptionError Immediately, when an option is invalid.
- * @throws DataError From the flow, when a document is cut short, is not JSON or has no such array, or when an element
+ * @throws OptionError Immediately, if an option is invalid.
+ * @throws DataError From the flow, if a document is cut short, is not JSON or has no such array, or when an element
  * exceeds a limit.
  *
  * @example

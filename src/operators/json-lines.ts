@@ -38,7 +38,7 @@ const OPTIONS = {
  * share a line, with nothing, white space or one comma between them, become one record each. The rest of a
  * line, from the first byte that is not such an object, is damaged as a whole: where a torn record ends is unknown.
  *
- * @throws OptionError Immediately, when an option is invalid.
+ * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, with file, line and byte, for a line or rest of a line that is not an object, a last
  * line that is cut short, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
  *

@@ -31,7 +31,7 @@ const TRANSFORM = required(func('what is made of each item'));
  * The signal that the function gets fires when the run ends, so that pending calls can stop. The first
  * call that rejects ends the run with its error.
  *
- * @throws OptionError Immediately, when `transform` is not a function or an option is invalid.
+ * @throws OptionError Immediately, if `transform` is not a function or an option is invalid.
  * @example
  * pipeline(source, mapAsync((activity, signal) => translate(activity.text, { signal })), stdout());
  */

@@ -9,7 +9,7 @@ const NO_PROMISE =
 /**
  * Maps each item with a function. For asynchronous functions see `mapAsync`.
  *
- * @throws OptionError Immediately, when `transform` is not a function; from the flow, if it returns a promise.
+ * @throws OptionError Immediately, if `transform` is not a function; from the flow, if it returns a promise.
  * @example
  * pipeline(search(account(), query), map(activity => activity.text), stdout());
  */

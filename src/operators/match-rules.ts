@@ -37,7 +37,7 @@ const OPTIONS = {
  * options `product` and `frequency` are used only for a list of rules. A list reads the members that rules ask for from
  * the bytes of a post, so damage in other members is not reported.
  *
- * @throws OptionError Immediately, when the product refuses a rule.
+ * @throws OptionError Immediately, if the product refuses a rule.
  * @example
  * pipeline(
  *   localFiles('archive'), gunzip(), jsonLines(), activities(),

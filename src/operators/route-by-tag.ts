@@ -24,7 +24,7 @@ const OPTIONS = {
 /**
  * Passes each activity once for each distinct tag of the rules that it matched (its `matching_rules`).
  *
- * @throws DataError From the flow, when a rule's tag equals `untagged`: activities with
+ * @throws DataError From the flow, if a rule's tag equals `untagged`: activities with
  * that tag and without one would look the same.
  *
  * @example

@@ -35,7 +35,7 @@ const OPTIONS = {
  * formats. Duplicates of a post pass or are dropped together. With the same `seed`, a sample with a smaller `ratio` is a part
  * of one with a larger.
  *
- * @throws OptionError Immediately, when an option is invalid.
+ * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity, and for a post without an id: whether it belongs to the
  * sample is unknown.
  *

@@ -9,7 +9,7 @@ const COUNT = required(whole('the items to take', { orInfinity: true }));
  * Passes the first `count` items, then closes the source and ends. A resumed run counts the items that
  * were taken before.
  *
- * @throws OptionError Immediately, when `count` is not a whole number of 0 or more, or Infinity.
+ * @throws OptionError Immediately, if `count` is not a whole number of 0 or more, or Infinity.
  *
  * @example
  * pipeline(search(account(), query), take(1000), files({ path: 'sample.jsonl' }));

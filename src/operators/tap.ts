@@ -8,7 +8,7 @@ const LOOK = required(func('what is called with each item'));
  * Calls a function with each item, and passes the items on. A promise that it returns is awaited; what it
  * throws, or its promise rejects with, ends the flow.
  *
- * @throws OptionError Immediately, when `look` is not a function.
+ * @throws OptionError Immediately, if `look` is not a function.
  * @example
  * pipeline(source, tap(activity => console.error(activity.id)), sink);
  */

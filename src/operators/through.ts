@@ -19,7 +19,7 @@ const STREAM = required(
  * Cursors end here, as a stream does not pass them on. A stream can be used once, so a flow through it
  * can be read only once.
  *
- * @throws OptionError Immediately, when it is not such a stream.
+ * @throws OptionError Immediately, if it is not such a stream.
  * @example
  * pipeline(source, through<Buffer, Buffer>(createBrotliDecompress()), jsonLines(), collect());
  */

@@ -25,7 +25,7 @@ const OPTIONS = {
  * The same post may be referenced many times and also be delivered on its own; `dedupe` after this stage passes only
  * the first.
  *
- * @throws OptionError Immediately, when an option is invalid.
+ * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity.
  *
  * @example

@@ -143,7 +143,7 @@ export const REPLAY_OPTIONS = {
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
  * `Retry-After` above the account's `retry.maxRetryAfterMs`.
- * @throws IncompleteError from the flow: when minutes are missing, after all others were delivered, or
+ * @throws IncompleteError from the flow: if minutes are missing, after all others were delivered, or
  * after 20 connections in a row that confirmed nothing. `missing` lists them, `cursor` is where to
  * resume.
  * @example

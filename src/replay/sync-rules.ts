@@ -60,7 +60,7 @@ export const SYNC_OPTIONS = {
  * both lists. Only a rule whose tag changes is missing between the last two requests, because a stream
  * has a value once.
  *
- * @throws RulesError when the service says that a new rule is invalid; `results` has the reasons.
+ * @throws RulesError if the service says that a new rule is invalid; `results` has the reasons.
  * @throws HttpError with status 406 while a replay of the stream is connected.
  * @example
  * const wanted = [{ value: 'snow lang:en', tag: 'snow' }];

@@ -40,7 +40,7 @@ const AXIS = 14;
  *
  * @throws OptionError at once, for a height or width that is not a whole number of at least 1.
  * @throws DataError for an item that is not a bucket.
- * @throws StorageError when the stream breaks, a closed pipe excepted.
+ * @throws StorageError if the stream breaks, a closed pipe excepted.
  * @example
  * const posts = await pipeline(
  *   counts(account(), { product: '30day', query: 'snow', bucket: 'day' }),

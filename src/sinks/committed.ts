@@ -114,8 +114,8 @@ const OPTIONS = {
  * Takes any items: posts, or rows made by `map(tables.toRow(columns))`. If it ends a branch of `tee`, which requires
  * `transaction`, its checkpoint is also the checkpoint of the branches to files.
  *
- * @throws OptionError Immediately, when an option is invalid.
- * @throws StorageError When a commit fails after all tries, when the checkpoint belongs to another flow, and when
+ * @throws OptionError Immediately, if an option is invalid.
+ * @throws StorageError If a commit fails after all tries, if the checkpoint belongs to another flow, and when
  * another run has written to the target during this one. `cause` has the error of your function.
  * @example
  * const { rows } = await pipeline(

@@ -37,7 +37,7 @@ export interface Completeness {
  * add `-is:quote` to both to avoid that.
  *
  * @param counts Buckets of one length, such as `counts` delivers.
- * @throws OptionError when `counts` is empty.
+ * @throws OptionError if `counts` is empty.
  * @example
  * const { complete, differing } = await pipeline(
  *   localFiles('out'), gunzip(), jsonLines(), activities(),

@@ -35,7 +35,7 @@ const PIECE = 256 << 10;
  * last line is written, so nothing is lost when the process ends.
  *
  * @throws DataError for an item that cannot become a line.
- * @throws StorageError when the stream fails for any reason but a closed pipe.
+ * @throws StorageError if the stream fails for any reason but a closed pipe.
  * @example
  * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
  */

@@ -107,10 +107,10 @@ type Results<S extends unknown[], Last> = [Last] extends [Callable | AnySink]
  * cursor and the committed length of each file, and a run that resumes truncates the files to that length. So the files and the database have
  * every item exactly once. A commit is due after `waitMs`, or at the next cursor after `rows` rows.
  *
- * @throws OptionError Immediately, when an argument cannot be a branch, two branches have the same `path`, a
+ * @throws OptionError Immediately, if an argument cannot be a branch, two branches have the same `path`, a
  * branch has its own checkpoint, two branches end in `committed`, or `committed` lacks a `transaction`. Also when `checkpoint`
  * is given without a branch that writes files, or with a branch that ends in `committed`.
- * @throws StorageError When two branches write one file, and as the sinks do.
+ * @throws StorageError If two branches write one file, and as the sinks do.
  * @example
  * const [raw, table, posts] = await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),

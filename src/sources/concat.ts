@@ -16,7 +16,7 @@ import { joinSources } from './join-sources.js';
  *
  * @param sources Flows, or anything else that `for await` can read. A source without cursors resumes from its
  * beginning.
- * @throws OptionError Immediately, when an argument is not a source, or there is none.
+ * @throws OptionError Immediately, if an argument is not a source, or there is none.
  * @example
  * await pipeline(
  *   concat(localFiles('archive/2021'), localFiles('archive/2022')),

@@ -19,7 +19,7 @@ import { joinSources } from './join-sources.js';
  *
  * @param sources Flows, or anything else that `for await` can read. If a source has no cursors, the merged flow has
  * none until that source is complete.
- * @throws OptionError Immediately, when an argument is not a source, or there is none.
+ * @throws OptionError Immediately, if an argument is not a source, or there is none.
  * @example
  * const searches = ['rain', 'snow'].map(query => search(account(), { product: '30day', query }));
  * await pipeline(merge(...searches), dedupe(), files({ path: 'weather.jsonl', checkpoint: 'weather.json' }));

@@ -255,7 +255,7 @@ export class TeeRun {
     });
   }
 
-  /** Runs the sink of a branch. @throws OptionError when a function is not a sink. */
+  /** Runs the sink of a branch. @throws OptionError if a function is not a sink. */
   #deliverToSink({ output, progress, branch }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
     return deliverToSink(boundFlow(output, run), branch.sink, run).then(result => {

@@ -88,7 +88,7 @@ export class PartFiles {
    * Locks the single output, as a checkpoint is by its own lock: a second run is refused. Without a checkpoint, if the
    * items decide the paths, both runs write, and `#check` ends the run whose part the other has replaced.
    *
-   * @throws StorageError when another run holds the lock.
+   * @throws StorageError if another run holds the lock.
    */
   async lock(): Promise<void> {
     const { only } = this.#options;
