@@ -8,11 +8,14 @@ import type { CheckedLimits } from '../json/records.js';
 import { FileRecords, type RecordKind } from './file-records.js';
 import type { Decoding } from './plan.js';
 
-/** Maximum stored size of a file that is decoded as a whole. */
+/** Maximum stored size of a file that is decoded as a whole, in bytes. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
-/** Maximum number of records of such a file: each takes memory of the main thread. Files of posts have far fewer. */
+/**
+ * Maximum number of records in a file that is decoded as a whole, because each record takes memory on the
+ * main thread. Files of posts have far fewer.
+ */
 export const MAX_RECORDS = 256 * 1024;
-/** There is room for records of this size at first. */
+/** The assumed size of a record, for the initial capacity. */
 const BYTES_A_RECORD = 2_048;
 
 /** Reads a column of the rows of a file. */
@@ -20,24 +23,24 @@ export type ReadColumn = (rows: FileRecords) => unknown;
 
 export interface Decoded {
   readonly rows: FileRecords;
-  /** What `ReadColumn` has returned, in the order of the columns. */
+  /** The results of each `ReadColumn`, in the order of the columns. */
   readonly columns: readonly unknown[];
   /** Records that are not items, such as messages of the service. */
   readonly messages: readonly Uint8Array[];
 }
 
-/** Inflates a whole file; gives nothing where it is damaged or too large. */
+/** Inflates a whole file. Resolves to `undefined` if it is damaged or too large. */
 export type Inflate = (
   file: Buffer,
   maxBytes: number,
 ) => Buffer | undefined | Promise<Buffer | undefined>;
 
 /**
- * Inflates a file, cuts it into records, and reads columns of those that are items: the work of `gunzip`, `jsonLines`,
- * `activities` and of the columns of later stages, by the same code. Returns `undefined` if any of it fails or the file is too
- * large: the stages themselves then process the file, and deliver what comes before the error.
+ * Inflates a file, cuts it into records, and reads the columns of the records that are items. Runs the same
+ * code as `gunzip`, `jsonLines`, `activities` and later stages. Returns `undefined` if any of this fails or
+ * the file is too large. The stages then process the file and deliver everything before the error.
  *
- * @param file Its memory can be used again afterwards.
+ * @param file Its memory may be reused after the call.
  */
 export async function decodeFile(
   file: Buffer,
@@ -48,7 +51,8 @@ export async function decodeFile(
   if (file.length > MAX_FILE_BYTES) return undefined;
   try {
     const bytes = gunzip === undefined ? copyOf(file) : await contentOf(file, gunzip, inflate);
-    // The check of a job's files refuses a mark at the start, which `jsonLines` skips.
+    // Files that start with a byte order mark are left to the stages: `jsonLines` skips the mark, the check of a
+    // job's files refuses it.
     if (bytes === undefined || startsWithMark(bytes)) return undefined;
     const { rows, messages } =
       cutLines(bytes, limits, records) ?? (await cutRecords(bytes, limits, records));
@@ -62,12 +66,15 @@ export async function decodeFile(
 
 function contentOf(file: Buffer, { plain, maxBytes }: InflateLimits, inflate: Inflate) {
   if (file.length === 0 || compressionOf(file) !== 'plain') return inflate(file, maxBytes);
-  // A file of a few bytes may be the start of a zstd frame.
+  // `isZstd` returns `undefined` for a file of a few bytes, which may be the start of a zstd frame.
   const passes = plain === 'pass' && isZstd(file) === false && file.length <= maxBytes;
   return passes ? copyOf(file) : undefined;
 }
 
-/** The content of a file outlives `file`, and must not share the memory of Node's pool: it may be transferred. */
+/**
+ * Copies the content of a file, since `file` is reused. Not into Node's shared pool, because the memory may
+ * be transferred.
+ */
 function copyOf(file: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(file.length);
   file.copy(copy);
@@ -75,8 +82,8 @@ function copyOf(file: Buffer): Buffer {
 }
 
 /**
- * The records of a file in which each line is an object and has an end, found with less work than by
- * `LineFramer`; `undefined` for other files.
+ * Cuts a file in which each line is a complete object, with less work than `LineFramer`. Returns `undefined`
+ * for other files.
  */
 function cutLines(bytes: Buffer, limits: CheckedLimits, kind: RecordKind): Records | undefined {
   const records = new Records(bytes, kind);
@@ -102,7 +109,8 @@ async function cutRecords(
   const records = new Records(bytes, kind);
   let end = 0;
   for (const { length } of framed) {
-    // The framer copies a last line that has no line end. Between records are only white space and commas.
+    // The framer copies a last line without a line end, so its offset has to be found. Only white space and commas
+    // stand between records.
     const start = bytes.indexOf(OPEN_OBJECT, end);
     end = start + length;
     records.add(start, end);
@@ -112,8 +120,8 @@ async function cutRecords(
 
 class Records {
   /**
-   * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
-   * between two files. One stays.
+   * V8 discards the optimised code for a class if a garbage collection finds no object of it, for example
+   * between two files. This object prevents that.
    */
   static readonly staying: unknown = new Records(Buffer.alloc(0), {
     name: '',
@@ -129,29 +137,32 @@ class Records {
     this.#kind = kind;
   }
 
-  /** @throws RangeError if there are too many. */
+  /** @throws RangeError if there are too many records. */
   add(start: number, end: number): void {
     const { rows, messages } = this;
     if (rows.count + messages.length === MAX_RECORDS) throw new RangeError('Many records');
     const mark = this.#kind.mark(rows.content, start, end);
     if (mark !== -1) rows.add(start, end - start, mark);
-    // A copy: a view takes all of its memory along to another thread.
+    // A copy, because transferring a view to another thread transfers its whole memory.
     else messages.push(new Uint8Array(rows.content.subarray(start, end)));
   }
 }
 
-/** Without `O_NONBLOCK`, opening a pipe waits until another process writes to it. Windows does not have the flag. */
+/**
+ * Without `O_NONBLOCK`, opening a pipe would wait until another process writes to it. Windows does not have
+ * the flag.
+ */
 const TO_READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Room for the end of most files, so that the buffer seldom grows. */
+/** The initial size of the buffer, which fits most files, so that it seldom grows. */
 const SMALLEST = 1024 * 1024;
 
-/** All files are read into the same memory: new memory costs more than reading a small file from the cache. */
+/** Reused for all files, because allocating new memory costs more than reading a small file from the cache. */
 let buffer = Buffer.alloc(0);
 
 /**
- * The content of a file, valid until the next call; `undefined` where it cannot be read, is not a regular file, is too
- * large to be decoded as a whole, or has less than `minBytes`.
+ * Returns the content of a file, valid until the next call. Returns `undefined` if the file cannot be read,
+ * is not a regular file, is too large to be decoded as a whole, or is smaller than `minBytes`.
  */
 export function readWhole(path: string, minBytes: number): Buffer | undefined {
   let file: number | undefined;

@@ -3,7 +3,7 @@ import type { RecordColumn } from './record-columns.js';
 import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
 import { answerOfThread, type EngineThread } from './worker-thread.js';
 
-/** What is known of a decoded file on the main thread. */
+/** The part of a decoded file that the main thread has. */
 interface DecodedContents {
   /** The records of the file. A thread may hold their content. */
   readonly rows: FileRecords;
@@ -15,26 +15,24 @@ interface DecodedContents {
 /** The content of a file that a thread has decoded, and holds. */
 interface HeldContent {
   readonly thread: EngineThread;
-  /** The number that the thread knows it by. */
+  /** The number of the file in calls to the thread. */
   readonly file: number;
   readonly bytes: number;
-  /** Called once the thread no longer holds it. */
+  /** Called once the thread no longer holds the content. */
   onFree(): void;
 }
 
-/** A decoded file, whose content is on this thread or with the one that decoded it. */
+/** A decoded file. Its content is on this thread, or on the thread that has decoded it. */
 export class DecodedFile implements DecodedRows {
-  /** The file, for error messages. */
   readonly origin: string;
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   readonly messages: readonly Uint8Array[];
-  /** Size of the content. */
   bytes: number;
-  /** If several readers share the file, its items by row: what one has parsed is not parsed again for another. */
+  /** The items by row, if several readers share the file, so that each record is parsed only once. */
   items: Map<number, unknown> | undefined;
   #held: HeldContent | undefined;
-  /** Set from the moment on when the content comes to this thread. */
+  /** Set as soon as the content is requested from its thread. */
   #content: Promise<Buffer> | undefined;
   #readers = 1;
   #isKept = false;
@@ -53,22 +51,15 @@ export class DecodedFile implements DecodedRows {
     if (held === undefined) this.#content = Promise.resolve(rows.content);
   }
 
-  /** Adds a reader, which releases the file, too: its memory is freed once all have. Its records must not be replaced then. */
   share(): void {
     this.#readers++;
     this.items ??= new Map();
   }
 
-  /** Whether a thread holds the content, and can `write` and `encode` rows. */
   get isInThread(): boolean {
     return this.#held !== undefined;
   }
 
-  /**
-   * Lets the thread write rows as lines to open files. Resolves to the range that could not be written.
-   *
-   * @throws StorageError if the thread has ended.
-   */
   async write(
     rows: Uint32Array,
     ranges: readonly OpenFileRange[],
@@ -81,24 +72,19 @@ export class DecodedFile implements DecodedRows {
     return { index, error: Object.assign(new Error(message), details) };
   }
 
-  /**
-   * Lets the thread encode rows in blocks; `ends` has the index in `list` after the last of each. Resolves to `undefined`
-   * if a row cannot be encoded.
-   *
-   * @param encoding What `Engine.add` has returned for it.
-   * @throws StorageError if the thread has ended.
-   */
   encode(list: RowList, ends: readonly number[], encoding: number) {
     return this.#ask(({ thread, file }) => thread.ask('encode', [file, encoding, list, ends]));
   }
 
-  /** The content, which the thread then no longer holds. If readers share it, others have it encoded there: a copy. */
+  /**
+   * Takes the content from the thread. If several readers share the file, gets a copy, because other readers
+   * may still let the thread encode it.
+   */
   content(): Promise<Buffer> {
     this.#content ??= this.#fetch();
     return this.#content;
   }
 
-  /** Some of the records, valid until the content is released. */
   async records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
     if (this.#content === undefined)
       return this.#ask(({ thread, file }) => thread.ask('records', [file, rows]));
@@ -106,16 +92,12 @@ export class DecodedFile implements DecodedRows {
     return Array.from(rows, row => this.rows.record(row));
   }
 
-  /**
-   * Replaces records by the records of items. The step that does so must have set `replaces`.
-   *
-   * @throws DataError if an item lacks what a column reads.
-   */
+  /** @throws DataError if an item lacks what a column reads. */
   async replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void> {
     for (const [{ kind }, data] of this.columns)
       for (const [row, item] of items) kind.replace?.(data, row, item);
     const rows = Uint32Array.from(items.keys());
-    // Copies, as a view takes all of its memory along to another thread.
+    // Copies, because transferring a view to another thread transfers its whole memory.
     const raw = Array.from(items.values(), item => new Uint8Array(item.raw));
     if (this.#content === undefined) {
       this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
@@ -128,7 +110,6 @@ export class DecodedFile implements DecodedRows {
     }
   }
 
-  /** The item of a row, whose content is on this thread. */
   itemOf(row: number): unknown {
     if (this.items === undefined) return this.rows.newItem(row);
     const item = this.items.get(row) ?? this.rows.newItem(row);
@@ -136,7 +117,6 @@ export class DecodedFile implements DecodedRows {
     return item;
   }
 
-  /** Frees the memory of the content; views of it are empty from then on. */
   release(): void {
     if (--this.#readers !== 0) return;
     const held = this.#held;
@@ -144,14 +124,13 @@ export class DecodedFile implements DecodedRows {
     held?.thread.tell('free', [held.file]);
     held?.onFree();
     if (this.#isKept) return;
-    // The reader of the content reports a failure.
+    // A failure is ignored here, because the reader of the content reports it.
     this.#content?.then(
       () => this.rows.release(),
       () => {},
     );
   }
 
-  /** Frees only memory that other threads hold: the reader that has taken the content still uses it. */
   leave(): void {
     this.#isKept = true;
     this.release();

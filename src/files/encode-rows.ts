@@ -2,36 +2,38 @@ import { type Compression, compressBlockSync } from '../gzip/compression.js';
 import type { FileRecords } from './file-records.js';
 import type { EncodedBlock, RowList, RowParts } from './rows.js';
 
-/** Calls `use` with the position of each row from one index up to another, and its tag. */
+/** Calls `use` with the position and the tag of each row in a range of a list. */
 export type EachRow = (
   use: (content: Buffer, start: number, end: number, tag: string | undefined) => void,
 ) => void;
 
-/** How a format encodes rows where they were decoded. `src/worker.ts` lists the kinds for threads. */
+/**
+ * Defines how a format encodes rows on the thread that has decoded them. `src/worker.ts` lists the kinds for
+ * threads.
+ */
 export interface EncoderKind<Options = unknown> {
-  /** The name that threads know it by. */
+  /** The name of the kind in calls to threads. */
   readonly name: string;
   /**
-   * Returns what encodes rows: to bytes of a file, which are compressed afterwards, or to parts.
-   *
-   * @throws From what it returns: DataError, for a value that does not fit.
+   * Returns a function that encodes rows, either to the bytes of a file, which are compressed afterwards, or
+   * to parts. That function throws a DataError for a value that the format cannot hold.
    */
   create(options: Options): (each: EachRow) => Uint8Array | RowParts;
-  /** Whether the format needs threads after the last file, to assemble its parts. */
+  /** Whether the format needs threads after the last file, in order to assemble its parts. */
   readonly hasTasks: boolean;
 }
 
-/** How a sink encodes rows. */
+/** The encoding of rows for one sink. */
 export interface RowEncoding<Options = unknown> {
-  /** Absent for the bytes of each record, and a line feed. */
+  /** The format of the rows. If absent, each row is the bytes of its record and a line feed. */
   readonly kind?: EncoderKind<Options> | undefined;
-  /** Sent to threads. */
+  /** The options of the kind, which are sent to threads. */
   readonly options?: Options;
-  /** How blocks of bytes are compressed. */
+  /** The compression of blocks of bytes. */
   readonly compression?: Compression | undefined;
 }
 
-/** Encodes the rows from one index of a list up to another as one block. */
+/** Encodes a range of a list of rows as one block. */
 export type EncodeRows = (
   rows: FileRecords,
   list: RowList,
@@ -48,7 +50,7 @@ export function rowsEncoder({ kind, options, compression }: RowEncoding): Encode
         : encode(use => eachRow(rows, list, from, to, use));
     if ('parts' in made) return { ...made, lineBytes: 0 };
     const bytes = compression === undefined ? made : compressBlockSync(made, compression);
-    // A copy has no more memory than it needs, and none of the content.
+    // A copy that has only the memory it needs, and does not share memory with the content.
     const parts = [new Uint8Array(bytes)];
     return { rows: to - from, parts, lineBytes: made.length };
   };

@@ -17,14 +17,17 @@ import { asItems, type EngineBatch, StoredRows } from './rows.js';
 import { type Steps, throughSteps } from './step.js';
 import { FileDecoder, type PlanReader } from './thread-pool.js';
 
-/** Parsed posts live as long as their batch: garbage collection would copy the posts of a large batch. */
+/**
+ * Maximum number of posts in a batch. Parsed posts live as long as their batch, so garbage collection would
+ * copy the posts of a larger batch.
+ */
 const ITEMS_A_BATCH = 64;
 
 /**
- * Runs a plan. Whole files are decoded in threads, or on the main thread where the input is small or threads
- * are not available; then the steps of the plan decide on the main thread, in the order of the files, which posts pass. A
- * file that cannot be decoded as a whole, such as a damaged one, goes through the stages of the plan, which give
- * the exact error.
+ * Runs a plan. Decodes whole files in threads, or on the main thread if the input is small or threads are
+ * unavailable. Then the steps of the plan decide on the main thread, in the order of the files, which posts
+ * pass. A file that cannot be decoded as a whole, such as a damaged file, passes through the stages of the
+ * plan instead, which throw the exact error.
  */
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
@@ -32,7 +35,7 @@ export class Engine implements PostEngine {
   /** The decoder of the running plan. */
   #decoder: FileDecoder | undefined;
 
-  /** Adds a reader, before `run`. Returns its number. */
+  /** Adds a reader, which must happen before `run`. Returns the number of the reader. */
   add(reader: PlanReader): number {
     return this.#readers.push(reader) - 1;
   }
@@ -44,22 +47,22 @@ export class Engine implements PostEngine {
     );
   }
 
-  /** Whether the flow has a plan of posts, whose rows this engine can encode. */
+  /** Whether the flow has a complete plan, so that this engine can encode its rows. */
   canRun(input: AsyncIterable<unknown>): boolean {
     const plan = Plan.in(input);
     return plan?.isComplete === true && (plan.shared === undefined || plan.shared.engine === this);
   }
 
-  /** The batches of a flow: rows where it can run the plan of the flow, and items otherwise. */
+  /** The batches of a flow: rows if the engine can run the plan of the flow, otherwise items. */
   batches(input: AsyncIterable<unknown>, pull: Pull): AsyncIterable<EngineBatch> {
     const plan = Plan.in(input);
     return plan !== undefined && this.canRun(input) ? this.run(plan, pull) : batchesOf(input, pull);
   }
 
   /**
-   * The posts of a plan. The reader of `rows` releases their file.
+   * Runs a plan and yields its posts. The reader of a batch with `rows` must release their file.
    *
-   * @param branches Plans that share them.
+   * @param branches Plans of branches that share the posts.
    */
   run(plan: Plan, pull: Pull, branches: readonly Plan[] = []): AsyncIterable<EngineBatch> {
     if (plan.shared === undefined) this.#steps = [plan, ...branches].flatMap(({ steps }) => steps);
@@ -73,7 +76,7 @@ export class Engine implements PostEngine {
     return (task, input) => this.#decoder?.threads?.run(task, input, path);
   }
 
-  /** Ends the threads, and with them what they hold. */
+  /** Ends the threads. Content that they hold is lost. */
   async close(): Promise<void> {
     await this.#decoder?.threads?.close();
   }
@@ -86,7 +89,7 @@ export class Engine implements PostEngine {
         yield shared.engine?.readsFor(steps) === true ? batch : await asItems(batch);
       return;
     }
-    // The stages themselves report what is damaged.
+    // With a reader of damaged records, the stages must process every file, because only they report damage.
     if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
     const { open } = plan.begin() as FilesOfPlan;
     for await (const file of open(run, this.#decoder)) {
@@ -101,7 +104,7 @@ export class Engine implements PostEngine {
 
   #decoderOf({ decoding }: Plan): FileDecoder {
     const readers = this.#readers;
-    // In the order of the steps: one may replace records before the next column is read.
+    // In the order of the steps, because one step may replace records before the next column is read.
     const columns = new Set<RecordColumn>(
       [...this.#steps, ...readers].flatMap(one => one.columns ?? []),
     );
@@ -110,7 +113,7 @@ export class Engine implements PostEngine {
   }
 }
 
-/** Files whose plans this engine runs. */
+/** A source of whole files whose plans this engine runs. */
 export interface FilesOfPlan extends PlanSource {
   readonly open: FileSource;
 }
@@ -121,7 +124,8 @@ export function filesOfPlan(open: FileSource): FilesOfPlan {
 
 async function* planItems(plan: Plan, run: Run): Batches<never> {
   const engine = new Engine();
-  // The posts come to the main thread anyway: threads would take more time and memory than inflating in the pool.
+  // Without threads: the posts are needed on the main thread anyway, so threads would take more time and memory than
+  // inflating in the pool.
   engine.add({ isHere: true });
   try {
     for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);
@@ -146,12 +150,12 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
       from = to;
     } while (from < end);
   } finally {
-    // Also if the reader ends early: other readers of the file continue.
+    // Even if the reader ends early, because other readers of the file continue.
     rows.file.leave();
   }
 }
 
-/** The bytes of a file as batches, the last one with the cursor. */
+/** The bytes of a file as batches. The last batch has the cursor. */
 export async function* bytesOfFile({
   blocks,
   cursor,
@@ -165,7 +169,7 @@ export async function* bytesOfFile({
   yield { items: last === undefined ? [] : [last], cursor, origin };
 }
 
-/** A source of whole files. */
+/** A flow from a source of whole files. */
 export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileBytes> {
   return new OwnFlow(
     async function* (run) {
@@ -178,8 +182,8 @@ export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileByt
 /**
  * Several sources as one flow.
  *
- * @param open Reads the sources where the engine cannot run a plan of them all.
- * @param join Says in which order the files of sources of whole files come.
+ * @param open Reads the sources if the engine cannot run one plan for all of them.
+ * @param join Combines sources of whole files, which decides the order of the files.
  */
 export function joinedFlow<T>(
   sources: readonly AsyncIterable<unknown>[],

@@ -3,55 +3,58 @@ import { LF } from '../json/byte-codes.js';
 
 const LINE_FEED = Buffer.of(LF);
 
-/** What a record is: an item of the flow, or something else that the file contains. */
+/** Distinguishes items of the flow from other records in a file, such as messages of the service. */
 export interface RecordKind<T = unknown> {
-  /** The name that threads know it by. */
+  /** The name of the kind in calls to threads. */
   readonly name: string;
   /**
-   * Returns -1 if the record is not an item, else a number that columns may use, such as where its id is from its start.
-   * The record does not start with a byte order mark or space.
+   * Returns -1 if the record is not an item. Otherwise returns a number for columns to use, such as the
+   * offset of the id within the record. The record does not start with a byte order mark or white space.
    */
   mark(content: Buffer, start: number, end: number): number;
-  /** The item of a record. Views of the record stay valid as long as the item. */
+  /** Creates the item of a record. Views of the record stay valid as long as the item. */
   item(record: Buffer): T;
   /**
-   * V8 discards the optimised code for objects of a class when a garbage collection finds none of them, such as
-   * between two files. These stay.
+   * Objects that are never freed. V8 discards the optimised code for a class if a garbage collection finds no
+   * object of it, for example between two files.
    */
   readonly staying?: readonly unknown[];
 }
 
-/** Records as columns read them: from a decoded file, or from items of another source. */
+/** Records in the form in which columns read them. They come from a decoded file, or from items of another source. */
 export interface Records extends RowBounds {
-  /** The bytes of all records. Empty for items, each of which has its own. */
+  /** The bytes of all records. Empty if the records are items, because each item has separate bytes. */
   readonly content: Buffer;
   readonly count: number;
-  /** The size of all bytes. */
+  /** The size of all records in bytes. */
   readonly byteLength: number;
-  /** What the kind of the records returned for each: 0 for items. */
+  /** For each record, the result of `RecordKind.mark`; 0 if the records are items. */
   readonly marks: Uint32Array;
   /** The item of a row, created once for all columns. */
   item(row: number): unknown;
-  /** Calls `use` with the bytes of each row, except for rows that a column has dropped: they have no bytes. */
+  /** Calls `use` with the bytes of each row. Skips rows that a column has dropped, because they have no bytes. */
   each(use: (row: number, content: Buffer, start: number, end: number) => void): void;
-  /** Replaces all records. The earlier content is unused from then on. */
+  /** Replaces all records. After that, the earlier content is unused. */
   rewrite(written: RewrittenRecords, itemOf: (record: Buffer) => unknown): void;
 }
 
-/** The new bytes of all records, and where each is. A record without bytes is dropped. */
+/** The new bytes of all records, with their positions. A record with length 0 is dropped. */
 export interface RewrittenRecords extends RowBounds {
   readonly content: Buffer;
 }
 
-/** Where records are in the content of their file. */
+/** The positions of records in the content of their file. */
 export interface RowBounds {
   readonly starts: Uint32Array;
   readonly lengths: Uint32Array;
 }
 
-/** The content of a decoded file on the thread that holds it, and where its rows are. A row is a record that is an item. */
+/**
+ * The positions of the rows of a decoded file and, on the thread that holds it, their content. A row is a
+ * record that is an item.
+ */
 export class FileRecords implements Records {
-  /** Replaced if a column or a step makes records longer. */
+  /** The bytes of the file. Replaced if a column or a step makes records longer. */
   content: Buffer;
   count = 0;
   starts: Uint32Array;
@@ -82,7 +85,7 @@ export class FileRecords implements Records {
     return this.content.length;
   }
 
-  /** A copy of where the rows are. */
+  /** A copy of the positions of the rows. */
   bounds(): RowBounds {
     return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
@@ -94,7 +97,7 @@ export class FileRecords implements Records {
     this.lengths[this.count++] = length;
   }
 
-  /** The item of a row, a view of the content. */
+  /** Creates the item of a row, as a view of the content. */
   newItem(row: number): unknown {
     return this.#kind.item(this.record(row));
   }
@@ -104,7 +107,7 @@ export class FileRecords implements Records {
     return this.#items[row];
   }
 
-  /** The bytes of a row, as a view. */
+  /** The bytes of a row, as a view of the content. */
   record(row: number): Buffer {
     const start = this.starts[row]!;
     return this.content.subarray(start, start + this.lengths[row]!);
@@ -126,19 +129,23 @@ export class FileRecords implements Records {
     this.forgetItems();
   }
 
-  /** Forgets the items, which describe records as they were, and keep memory. */
+  /** Drops the cached items. They describe earlier records, and keep memory. */
   forgetItems(): void {
     this.#items = [];
   }
 
-  /** The lines of the rows from one index up to another, as views. Copying them to one buffer takes longer than a write of many. */
+  /**
+   * The lines of a range of rows, as views of the content. Writing many views takes less time than copying
+   * them to one buffer.
+   */
   lines(rows: Uint32Array, from: number, to: number): Buffer[] {
     const { content, starts, lengths } = this;
     const pieces: Buffer[] = [];
     for (let index = from; index < to; ) {
       const start = starts[rows[index]!]!;
       let end = start + lengths[rows[index++]!]!;
-      // Records that follow each other in both files, with one line feed between them, are one piece.
+      // Rows that are adjacent in the content and in the list, with one line feed between them, are written as one
+      // piece.
       while (index < to && starts[rows[index]!] === end + 1 && content[end] === LF)
         end += 1 + lengths[rows[index++]!]!;
       if (content[end] === LF) pieces.push(content.subarray(start, end + 1));
@@ -147,21 +154,21 @@ export class FileRecords implements Records {
     return pieces;
   }
 
-  /** Replaces records. If the new ones need more space, the memory of the first content is released. */
+  /** Replaces records. If the new records need more space, the memory of the first content is released. */
   replace(rows: Uint32Array, records: readonly Uint8Array[]): void {
     const before = this.content;
     const size = moveRecords(before.length, this, rows, records);
     if (size > before.length) {
-      // It may be transferred, so it must not share Node's pool.
+      // Not from Node's shared pool, because the memory may be transferred.
       this.content = Buffer.allocUnsafeSlow(size);
       before.copy(this.content);
       releaseMemory(before);
     }
-    // What follows a record stays: another one may begin there, on the same line.
+    // Bytes behind a shorter record stay unchanged, because another record may follow on the same line.
     for (const [at, record] of records.entries()) this.content.set(record, this.starts[rows[at]!]!);
   }
 
-  /** Frees the memory; views of it are empty from then on. */
+  /** Frees the memory. Views of it become empty. */
   release(): void {
     releaseMemory(this.content);
   }
@@ -180,7 +187,10 @@ export class FileRecords implements Records {
   }
 }
 
-/** Decides where records go that replace others: longer ones to the end of the content. Returns its new size. */
+/**
+ * Computes the positions of replacing records: longer ones move to the end of the content. Returns the new
+ * size of the content.
+ */
 export function moveRecords(
   size: number,
   { starts, lengths }: RowBounds,

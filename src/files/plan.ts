@@ -18,34 +18,34 @@ import type { RecordKind } from './file-records.js';
 import type { EngineBatch } from './rows.js';
 import { type Step, type Steps, throughSteps } from './step.js';
 
-/** What a stage does with batches of items. */
+/** Runs a stage on batches of items. */
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
-/** Provides the files of a plan and runs the plan. An operator that extends the plan does not look into it. */
+/** Provides the files of a plan and runs the plan. Operators that extend the plan do not read it. */
 export interface PlanSource {
-  /** The items of a plan, for a reader that is not a sink of this package. */
+  /** The items of a plan, for a reader outside this package's sinks. */
   items(plan: Plan, run: Run): Batches<never>;
 }
 
-/** How a file becomes records. */
+/** How a file is converted to records. */
 export interface Decoding {
-  /** The options of `gunzip`; absent where the file is not to be inflated. */
+  /** The options of `gunzip`; absent if the file must not be inflated. */
   readonly gunzip?: InflateLimits | undefined;
   /** The limits of `jsonLines`. */
   readonly limits: CheckedLimits;
-  /** What the records are. */
+  /** The kind of the records. */
   readonly records: RecordKind;
 }
 
-/** A plan that is run once for several readers. Each reader continues with its own steps. */
+/** A plan that runs once for several readers. Each reader continues with separate steps. */
 export interface SharedPosts {
-  /** The engine that runs the plan, if one does: no other engine can write or encode its rows. */
+  /** The engine that runs the plan, if any. No other engine can write or encode the rows. */
   readonly engine: PostEngine | undefined;
   read(run: Run): AsyncIterable<EngineBatch>;
 }
 
 export interface PostEngine {
-  /** Whether its rows have what these steps read. */
+  /** Whether the rows have the columns that these steps read. */
   readsFor(steps: Steps): boolean;
 }
 
@@ -54,21 +54,24 @@ interface PlanParts {
   /** Called when a run begins. */
   readonly check?: (() => void) | undefined;
   readonly shared?: SharedPosts | undefined;
-  /** Whether its items are routed before they are shared. */
+  /** Whether the items are routed by tag before they are shared. */
   readonly isRouted?: boolean;
-  /** What inflates and cuts a file, and makes activities of its records: as far as the plan goes. */
+  /**
+   * The stages that inflate and cut a file and convert its records to activities, as far as the plan includes
+   * them.
+   */
   readonly stages: readonly PlanStage[];
   readonly gunzip?: InflateLimits | undefined;
   readonly limits?: CheckedLimits | undefined;
-  /** What its records are: set from `activities` on. */
+  /** The kind of the records. Set once the plan includes `activities`. */
   readonly records?: RecordKind | undefined;
   readonly steps: Steps;
 }
 
 /**
- * The built-in stages of a flow, from a source of whole files on. A stage adds itself to the plan of its input; a
- * plan that has come to activities can be run by the engine, which calls `stages` only for files that it cannot
- * decode as a whole. A method returns `undefined` where the plan ends before that stage.
+ * The built-in stages of a flow, starting with a source of whole files. Each stage adds itself to the plan of
+ * its input. Once a plan includes `activities`, the engine can run it, and calls `stages` only for files that
+ * it cannot decode as a whole. A method returns `undefined` if its stage cannot be part of the plan.
  */
 export class Plan implements FlowPlan {
   readonly #parts: PlanParts;
@@ -82,9 +85,9 @@ export class Plan implements FlowPlan {
   }
 
   /**
-   * The plan of several sources together, where the files of all become posts in the same way.
+   * The plan of several sources together, if the files of all sources are converted to posts in the same way.
    *
-   * @param join Says in which order the files come.
+   * @param join Combines the sources, which decides the order of the files.
    */
   static joined(
     sources: readonly AsyncIterable<unknown>[],
@@ -106,7 +109,7 @@ export class Plan implements FlowPlan {
       : undefined;
   }
 
-  /** The plan of a flow, as far as it has one. */
+  /** The plan of a flow, if it has one. */
   static in(input: AsyncIterable<unknown>): Plan | undefined {
     const plan = planOf(input);
     return plan instanceof Plan ? plan : undefined;
@@ -133,16 +136,16 @@ export class Plan implements FlowPlan {
   with(step: Step): Plan | undefined {
     const { steps, shared } = this.#parts;
     const { columns = [] } = step;
-    // Columns are read where a file is decoded, before any step has replaced an item.
+    // Columns are read when a file is decoded. A column that must be first cannot follow a step that replaces items.
     const isTooLate = steps.some(one => one.replaces) && columns.some(({ kind }) => kind.isFirst);
-    // The step itself refuses routed items, with the error of a flow without a plan.
+    // Routed items are left to the step itself, which throws the same error as in a flow without a plan.
     const isRefused = (columns.length > 0 && this.#isRouted) || isTooLate;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
     if (shared !== undefined && step.replaces) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });
   }
 
-  /** The plan of a reader of these posts, which others read, too. */
+  /** The plan of one reader of these posts, which other readers share. */
   sharing(shared: SharedPosts): Plan {
     return new Plan({ ...this.#parts, shared, isRouted: this.#isRouted, steps: [] });
   }
@@ -163,12 +166,12 @@ export class Plan implements FlowPlan {
     return isRouted === true || steps.some(({ routes }) => routes);
   }
 
-  /** Whether its items are posts, which the engine can deliver. */
+  /** Whether the items are posts, which the engine can deliver. */
   get isComplete(): boolean {
     return this.#parts.records !== undefined;
   }
 
-  /** The source of its posts, if branches of `tee` share them. */
+  /** The shared source of the posts, if branches of `tee` share them. */
   get shared(): SharedPosts | undefined {
     return this.#parts.shared;
   }
@@ -177,7 +180,7 @@ export class Plan implements FlowPlan {
     return this.#parts.steps;
   }
 
-  /** How a whole file becomes records. */
+  /** How a whole file is converted to records. */
   get decoding(): Decoding {
     const { gunzip, limits, records } = this.#parts;
     if (limits === undefined || records === undefined)
@@ -185,13 +188,13 @@ export class Plan implements FlowPlan {
     return { gunzip, limits, records };
   }
 
-  /** The files, when a run begins. */
+  /** Calls the check at the start of a run, and returns the source of the files. */
   begin(): PlanSource {
     this.#parts.check?.();
     return this.#parts.source;
   }
 
-  /** The items, for a reader that is not a sink of this package. */
+  /** The items, for a reader outside this package's sinks. */
   items(run: Run): Batches<never> {
     return this.#parts.source.items(this, run);
   }
@@ -209,15 +212,15 @@ export class Plan implements FlowPlan {
   }
 }
 
-/** How files become posts, as far as the plan goes. */
+/** How files are converted to posts, as far as the plan includes it. */
 function decodingOf({ gunzip, limits, records }: PlanParts) {
   return { gunzip, limits, records };
 }
 
 /**
- * The output of a stage that turns files into posts, `gunzip`, `jsonLines` or `activities`.
+ * The output of `gunzip`, `jsonLines` or `activities`, the stages that convert files to posts.
  *
- * @param extend Adds the stage to the plan of its input, where it has one.
+ * @param extend Adds the stage to the plan of its input, if it has one.
  */
 export function stageFlow<In, Out>(
   input: AsyncIterable<In>,
@@ -230,13 +233,13 @@ export function stageFlow<In, Out>(
   return plannedFlow([input], plan, { open, identity: identityOf(input) });
 }
 
-/** A flow whose items several read from one run of its plan, as one of them reads it. */
+/** The flow of one reader, if several readers share one run of a plan. */
 export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
   const own = plan.sharing(shared);
   return new OwnFlow(run => own.items(run), { plan: own });
 }
 
-/** An operator that takes part in plans, see `Step`. */
+/** Creates an operator that can be part of plans, see `Step`. */
 export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   return input => {
     const open = (run: Run) =>
@@ -246,13 +249,13 @@ export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   };
 }
 
-/** How to run a flow if its plan cannot be run. */
+/** How to run a flow that has no plan. */
 export interface Unplanned<T> {
   readonly open: (run: Run) => Batches<T>;
   readonly identity: FlowIdentity;
 }
 
-/** A flow that is run by its plan, if it has one. */
+/** A flow that runs by its plan, if it has one. */
 export function plannedFlow<T>(
   inputs: readonly AsyncIterable<unknown>[],
   plan: Plan | undefined,

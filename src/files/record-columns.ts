@@ -1,44 +1,48 @@
 import type { Records } from './file-records.js';
 
-/** An array whose memory may move from one thread to another. */
+/** An array whose memory can be transferred between threads. */
 export type Memory = Uint8Array | Uint32Array;
 
 /**
- * Something that is read from each record where its file is decoded, so that the main thread can decide over arrays while
- * the bytes stay with the thread. A step or a sink defines the kinds that it reads; `src/worker.ts` lists them for threads.
+ * Data that is read from each record on the thread that decodes the file. The main thread can then decide by
+ * arrays, without the bytes. A step or a sink defines the kinds that it reads; `src/worker.ts` lists them for
+ * threads.
  */
 export interface RecordColumnKind<Data = unknown, Options = unknown> {
-  /** The name that threads know it by. */
+  /** The name of the kind in calls to threads. */
   readonly name: string;
   /**
-   * Returns what reads the column of one file after the other, or of one batch of items. It may rewrite the records, as
-   * `matchRules` does.
+   * Returns a function that reads the column of a file or of a batch of items, and is called again for each.
+   * The function may rewrite the records, as `matchRules` does.
    */
   create(options: Options): (rows: Records) => Data;
-  /** The arrays of `Data` whose memory moves to the main thread; others are copied. */
+  /** The arrays of `Data` that are transferred to the main thread. Others are copied. */
   moved?(data: Data): readonly Memory[];
-  /** Sets the row of an item that replaces another, on the main thread. Absent if replacing does not change the column. */
+  /**
+   * Updates a row on the main thread if its item was replaced. Absent if replacing items does not change the
+   * column.
+   */
   replace?(data: Data, row: number, item: unknown): void;
-  /** Whether it cannot be read after a step that replaces items. @default false */
+  /** Whether the column must be read before any step replaces items. @default false */
   readonly isFirst?: boolean;
 }
 
-/** A column that a step or a sink reads. Readers of one column share it by this object. */
+/** A column that a step or a sink reads. Readers share a column by using the same object. */
 export interface RecordColumn<Data = unknown, Options = unknown> {
   readonly kind: RecordColumnKind<Data, Options>;
-  /** Sent to threads: what a structured clone can copy. */
+  /** The options of the kind, which are sent to threads by structured clone. */
   readonly options: Options;
 }
 
-/** A function that can run in a thread on data passed to it, such as encoding a row group. */
+/** A function that can run in a thread on data that is passed to it, for example to encode a row group. */
 export interface ThreadTask<In = unknown, Out = unknown> {
-  /** The name that threads know it by. */
+  /** The name of the task in calls to threads. */
   readonly name: string;
-  /** @throws DataError, which the main thread throws, too. */
+  /** @throws DataError, which is thrown on the main thread, too. */
   run(input: In): Out;
-  /** The arrays of the input that move to the thread. */
+  /** The arrays of the input that are transferred to the thread. */
   given(input: In): readonly Memory[];
-  /** The arrays of the result that move back. */
+  /** The arrays of the output that are transferred back. */
   made(output: Out): readonly Memory[];
 }
 

@@ -2,7 +2,7 @@ import type { Batch, Cursor } from '../flow/flow.js';
 import type { FileRecords, Records, RewrittenRecords } from './file-records.js';
 import type { RecordColumn } from './record-columns.js';
 
-/** Rows of a file, and the tags that they are routed by. */
+/** Rows of a file, and the tags that route them. */
 export interface RowList {
   readonly rows: Uint32Array;
   /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
@@ -10,72 +10,82 @@ export interface RowList {
   readonly tagNames?: readonly string[] | undefined;
 }
 
-/** Rows as parts that a format assembles itself, such as columns of a row group. */
+/** Encoded rows as separate parts, which the format assembles, such as the columns of a row group. */
 export interface RowParts {
   readonly rows: number;
   readonly parts: readonly Uint8Array[];
 }
 
-/** Rows as bytes of a file, in one part, or as `RowParts`. */
+/** Encoded rows, either as bytes of a file in one part, or as `RowParts`. */
 export interface EncodedBlock extends RowParts {
-  /** Size of its lines before compression; 0 for parts. */
+  /** The size of the lines before compression, in bytes; 0 for `RowParts`. */
   readonly lineBytes: number;
 }
 
-/** Bytes of records for one output: the rows from `from` to `to` in a list, each with a line feed. */
+/** A range of rows to write to one output, each with a line feed. */
 export interface OpenFileRange {
-  /** An open file of this process. */
+  /** The descriptor of an open file of this process. */
   readonly fd: number;
   readonly position: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** A decoded file, as steps and sinks see it. */
+/** A decoded file in the form in which steps and sinks use it. */
 export interface DecodedRows {
-  /** The file, for error messages. */
+  /** The path or URL of the file, for error messages. */
   readonly origin: string;
-  /** The records of the rows; a thread may have their content. */
+  /** The records of the rows. A thread may hold their content. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
-  /** Size of the content. */
+  /** The size of the content in bytes. */
   readonly bytes: number;
   /** Whether a thread holds the content, and can `write` and `encode` rows. */
   readonly isInThread: boolean;
-  /** Lets the thread write rows as lines to open files. Resolves to the range that could not be written. */
+  /**
+   * Lets the thread write rows as lines to open files. Resolves to the range that could not be written.
+   *
+   * @throws StorageError if the thread has ended.
+   */
   write(
     rows: Uint32Array,
     ranges: readonly OpenFileRange[],
   ): Promise<{ readonly index: number; readonly error: Error } | undefined>;
   /**
-   * Lets the thread encode rows in blocks; `ends` has the index in `list` after the last of each. Resolves to `undefined`
-   * if a row cannot be encoded.
+   * Lets the thread encode rows in blocks. For each block, `ends` has the index in `list` after its last row.
+   * Resolves to `undefined` if a row cannot be encoded.
+   *
+   * @param encoding The number that `Engine.add` returned for the encoding.
+   * @throws StorageError if the thread has ended.
    */
   encode(
     list: RowList,
     ends: readonly number[],
     encoding: number,
   ): Promise<readonly EncodedBlock[] | undefined>;
-  /** The content, which the thread then no longer holds. */
+  /** Returns the content. The thread then no longer holds it. */
   content(): Promise<Buffer>;
-  /** Some of the records, valid until the content is released. */
+  /** The bytes of some records, valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]>;
-  /** Replaces records by the records of items. The step that does so must have set `replaces`. */
+  /** Replaces records by the records of items. Only a step with `replaces` may call this. */
   replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void>;
-  /** The item of a row, whose content is on this thread. */
+  /** The item of a row. The content must be on this thread. */
   itemOf(row: number): unknown;
-  /** Adds a reader, which releases the file, too. */
+  /**
+   * Adds a reader. The memory is freed once all readers have called `release`. After this call, records must
+   * not be replaced.
+   */
   share(): void;
-  /** Frees the memory of the content once all readers have released it. */
+  /** Frees the memory of the content once all readers have released it. Views of it become empty. */
   release(): void;
-  /** Frees only what other threads hold: the reader that has taken the content continues to use it. */
+  /** Like `release`, but keeps memory on this thread, because the reader that has taken the content still uses it. */
   leave(): void;
 }
 
 /** Creates the item of a row that is routed to a tag. */
 type RoutedItem = (tag: string, item: unknown) => unknown;
 
-/** Combinations of tags. */
+/** The distinct combinations of tags. */
 type TagSets = readonly (readonly string[])[];
 
 interface RowTags {
@@ -85,12 +95,12 @@ interface RowTags {
 }
 
 /**
- * The rows that have passed the steps so far: rows of a decoded file, or items of another source. Both classes have the
- * same methods, so that a step has one body.
+ * The rows that have passed the steps so far: rows of a decoded file, or items of another source. Both
+ * classes have the same methods, so that a step works with either.
  */
 export type Rows = StoredRows | ItemRows;
 
-/** Rows of a decoded file: their numbers, and columns of all rows of the file. A step returns others of the same file. */
+/** Rows of a decoded file: their numbers, and the columns of the file. A step returns other rows of the same file. */
 export class StoredRows {
   readonly file: DecodedRows;
   /** Row numbers in the order of the records. A row that is routed to several tags is listed once for each tag. */
@@ -119,24 +129,24 @@ export class StoredRows {
     return this.rows.length;
   }
 
-  /** The bounds of the rows in the content of the file. */
+  /** The positions of all rows of the file in its content. */
   get bounds(): FileRecords {
     return this.file.rows;
   }
 
-  /** The number of rows that a column has. */
+  /** The number of elements in each column. */
   get columnSize(): number {
     return this.bounds.count;
   }
 
-  /** A column of all rows of the file, by row. @throws Error for a column that is not read. */
+  /** A column with an element for every row of the file. @throws Error for a column that was not read. */
   column<Data>(column: RecordColumn<Data>): Data {
     const data = this.file.columns.get(column as RecordColumn);
     if (data === undefined) throw new Error(`The column ${column.kind.name} is not read`);
     return data as Data;
   }
 
-  /** The rows from one index up to another. */
+  /** A range of the rows. */
   slice(from: number, to: number): StoredRows {
     const { file, rows, tags, tagNames } = this;
     return new StoredRows(file, rows.subarray(from, to), {
@@ -146,12 +156,12 @@ export class StoredRows {
     });
   }
 
-  /** The rows that pass a test, which gets each once, in order; before `routeByTag` only. */
+  /** The rows that pass a test. Calls the test once for each row, in order. Must not be used after `routeByTag`. */
   filter(test: (row: number) => boolean): StoredRows {
     const { file, rows } = this;
     const passed = new Uint32Array(rows.length);
     let count = 0;
-    // By index: an iterator is more for V8 to compile, in each run.
+    // By index, because V8 has to compile more code for an iterator in each run.
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index]!;
       if (test(row)) passed[count++] = row;
@@ -160,7 +170,7 @@ export class StoredRows {
   }
 
   /**
-   * The same rows, each once for each of its tags.
+   * Lists each row once for each of its tags.
    *
    * @param sets For each row of the file, the number of its combination of tags.
    * @param item Creates the item of a row and a tag.
@@ -177,23 +187,23 @@ export class StoredRows {
     return new StoredRows(this.file, rows, { tags, tagNames: [...numbers.keys()], item });
   }
 
-  /** The bytes of some rows, valid until the content is released. */
+  /** The bytes of some records, valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
     return this.file.records(rows);
   }
 
-  /** Replaces the records of rows by the records of items. The step that does so must have set `replaces`. */
+  /** Replaces the records of rows by the records of items. Only a step with `replaces` may call this. */
   async replaced(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<StoredRows> {
     await this.file.replace(items);
     return this;
   }
 
-  /** The item of a row, whose content is on this thread. */
+  /** The item of a row. The content must be on this thread. */
   item(row: number): unknown {
     return this.file.itemOf(row);
   }
 
-  /** The items, which are views of the content of the file. */
+  /** The items, as views of the content of the file. */
   async items(): Promise<unknown[]> {
     const { file, rows, tags, tagNames } = this;
     await file.content();
@@ -222,7 +232,7 @@ function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (read
   return { rows: routed, tags };
 }
 
-/** Reads columns of items. Created once in a run, as a reader may have much state. */
+/** Reads the columns of items. Created once for each run, because the reader of a column may have much state. */
 export class ItemColumns {
   readonly #readers = new Map<RecordColumn, (records: Records) => unknown>();
 
@@ -237,11 +247,11 @@ export class ItemColumns {
 }
 
 /**
- * Items that come from elsewhere than a decoded file, such as a page of a search, as rows. Their columns are read from the
- * items when a step asks for them.
+ * Items of a source without decoded files, such as a page of a search, as rows. Their columns are read when a
+ * step asks for them.
  */
 export class ItemRows implements Records {
-  /** The items by row. A column may rewrite them. */
+  /** The items by row. Reading a column may rewrite them. */
   items: readonly unknown[];
   readonly #columns: ItemColumns;
 
@@ -311,7 +321,7 @@ export class ItemRows implements Records {
     });
   }
 
-  /** Empty, because each item has its own bytes. */
+  /** Always empty, because each item has separate bytes. */
   get content(): Buffer {
     return NO_CONTENT;
   }
@@ -347,14 +357,17 @@ const NO_CONTENT = Buffer.alloc(0);
 
 let constant = { zeros: new Uint32Array(64), ones: new Uint32Array(64).fill(1) };
 
-/** An array of at least `count` numbers. It is never changed, so batches share it: creating one for each batch would take time. */
+/**
+ * Returns an array of at least `count` equal numbers. The array never changes, so batches share it: creating
+ * one for each batch would take time.
+ */
 function filled(count: number): typeof constant {
   if (count > constant.zeros.length)
     constant = { zeros: new Uint32Array(2 * count), ones: new Uint32Array(2 * count).fill(1) };
   return constant;
 }
 
-/** Items that arrived together: rows of a decoded file, or items themselves. */
+/** Items that arrived together, either as rows of a decoded file or as items. */
 export type EngineBatch =
   | {
       readonly rows: StoredRows;
@@ -364,7 +377,7 @@ export type EngineBatch =
     }
   | (Batch<unknown> & { readonly rows?: undefined });
 
-/** A batch for a reader that keeps its items. */
+/** A batch as items, for a reader that keeps them. */
 export async function asItems(batch: EngineBatch): Promise<Batch<unknown>> {
   if (batch.rows === undefined) return batch;
   const { rows, cursor, origin } = batch;

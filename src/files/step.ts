@@ -4,52 +4,55 @@ import type { RecordColumn } from './record-columns.js';
 import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 
 /**
- * A built-in stage after `activities`, which decides on the main thread, in order, what passes: of the rows of a decoded
- * file, whose content stays with its thread, or of items that come from elsewhere. `stepOperator` (plan.ts) makes an
- * operator of it.
+ * A built-in stage after `activities`. It decides on the main thread, in order, which items pass: rows of a
+ * decoded file, whose content stays on its thread, or items of another source. `stepOperator` (plan.ts)
+ * creates an operator from it.
  */
 export interface Step {
-  /** What a checkpoint records. */
+  /** The step as a checkpoint records it. */
   readonly identity?: FlowStep | undefined;
   /** The columns that `pass` reads. */
   readonly columns?: readonly RecordColumn[];
   /**
-   * Whether it can be part of a plan; not if a function of the caller sees the items.
+   * Whether it can be part of a plan. Must be false if a function of the caller gets the items.
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
-  /** Whether it replaces some items: then it has the file for itself. */
+  /** Whether it replaces some items. No other reader may then share the file. */
   readonly replaces?: boolean | undefined;
-  /** Whether its items differ from the records, so that no step that reads columns can follow. */
+  /** Whether its items differ from the records. No step that reads columns can then follow. */
   readonly routes?: boolean | undefined;
-  /** Called with items that come from elsewhere than a decoded file. @throws DataError for the first that is a wrong one */
+  /**
+   * Called with items that do not come from a decoded file. @throws DataError for the first item of the wrong
+   * kind
+   */
   check?(batch: Batch<unknown>): void;
-  /** Begins a run. `resume` is a cursor that `cursor` has made. */
+  /** Starts a run. `resume` is a cursor that `cursor` has returned. */
   start(run: Run): StepRun;
 }
 
 /** A step in a run. */
 export interface StepRun {
-  /** The cursor at which to resume the input. */
+  /** The cursor from which the input resumes. */
   readonly resume: Cursor | undefined;
   /** Returns the rows that pass. */
   pass(rows: Rows): Rows | Promise<Rows>;
   /** Adds the state of the step to a cursor of its input. */
   cursor?(inner: Cursor): Cursor;
-  /** Whether nothing more will pass: the source is closed. */
+  /** Whether no further item will pass. The source is then closed. */
   readonly isDone?: boolean;
 }
 
 export type Steps = readonly Step[];
 
-/** A step in a run, and what checks its items. */
+/** A running step, with the check of its items. */
 interface Started {
   readonly run: StepRun;
   readonly check: Step['check'];
 }
 
 /**
- * Passes posts through steps, and closes the input once one of them is done.
+ * Passes posts through steps. Closes the input once one of the steps is done.
  *
  * @param open Opens the input at the cursor from which the first step resumes.
  */
@@ -59,7 +62,7 @@ export async function* throughSteps(
   open: (run: Run) => AsyncIterable<EngineBatch>,
 ): AsyncGenerator<EngineBatch, void, undefined> {
   let { resume } = run;
-  // The last first, as each finds the cursor of the one before it.
+  // In reverse order, because each step unwraps the cursor of the step before it.
   const started = steps
     .toReversed()
     .map(step => {
@@ -78,7 +81,8 @@ export async function* throughSteps(
     yield last;
     last = undefined;
   }
-  // The input is closed before the reader gets to work on the last items.
+  // The last batch comes after the input is closed, so that the source does not run while the reader works on these
+  // items.
   if (last !== undefined) yield last;
 }
 
@@ -92,7 +96,7 @@ async function applied(
     for (const { check, run } of steps) {
       if (rows instanceof ItemRows) check?.({ items: rows.items, origin });
       const passed = run.pass(rows);
-      // Not awaited if it need not be: each turn of a promise is measurable for small batches.
+      // Promises are awaited only if necessary: for small batches, the extra turn of the event loop is measurable.
       rows = passed instanceof Promise ? await passed : passed;
     }
   } catch (error) {

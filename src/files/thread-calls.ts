@@ -10,9 +10,9 @@ import type { Decoding } from './plan.js';
 import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
 import type { OpenFileRange, RowList } from './rows.js';
 
-// What a thread does: it decodes files, and keeps their content until it is written or taken.
+// The calls that a thread answers. It decodes files, and holds their content until it is written or taken.
 
-/** What threads can do for features: `src/worker.ts` has the only list. */
+/** Features that threads can run. `src/worker.ts` has the only list. */
 export interface ThreadAbilities {
   readonly records: readonly RecordKind[];
   readonly columns: readonly RecordColumnKind[];
@@ -20,40 +20,41 @@ export interface ThreadAbilities {
   readonly tasks: readonly ThreadTask[];
 }
 
-/** A kind, by its name, and its options. */
+/** The name of a kind, and its options. */
 interface Named {
   readonly name: string;
   readonly options: unknown;
 }
 
-/** What a thread is started with: kinds by their names. */
+/** The data with which a thread is started. Kinds are referred to by name. */
 export interface ThreadStart {
   readonly decoding: Omit<Decoding, 'records'> & { readonly records: string };
   readonly columns: readonly Named[];
-  /** How each reader of the plan encodes rows, if it does. */
+  /** For each reader of the plan, how it encodes rows, if it does. */
   readonly encodings: readonly (
     | (Pick<RowEncoding, 'compression'> & { readonly kind: Named | undefined })
     | undefined
   )[];
 }
 
-/** The calls that another thread makes by `EngineThread.ask`. Each file has a number, which the first call gives it. */
+/** The calls that the main thread makes with `EngineThread.ask`. Each file has a number, which `decode` sets. */
 export type ThreadCalls = ReturnType<typeof callsOf>;
 
-/** What a call gives to the other thread. */
+/** The answer to a call. */
 interface Answer<T> {
   readonly result: T;
-  /** Arrays whose memory moves there; others are copied. */
+  /** Arrays of the answer that are transferred. Others are copied. */
   readonly moved: readonly Memory[];
 }
 
-/** Serves the calls of the main thread, in a thread that it has started. */
+/** Answers the calls of the main thread. Runs in a thread that the main thread has started. */
 export function serveThread(abilities: ThreadAbilities): void {
   const port = parentPort!;
   const calls = callsOf(abilities, workerData as ThreadStart, () => port.close());
-  // V8 discards the optimised code that reads buffers when a thread transfers its first one: while there is none yet.
+  // V8 discards the optimised code that reads buffers when a thread transfers its first buffer. Doing this now, there
+  // is no such code yet.
   releaseMemory(Buffer.allocUnsafeSlow(1));
-  // One after the other: answers are in the order of the calls.
+  // Calls run one after another, because the main thread expects answers in the order of its calls.
   let last = Promise.resolve();
   port.on('message', ({ name, args }: { name: keyof ThreadCalls; args: unknown[] }) => {
     const call = calls[name] as (...args: unknown[]) => Answer<unknown> | Promise<Answer<unknown>>;
@@ -83,10 +84,11 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
   const held = new Map<number, FileRecords>();
   return {
     /**
-     * Decodes a file, by its path or its bytes, which come back as `input`. `decoded` is absent if it has to be read in
-     * another way.
+     * Decodes a file, given its path or its bytes. Bytes are returned as `input`. `decoded` is absent if the
+     * stages must process the file.
      *
-     * @param size Of a file at a path, when it was listed: one that has become shorter is refused.
+     * @param size The size of the file at a path when it was listed. A file that has become shorter is
+     * refused.
      */
     async decode(file: number, pathOrBytes: string | Uint8Array, size: number) {
       const [stored, input] =
@@ -110,7 +112,10 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       );
     },
 
-    /** Writes rows as lines at positions of open files. Gives what failed, as an error loses its code on the way. */
+    /**
+     * Writes rows as lines at positions of open files. Returns a failure as an object, because an error loses
+     * its code between threads.
+     */
     write(file: number, rows: Uint32Array, ranges: readonly OpenFileRange[]) {
       const content = held.get(file)!;
       for (const [index, { fd, position, from, to }] of ranges.entries())
@@ -124,8 +129,8 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /**
-     * Encodes rows in blocks: `ends` has the index in the list after the last of each. If that fails, the main thread
-     * encodes the items again, for the exact error.
+     * Encodes rows in blocks. For each block, `ends` has the index in the list after its last row. If this
+     * fails, the main thread encodes the items again and throws the exact error.
      */
     encode(file: number, encoding: number, list: RowList, ends: readonly number[]) {
       const encodeRows = encoders[encoding]!;
@@ -141,7 +146,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       }
     },
 
-    /** Runs a task. Gives what is wrong if it cannot, as an error loses its class on the way. */
+    /** Runs a task. Returns a failure as an object, because an error loses its class between threads. */
     run(name: string, input: unknown) {
       const task = named(abilities.tasks, name);
       try {
@@ -172,7 +177,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(bytes, [bytes]);
     },
 
-    /** The content of a file, which is then no longer held. */
+    /** Returns the content of a file and no longer holds it. */
     take(file: number) {
       const bytes: Uint8Array = held.get(file)!.content;
       held.delete(file);
@@ -186,7 +191,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(undefined);
     },
 
-    /** Ends the thread, as nothing else keeps it. */
+    /** Ends the thread: without the listener, nothing keeps it running. */
     end() {
       close();
       return answer(undefined);
@@ -211,7 +216,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** A call may write fewer bytes, on a disk that is nearly full. */
+/** Repeats the write for the rest: a call may write fewer bytes if the disk is nearly full. */
 function writeAll(fd: number, lines: readonly Buffer[], position: number): void {
   let skip = writevSync(fd, lines, position);
   let at = position;

@@ -14,25 +14,25 @@ import type { ThreadStart } from './thread-calls.js';
 import { answerOfThread, EngineThread } from './worker-thread.js';
 
 const MAX_THREADS = 16;
-/** For a smaller input, starting threads and optimising their code takes longer than they save. */
+/** Starting threads and optimising their code takes longer than they save for a smaller input. */
 const MIN_INPUT_BYTES = 32 * 1024 * 1024;
 
-/** What reads the rows of a plan, besides its steps. */
+/** A reader of the rows of a plan, in addition to its steps. */
 export interface PlanReader {
   /**
-   * Maximum number of threads; they then decode any input. Of several readers, the lowest counts. Default: one a core, for
-   * large inputs.
+   * Maximum number of threads. If set, threads decode even small inputs. If several readers set it, the
+   * lowest applies. Default: one thread per core, for large inputs only.
    */
   readonly workers?: number | undefined;
-  /** Whether it only reads posts on the main thread. No threads start where all readers do. */
+  /** Whether it only reads posts on the main thread. If this is true for all readers, no threads start. */
   readonly isHere?: boolean;
   /** The columns that it reads. */
   readonly columns?: readonly RecordColumn[] | undefined;
-  /** How it encodes the rows, where it does. */
+  /** The encoding of the rows, if the reader encodes them. */
   readonly encoding?: RowEncoding | undefined;
 }
 
-/** How many threads a run may have, and from how many bytes of expected input on they start. */
+/** The maximum number of threads for a run, and the bytes of expected input from which they start. */
 export interface ChosenThreads {
   /** The number of threads; 0 if the main thread does all work. */
   readonly size: number;
@@ -46,19 +46,23 @@ export function chooseThreads(readers: readonly PlanReader[]): ChosenThreads {
   return { size: Math.min(availableParallelism(), MAX_THREADS), minBytes: MIN_INPUT_BYTES };
 }
 
-/** Without threads: files that are decoded before they are read, and the maximum size of their contents. */
+/**
+ * Limits without threads: the number of files that are decoded before they are read, and the maximum size of
+ * their contents.
+ */
 const AHEAD = 2;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 
 /**
- * What decodes the files of a run: threads from the moment on when enough input is expected, the main thread before
- * that, or where `workers` is 0, all readers want posts on the main thread, or the script of the threads is missing.
+ * Decodes the files of a run. Uses threads once enough input is expected. Uses the main thread before that,
+ * and always if `workers` is 0, all readers want posts on the main thread, or the script of the threads is
+ * missing.
  */
 export class FileDecoder implements Decoder {
-  /** Once they have started. */
+  /** The threads, once they have started. */
   threads: Threads | undefined;
   readonly #setup: FileSetup;
-  /** Created with the first file that is decoded here. */
+  /** Created for the first file that is decoded on the main thread. */
   #readers: readonly ReadColumn[] | undefined;
   readonly #chosen: ChosenThreads;
   #expectedBytes = 0;
@@ -104,11 +108,14 @@ export class FileDecoder implements Decoder {
   }
 }
 
-/** How many files a thread decodes or holds, so that the next one is ready when one is written. */
+/** The number of files that a thread decodes or holds, so that the next file is ready when one is written. */
 const FILES_A_THREAD = 2;
-/** The memory of fields, rows and ranges that the main thread has for each post of a file that a thread holds. */
+/** Memory on the main thread for the columns, rows and ranges of each post that a thread holds. */
 const BYTES_A_POST = 64;
-/** Content of files that all threads may hold, and what belongs to its posts. A single file may be larger. */
+/**
+ * Maximum size of the file contents that all threads hold, and of the data about their posts. A single file
+ * may be larger.
+ */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 
 interface Waiting {
@@ -117,8 +124,8 @@ interface Waiting {
 }
 
 /**
- * Worker threads that decode whole files, and hold what they have decoded until it is written or taken. They start
- * with `start` or the first file.
+ * Worker threads that decode whole files. They hold the content until it is written or taken. They start with
+ * `start` or with the first file.
  */
 export class Threads {
   readonly #script: URL;
@@ -126,12 +133,12 @@ export class Threads {
   readonly #setup: FileSetup;
   readonly #threads: EngineThread[] = [];
   /**
-   * In the order of the files. A later file never takes the place of an earlier one: the reader waits for the earlier
-   * one before it frees others.
+   * Files that wait for a thread, in their order. A later file never overtakes an earlier one, because the
+   * reader waits for the earlier file before it frees others.
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;
-  /** How many files there will be, where that is known: no thread is needed after the last. */
+  /** The expected number of files, if known. No thread is needed after the last file. */
   #expectedFiles: number | undefined;
   #heldBytes = 0;
   readonly #ending: Promise<void>[] = [];
@@ -144,14 +151,15 @@ export class Threads {
     this.#setup = setup;
   }
 
-  /** Files to begin before the first of them is read. */
+  /** The number of files to start decoding before the first is read. */
   get ahead(): number {
     return FILES_A_THREAD * this.#size;
   }
 
   /**
-   * Starts the threads before the first file, which otherwise waits for its thread. `files` is how many will come: once
-   * the last one has started, a thread ends when it is idle, while the sink completes its outputs.
+   * Starts the threads early, so that the first file does not wait for its thread. `files` is the number of
+   * expected files: once the last file has started, a thread ends when it is idle, while the sink completes
+   * its outputs.
    */
   start(files: number): void {
     if (this.#closed) return;
@@ -160,7 +168,7 @@ export class Threads {
     while (this.#threads.length < wanted) if (this.#start() === undefined) return;
   }
 
-  /** Decodes a file. Resolves to `undefined` where it must be read in another way. See `Decoder`. */
+  /** Decodes a file. Resolves to `undefined` if the stages must process it, see `Decoder`. */
   decode(input: StoredFile): Promise<DecodedFile | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ input, resolve });
@@ -169,9 +177,9 @@ export class Threads {
   }
 
   /**
-   * Runs a task in the thread that has the least to do; returns `undefined` if there is none.
+   * Runs a task in the least busy thread. Returns `undefined` if there are no threads.
    *
-   * @param path The file that it is for.
+   * @param path The file that the task is for.
    * @throws DataError like the task; StorageError if the thread has ended.
    */
   run<In, Out>(task: ThreadTask<In, Out>, input: In, path: string): Promise<Out> | undefined {
@@ -184,7 +192,7 @@ export class Threads {
     });
   }
 
-  /** Ends the threads; what they hold is lost. */
+  /** Ends the threads. Content that they hold is lost. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#dispatch();
@@ -235,7 +243,7 @@ export class Threads {
         );
       }
     } catch {
-      // The thread has ended: the stages of the main thread take the file.
+      // The thread has ended, so the stages on the main thread process the file.
     }
     onFree();
     return undefined;
@@ -245,7 +253,7 @@ export class Threads {
     return this.#threads.filter(({ failed }) => !failed);
   }
 
-  /** A thread that can take a file now. */
+  /** A thread that can accept a file now. */
   #free(): EngineThread | undefined {
     if (this.#closed) return undefined;
     const [best] = this.#alive().sort((a, b) => a.files - b.files);
@@ -264,21 +272,21 @@ export class Threads {
 
   #start(): EngineThread | undefined {
     try {
-      // As in the threads: before code that reads columns is optimised.
+      // As in the threads: V8 would discard the optimised code that reads columns with the first transfer.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
       const thread = new EngineThread(this.#script, threadStartOf(this.#setup));
       this.#threads.push(thread);
       return thread;
     } catch {
-      // Node's permission model may forbid threads.
+      // Threads may be forbidden by Node's permission model.
       return undefined;
     }
   }
 }
 
 /**
- * The script that the build makes, next to the compiled file, or in `dist` where the sources are run directly; none
- * in a user's bundle.
+ * The script that the build creates, next to the compiled file, or in `dist` if the sources run directly.
+ * `undefined` in a user's bundle.
  */
 export function scriptOfThreads(): URL | undefined {
   for (const place of ['./engine-worker.cjs', '../../dist/engine-worker.cjs'])
@@ -286,20 +294,20 @@ export function scriptOfThreads(): URL | undefined {
       const script = new URL(place, import.meta.url);
       if (existsSync(script)) return script;
     } catch {
-      // A bundle may have no URL.
+      // A bundle may have no `import.meta.url`.
     }
   return undefined;
 }
 
-/** What a run does with each file: how it is decoded, which columns are read, how its rows are encoded. */
+/** The processing of each file in a run: how it is decoded, which columns are read, and how its rows are encoded. */
 export interface FileSetup {
   readonly decoding: Decoding;
   readonly columns: readonly RecordColumn[];
-  /** How each reader of the plan encodes rows, if it does. */
+  /** For each reader of the plan, how it encodes rows, if it does. */
   readonly encodings: readonly (RowEncoding | undefined)[];
 }
 
-/** The same with names of kinds: threads have the kinds themselves. */
+/** The setup with names instead of kinds, because functions cannot be sent to threads. */
 export function threadStartOf({ decoding, columns, encodings }: FileSetup): ThreadStart {
   return {
     decoding: { ...decoding, records: decoding.records.name },
@@ -314,7 +322,7 @@ export function threadStartOf({ decoding, columns, encodings }: FileSetup): Thre
   };
 }
 
-/** What was read of each column. */
+/** The data of each column. */
 export function columnsOf(
   { columns }: FileSetup,
   read: readonly unknown[],

@@ -3,12 +3,12 @@ import { StorageError } from '../base/errors.js';
 import type { Memory } from './record-columns.js';
 import type { ThreadCalls, ThreadStart } from './thread-calls.js';
 
-/** Limits of a worker's heap; the content of files is outside of it. */
+/** Limits of a worker's heap. The content of files is outside of the heap. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
 /**
- * A thread that has not ended after this time hangs, and is terminated. Its calls take milliseconds, but on a busy
- * machine a thread can take seconds to start.
+ * A thread that takes longer than this to end is terminated, because it hangs. Its calls take milliseconds,
+ * but on a busy machine a thread can take seconds to start.
  */
 const HUNG_MS = 30_000;
 
@@ -20,22 +20,25 @@ interface Waiting {
 type Args<Name extends keyof ThreadCalls> = Parameters<ThreadCalls[Name]>;
 type Result<Name extends keyof ThreadCalls> = Awaited<ReturnType<ThreadCalls[Name]>>['result'];
 
-/** One worker thread, and the answers that it owes. It keeps the process alive only while it owes some. */
+/**
+ * A worker thread, with the calls that it has not answered yet. It keeps the process alive only while there
+ * are such calls.
+ */
 export class EngineThread {
-  /** Files that it decodes or holds. */
+  /** The number of files that it decodes or holds. */
   files = 0;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
-  /** In the order of the calls, which is also the order of the answers. */
+  /** Calls without an answer. Answers come in the order of the calls. */
   readonly #waiting: Waiting[] = [];
   #failure: Error | undefined;
 
-  /** @throws If no thread can be started. */
+  /** @throws If the thread cannot be started. */
   constructor(script: URL, start: ThreadStart) {
     const worker = new Worker(script, {
       workerData: start,
       resourceLimits: RESOURCE_LIMITS,
-      // Hooks and flags of the main thread only make the start slower.
+      // Without the hooks and flags of the main thread, which would only slow down the start.
       execArgv: [],
     });
     this.#worker = worker;
@@ -51,7 +54,7 @@ export class EngineThread {
     });
   }
 
-  /** Calls that it has not answered yet. */
+  /** The number of calls that it has not answered yet. */
   get load(): number {
     return this.#waiting.length;
   }
@@ -61,9 +64,9 @@ export class EngineThread {
   }
 
   /**
-   * Makes a call. Rejects when the thread ends before it answers.
+   * Calls a function in the thread. Rejects if the thread ends before it answers.
    *
-   * @param moved Arrays among the arguments whose memory moves to the thread; others are copied.
+   * @param moved Arrays among the arguments that are transferred to the thread. Others are copied.
    */
   ask<Name extends keyof ThreadCalls>(
     name: Name,
@@ -80,17 +83,17 @@ export class EngineThread {
     });
   }
 
-  /** Makes a call whose outcome nobody needs, also where the thread has ended. */
+  /** Calls a function in the thread and ignores its outcome, even if the thread has ended. */
   tell<Name extends keyof ThreadCalls>(name: Name, args: Args<Name>): void {
     this.ask(name, args).catch(() => {});
   }
 
   /**
-   * Ends the thread after the calls before this one. `terminate` would abort the whole process if it came while the
+   * Ends the thread after all earlier calls. `terminate` would abort the whole process if it came while the
    * thread creates a decoder: Node 20 then fails with "close before init".
    */
   async end(): Promise<void> {
-    // Sent without `call`: a thread whose answer could not be read has failed, but still runs.
+    // Sent without `call`, because a thread with an unreadable answer counts as failed, but still runs.
     const end: keyof ThreadCalls = 'end';
     this.#worker.postMessage({ name: end, args: [] });
     const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);
@@ -110,10 +113,10 @@ export class EngineThread {
 }
 
 /**
- * The answer of a thread that has what is to be written.
+ * The answer of a thread that holds data to be written.
  *
- * @param did What the thread did with `path`.
- * @throws StorageError where the thread has ended.
+ * @param did What the thread did with `path`, for the message.
+ * @throws StorageError if the thread has ended.
  */
 export async function answerOfThread<T>(answer: Promise<T>, did: string, path: string): Promise<T> {
   try {

@@ -15,16 +15,17 @@ import { Activity } from '../post/activity.js';
 import { leadingIdStart } from '../post/bytes/ids.js';
 import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
-/** What `activities` does with messages of the service and with damaged records. */
+/** Options of `activities`: what to do with messages of the service and with damaged records. */
 export interface ActivitiesOptions {
   /**
-   * Called with each message when it is read, before the activities of the same batch are delivered. A
-   * promise is awaited; what it throws ends the flow.
+   * Called with each message when it is read, before the activities of the same batch are delivered. If it
+   * returns a promise, the flow waits for it. If it throws or the promise rejects, the flow ends with that
+   * error.
    */
   readonly onMessage?: ((message: InStreamMessage) => unknown) | undefined;
   /**
-   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. With
-   * this option, or `damaged` of the sink, the id of each record is read here.
+   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. This option,
+   * and `damaged` of the sink, make `activities` read the id of each record.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -35,14 +36,14 @@ const OPTIONS = {
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
- * Records of whole files: a post is an item, a message of the service is not. The mark of a post is where the digits of
- * its `leadingId` are from its start, or 0.
+ * The kind of records of whole files: posts are items, messages of the service are not. The mark of a post is
+ * the offset of the digits of its `leadingId`, or 0.
  */
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',
   mark: (content, start, end) => {
     const digits = leadingIdStart(content, start);
-    // What starts with an id cannot be a message.
+    // A record that starts with an id cannot be a message.
     if (digits !== -1) return digits - start;
     return parseInStreamMessage(content.subarray(start, end)) === undefined ? 0 : -1;
   },
@@ -51,11 +52,13 @@ export const POSTS: RecordKind<Activity> = {
 };
 
 /**
- * Records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn` messages that streams and
- * job files contain, and notices of streams, such as `limit` and `delete`; progress counts them as dropped by `messages`.
+ * Converts records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn`
+ * messages that streams and job files contain, and notices of streams, such as `limit` and `delete`. Progress
+ * counts them as dropped by `messages`.
  *
- * A record is one JSON object, as `jsonLines` and `jsonElements` cut them: bytes of a file that are not cut are refused.
- * Activities are not parsed here: a damaged one throws a `DataError` when a property that it lacks is read.
+ * Each record must be one JSON object, as `jsonLines` and `jsonElements` return them. Other bytes, such as
+ * blocks of a file, are refused. Activities are not parsed here: a damaged activity throws a `DataError` when
+ * a missing property is read.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not one JSON object.
@@ -77,7 +80,7 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // Functions of the caller are called for each record, in order.
+      // Functions of the caller must be called for each record in order, so they exclude a plan.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }
@@ -119,7 +122,10 @@ async function* activitiesOf(
   }
 }
 
-/** @throws DataError if there are several records: then a stage is missing, and no record is damaged. */
+/**
+ * @throws DataError if there are several records. That means that a stage is missing, not that a record is
+ * damaged.
+ */
 function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {
   const extent = extentOfObject(record);
   if (extent === 'one') return undefined;

@@ -10,10 +10,10 @@ import { DeadlineReader } from '../flow/deadline-reader.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
 import { detached } from '../post/detach-from-block.js';
 
-/** How long `chunk` waits for a chunk to fill. */
+/** Options of `chunk`: how long it waits for a chunk to fill. */
 export interface ChunkOptions {
   /**
-   * The longest time that an item waits for its chunk to fill, in milliseconds, for sources that
+   * The longest time that an item waits for its chunk to fill, in milliseconds. Useful for sources that
    * deliver slowly.
    * @default no limit
    */
@@ -25,16 +25,15 @@ const OPTIONS = {
 } satisfies OptionTable<ChunkOptions>;
 const COUNT = required(whole('the items of a chunk', { min: 1 }));
 
-/** After this many full chunks in a row without a cursor, a chunk ends early at the next cursor. */
+/** After this number of consecutive full chunks without a cursor, a chunk ends early at the next cursor. */
 const FULL_IN_A_ROW = 16;
 
 /**
- * Collects items into arrays of `count`, for consumers of several at a time, such as a database or an
- * API. A chunk has fewer items at the end of the source, after `waitMs`, and, at most once in 16
- * chunks, at a cursor: a checkpoint can only resume at a point where no items are held back.
+ * Collects items into arrays of `count`, for consumers that take several items at a time, such as a database
+ * or an API. A chunk has fewer items at the end of the source and after `waitMs`. At most one chunk in 16
+ * also ends early at a cursor, because a checkpoint can only resume where no items are held back.
  *
- * @throws OptionError Immediately, if `count` is not a whole number of 1 or more, or `waitMs` is
- * invalid.
+ * @throws OptionError Immediately, if `count` is not a whole number of 1 or more, or `waitMs` is invalid.
  * @example
  * await pipeline(
  *   search(account(), query),
@@ -72,7 +71,7 @@ async function* chunks<T>(
   }
 }
 
-/** Items that wait for more. */
+/** Items that wait until they fill a chunk. */
 class Held<T> {
   readonly #count: number;
   #items: T[] = [];
@@ -80,7 +79,7 @@ class Held<T> {
   /** The cursor after the items. */
   #cursor: Cursor | undefined;
   #fullInARow = 0;
-  /** When the first item came. */
+  /** The time when the first item arrived. */
   since = 0;
 
   constructor(count: number) {
@@ -91,13 +90,13 @@ class Held<T> {
     return this.#items.length === 0;
   }
 
-  /** The chunks that are full now. They have the cursor of the batch where no items are left. */
+  /** Adds a batch and returns the chunks that are full now. Their cursor is set only if no items are held back. */
   add({ items, cursor, origin }: Batch<T>): Batch<readonly T[]> {
     const full: (readonly T[])[] = [];
     if (items.length > 0)
       this.#origin = this.isEmpty || this.#origin === origin ? origin : undefined;
     const from = this.#origin;
-    // Items that do not fill a chunk wait for more.
+    // Items that do not fill a chunk wait for the next batch.
     const waiting = Math.min(items.length, (this.#items.length + items.length) % this.#count);
     const leaving = items.length - waiting;
     for (const item of [...items.slice(0, leaving), ...detached(items.slice(leaving))]) {
@@ -114,7 +113,7 @@ class Held<T> {
     return { items: full, cursor, origin: from };
   }
 
-  /** What is held, and the cursor after it. */
+  /** The held items, and the cursor after them. */
   rest(): Batch<readonly T[]> {
     const batch = { items: this.isEmpty ? [] : [this.#take()], origin: this.#origin };
     const cursor = batch.items.length === 0 ? undefined : this.#cursor;

@@ -8,12 +8,11 @@ import type { Composed, EitherArgument, OutputOf, StageArgument } from '../flow/
 import { isStageStream } from '../flow/stream-stage.js';
 
 /**
- * Joins several operators into one, or operators and a sink into a sink: to reuse a part of a pipeline
- * under a name, for a branch of `tee`, or for more than nine operators in one `pipeline`. It takes what
- * `pipeline` takes between source and sink, and cursors and checkpoints work as if the operators were
- * listed one by one.
+ * Joins several operators into one, or operators and a sink into a sink. Use it to reuse a part of a pipeline
+ * under a name, for a branch of `tee`, or for more than nine operators in one `pipeline`. It accepts the same
+ * stages as `pipeline`, and cursors and checkpoints work as if the operators were listed one by one.
  *
- * @throws OptionError If an argument cannot be an operator, or there is none.
+ * @throws OptionError If an argument cannot be an operator, or there are no arguments.
  * @example
  * const posts = compose(gunzip(), jsonLines(), activities(), dedupe());
  * await pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));

@@ -10,11 +10,11 @@ import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/ids.js';
 import { IdWindow } from '../post/id-window.js';
 
-/** How many ids `dedupe` remembers, and the name under which it counts duplicates. */
+/** Options of `dedupe`: how many ids it remembers, and the name under which it counts duplicates. */
 export interface DedupeOptions {
   /**
-   * The number of ids to remember, of the last items that passed. Each takes about 30 bytes of
-   * memory, and 5 to 10 bytes in a checkpoint.
+   * The number of ids to remember, from the last items that passed. Each id takes about 30 bytes of memory,
+   * and 5 to 10 bytes in a checkpoint.
    * @default 100000
    */
   readonly window?: number | undefined;
@@ -25,9 +25,9 @@ export interface DedupeOptions {
   readonly name?: string | undefined;
 }
 
-/** The options of `dedupe` for items that are not activities, which need a key. */
+/** Options of `dedupe` for items that are not activities. They need a key. */
 export interface DedupeByKeyOptions<T> extends DedupeOptions {
-  /** The key of an item: items with equal keys are duplicates. An item without one is an error. */
+  /** Returns the key of an item. Items with equal keys are duplicates. An item without a key is an error. */
   readonly key: (item: T) => string | bigint;
 }
 
@@ -41,15 +41,15 @@ const KEYED = {
 };
 
 /**
- * Drops each item whose id equals the id of one of the last `window` items that passed. A search page may repeat posts
- * of the previous page, and a replay may repeat posts after a reconnect.
+ * Drops each item whose id equals the id of one of the last `window` items that passed. A search page may
+ * repeat posts of the previous page, and a replay may repeat posts after a reconnect.
  *
- * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the previous run has
- * written.
+ * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the previous run
+ * has written.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, for an item that is not an activity, unless there is a `key`, and for one whose
- * `key` is not a string or an integer, because it could not be told from others.
+ * @throws DataError From the flow, for an item that is not an activity if there is no `key`, and for an item
+ * whose `key` is not a string or an integer, because it could equal the key of another item.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));
@@ -84,7 +84,10 @@ export function dedupe(
   return stepOperator({ identity, start, check, columns: [IDS] });
 }
 
-/** Items whose keys are `undefined`, or a number that two ids are rounded to, would be lost as duplicates. */
+/**
+ * Refuses keys that would lose items as duplicates: `undefined`, and numbers so large that two ids are
+ * rounded to the same number.
+ */
 function textOf(key: unknown): string {
   if (typeof key === 'string') return key;
   if (typeof key === 'bigint' || Number.isSafeInteger(key)) return String(key);
@@ -99,9 +102,9 @@ function textOf(key: unknown): string {
 
 /** The ids of rows. */
 interface Ids {
-  /** Two halves for each row; zero if the id is in `others`. */
+  /** Two 32-bit halves of the id for each row; 0 if the id is in `others`. */
   readonly halves: Uint32Array;
-  /** Ids that are not 64-bit integers, by row, if there are any. */
+  /** The ids that are not 64-bit integers, by row, if there are any. */
   readonly others: ReadonlyMap<number, string> | undefined;
 }
 
@@ -114,7 +117,7 @@ export const IDS: RecordColumn<Ids, undefined> = {
         const { content, count, starts, lengths, marks } = rows;
         const halves = new Uint32Array(2 * count);
         let others: Map<number, string> | undefined;
-        // A loop, not a callback for each row: V8 optimises it sooner.
+        // A loop instead of a callback for each row, because V8 optimises it sooner.
         for (let row = 0; row < count; row++) {
           if (lengths[row] === 0) continue;
           const digits = marks[row]!;
@@ -137,7 +140,10 @@ export const IDS: RecordColumn<Ids, undefined> = {
   options: undefined,
 };
 
-/** Whether the id of a row is new, which it is once. @param key A function of the caller; it gets items alone. */
+/**
+ * Whether the id of a row is new. Remembers the id, so a second call returns false. @param key The function
+ * of the caller; used for items that are not rows.
+ */
 function isNew(
   ids: IdWindow,
   rows: Rows,

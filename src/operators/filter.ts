@@ -2,7 +2,7 @@ import { refusePromise } from '../base/abortable.js';
 import { checkOptions, checkValue, func, type OptionTable, required, text } from '../base/check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
-/** The name under which `filter` counts the items that it drops. */
+/** Options of `filter`: the name under which it counts dropped items. */
 export interface FilterOptions {
   /**
    * The name under which progress counts dropped items.
@@ -19,8 +19,8 @@ const TEST = required(func('which items pass'));
 /**
  * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
- * @throws OptionError Immediately, if `test` is not a function; from the flow, if it returns a promise: to ask something asynchronous, get the
- * answers with `mapAsync` first.
+ * @throws OptionError Immediately, if `test` is not a function; from the flow, if it returns a promise. For
+ * an asynchronous test, get the answers with `mapAsync` first.
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);
  */
@@ -43,7 +43,10 @@ export function filter<In>(
   return perBatch(passing, { name, step: { step: 'filter' } });
 }
 
-/** Callers without types return other values than booleans. A promise would let every item pass. */
+/**
+ * Callers without types may return other values than booleans. A promise is refused, because it would let
+ * every item pass.
+ */
 function isTruthy(answer: unknown): boolean {
   refusePromise(
     'filter',

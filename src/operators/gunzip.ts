@@ -8,7 +8,7 @@ import { SniffingDecoder } from '../gzip/inflate-stream.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import type { Bytes, FileBytes } from '../json/records.js';
 
-/** What `gunzip` does with files that are not gzip or inflate to too many bytes. */
+/** Options of `gunzip`: what to do with files that are not gzip, and a limit for the inflated size. */
 export interface GunzipOptions {
   /**
    * What to do with a file that is neither gzip nor zstd: fail, or pass its bytes through.
@@ -16,17 +16,23 @@ export interface GunzipOptions {
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
   /**
-   * The maximum inflated size of one file, in bytes. Memory is bounded without it: at most about 40 MiB
-   * of large files are held at a time.
+   * The maximum inflated size of one file, in bytes. Memory is bounded even without this limit: at most about
+   * 40 MiB of large files are held at a time.
    * @default Infinity
    */
   readonly maxBytes?: number | undefined;
 }
 
-/** Files that inflate while the consumer works on an earlier one, and the maximum size of their contents. */
+/**
+ * The number of files that inflate while the consumer works on an earlier file, and the maximum size of their
+ * contents.
+ */
 const AHEAD = 1;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
-/** The size of a block. Objects made from it live until the next block, so small blocks die young. */
+/**
+ * The size of a block in bytes. Objects created from a block live until the next block, so with small blocks
+ * they are freed early.
+ */
 const BLOCK = 256 * 1024;
 
 const OPTIONS = {
@@ -43,15 +49,15 @@ const OPTIONS = {
 } satisfies OptionTable<GunzipOptions>;
 
 /**
- * Inflates gzip files of one or several members, and zstd files where Node has zstd (22.15 and later); the first bytes
- * of a file tell which it is. Gzip files that arrive as one batch each, such as files read by `localFiles`, are
- * inflated in the thread pool ahead of their turn and delivered in order; bytes of a live stream are delivered as soon
- * as they arrive.
+ * Inflates gzip files of one or several members, and zstd files if Node has zstd (22.15 and later). The first
+ * bytes of a file decide which format it has. If each gzip file arrives as one batch, as from `localFiles`,
+ * the next files are inflated in the thread pool while earlier ones are processed; the order is kept. Bytes
+ * of a live stream are delivered as soon as they arrive.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, with file and byte, if a file is cut short, is corrupt, is zstd and this Node
- * cannot read it, or has anything but zeros after its end. What was inflated before the error is delivered first; of a
- * corrupt file, up to 16 KiB before the damage may be missing.
+ * @throws DataError From the flow, with file and byte, if a file is truncated or corrupt, has anything but
+ * zeros after its end, or is zstd and this version of Node cannot read it. Everything that was inflated
+ * before the error is delivered first, except up to 16 KiB before the damage of a corrupt file.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
@@ -66,14 +72,14 @@ export function gunzip(options: GunzipOptions = {}): Operator<Bytes, Buffer & Fi
 }
 
 /**
- * Inflates the gzip and zstd files of a flow. A file that comes as one batch inflates
- * in the thread pool, ahead of its turn, unless it is large or damaged; others inflate on this thread as their
- * bytes come.
+ * Inflates the gzip and zstd files of a flow. A file that arrives as one batch is inflated in the thread pool
+ * while earlier files are processed, unless it is large or damaged. Other files are inflated on this thread
+ * as their bytes arrive.
  */
 async function* inflateBatches(input: Batches<Uint8Array>, limits: InflateLimits): Batches<Buffer> {
   let file: SniffingDecoder | undefined;
   let isAtStart = true;
-  /** Begins to inflate a batch that is a whole file: that batch, and the one before it, end with a cursor. */
+  /** Starts to inflate a batch if it is a whole file: both this batch and the previous one must end with a cursor. */
   const begin = ({ items, cursor, origin }: Batch<Uint8Array>) => {
     const isWhole = isAtStart && cursor !== undefined && items.length > 0;
     isAtStart = cursor !== undefined || (isAtStart && items.length === 0);

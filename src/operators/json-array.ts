@@ -7,19 +7,20 @@ import { ARRAY_PATH, type ArrayPath, type RecordLimits, recordLimits } from '../
 import type { Json } from '../json/type-guards.js';
 
 /**
- * Bytes of a JSON document to the parsed elements of one array in it: the document itself, or an array at any depth. Each
- * element is delivered before the document ends. Each file of the input is one document; an input without cursors is one
- * document as a whole.
+ * Parses the elements of one array in a JSON document: the document itself, or an array at any depth. Each
+ * element is delivered as soon as it is complete. Each file of the input is one document; an input without
+ * cursors is a single document.
  *
- * Ids stay exact: integers of 16 digits or more, and those whose key is `id` or ends in `_id`, become
- * strings of digits. For posts in an array at the top level use `jsonElements`, which is faster and keeps their bytes.
+ * Ids stay exact: integers of 16 digits or more, and integers whose key is `id` or ends in `_id`, become
+ * strings of digits. For posts in an array at the top level, use `jsonElements`, which is faster and keeps
+ * their bytes.
  *
- * @param path The key of the array, or the keys that lead to it: `'data.items'` or `['data', 'items']`. Without one, the
- * document is the array.
+ * @param path The key of the array, or the keys that lead to it: `'data.items'` or `['data', 'items']`.
+ * Without one, the document is the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, if a document is cut short, is not JSON or has no such array, or
- * when an element exceeds a limit.
+ * @throws DataError From the flow, if a document is truncated, is not JSON or has no such array, or when an
+ * element exceeds a limit.
  * @example
  * for await (const url of jsonArray('urlList')(createReadStream('results.json'))) console.log(url);
  *

@@ -12,14 +12,15 @@ import type { Bytes, JsonRecord } from '../json/records.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
 
 /**
- * Splits a JSON document into the elements of one array at its top level: the exact bytes of each element, as soon as
- * the element is complete. Each file of the input is one document; an input without cursors is a single document.
+ * Splits a JSON document into the elements of one array at its top level: the exact bytes of each element, as
+ * soon as the element is complete. Each file of the input is one document; an input without cursors is a
+ * single document.
  *
  * @param key The name of the array.
  * @param options Limits of one element; 16 MiB and 3,000 levels by default.
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, if a document is cut short, is not JSON or has no such array, or when an element
- * exceeds a limit.
+ * @throws DataError From the flow, if a document is truncated, is not JSON or has no such array, or when an
+ * element exceeds a limit.
  *
  * @example
  * // Search pages that were saved as files: { "results": [ ... ], "next": "..." }
@@ -44,7 +45,8 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
             try {
               splitter.push(bytes, found);
             } finally {
-              // Also before a later mistake of the document: an element that is not JSON is the first one.
+              // Each element is checked even if the document has a later mistake, so that the error is about the
+              // first mistake.
               for (const element of found) elements.push(prove(element) as JsonRecord);
             }
           },

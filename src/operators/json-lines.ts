@@ -8,7 +8,7 @@ import { LineFramer, type Separator } from '../json/line-framer.js';
 import type { Bytes, JsonRecord, OnDamaged } from '../json/records.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/records.js';
 
-/** The limits of one line for `jsonLines`, and what to do with a damaged line. */
+/** Options of `jsonLines`: the limits of one line, and what to do with a damaged line. */
 export interface JsonLinesOptions extends RecordLimits {
   /**
    * The separator of records. `'\n'` accepts LF and CRLF. Streams of the service use `'\r\n'`: their
@@ -17,8 +17,8 @@ export interface JsonLinesOptions extends RecordLimits {
    */
   readonly separator?: Separator | undefined;
   /**
-   * Called with each line, or rest of a line, that is not a JSON object; it is skipped. Without it, and without `damaged` of
-   * the sink, the first one throws.
+   * Called with each line, or rest of a line, that is not a JSON object. If it returns, the line is skipped.
+   * Without this option and without `damaged` of the sink, the first such line throws.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -30,24 +30,25 @@ const OPTIONS = {
 } satisfies OptionTable<JsonLinesOptions>;
 
 /**
- * Bytes to JSON objects, one a line: the exact bytes of each, without white space around it, as a view
- * of the input where possible. Blank lines, which streams send as heartbeats, are skipped. The last
- * line of a file needs no line end if it is a complete object.
+ * Splits bytes into JSON objects, one per line. Delivers the exact bytes of each object, without white space
+ * around it, as a view of the input if possible. Skips blank lines, which streams send as heartbeats. The
+ * last line of a file needs no line end if it is a complete object.
  *
- * Each record is proven to be exactly one JSON object, as `JSON.parse` reads it, by a scan that keeps nothing. Objects that
- * share a line, with nothing, white space or one comma between them, become one record each. The rest of a
- * line, from the first byte that is not such an object, is damaged as a whole: where a torn record ends is unknown.
+ * A scan checks that each record is exactly one JSON object, as `JSON.parse` would accept it. Objects on the
+ * same line, with nothing, white space or one comma between them, become one record each. From the first byte
+ * that is not part of such an object, the rest of the line is damaged, because the end of a torn record is
+ * unknown.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, with file, line and byte, for a line or rest of a line that is not an object, a last
- * line that is cut short, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
+ * @throws DataError From the flow, with file, line and byte, for a line or rest of a line that is not an
+ * object, a truncated last line, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  // Other records cannot be written as they are, or are shown to the caller.
+  // Other records cannot be written unchanged, or the caller's function gets them.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
     withInternals(

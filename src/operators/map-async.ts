@@ -12,7 +12,7 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { workAhead } from '../flow/read-ahead.js';
 import { detached } from '../post/detach-from-block.js';
 
-/** How many calls `mapAsync` makes at a time. */
+/** Options of `mapAsync`: how many calls it makes at a time. */
 export interface MapAsyncOptions {
   /**
    * Maximum number of calls at a time.
@@ -27,9 +27,9 @@ const OPTIONS = {
 const TRANSFORM = required(func('what is made of each item'));
 
 /**
- * Maps each item with an asynchronous function, several calls at a time; the results keep their order.
- * The signal that the function gets fires when the run ends, so that pending calls can stop. The first
- * call that rejects ends the run with its error.
+ * Maps each item with an asynchronous function. Several calls run at a time, and the results keep the order
+ * of the items. The function also gets a signal, which fires when the run ends, so that pending calls can
+ * stop. The first call that rejects ends the run with its error.
  *
  * @throws OptionError Immediately, if `transform` is not a function or an option is invalid.
  * @example

@@ -7,7 +7,7 @@ const NO_PROMISE =
   'must not return a promise: use `mapAsync`, which awaits several at a time and keeps their order';
 
 /**
- * Maps each item with a function. For asynchronous functions see `mapAsync`.
+ * Maps each item with a function. For asynchronous functions, see `mapAsync`.
  *
  * @throws OptionError Immediately, if `transform` is not a function; from the flow, if it returns a promise.
  * @example

@@ -18,9 +18,9 @@ import {
 } from '../rules/index/compile-rules.js';
 import { SharedMatcher, type SharedRules } from '../rules/index/shared-rules.js';
 
-/** The product whose rules `matchRules` follows, and what it does with posts that match no rule. */
+/** Options of `matchRules`: the product whose rules it follows, and what to do with posts that match no rule. */
 export interface MatchRulesOptions extends CompileRulesOptions {
-  /** Drops posts that match no rule; progress counts them under `unmatched`. @default false */
+  /** Whether to drop posts that match no rule. Progress counts them under `unmatched`. @default false */
   readonly dropUnmatched?: boolean | undefined;
 }
 
@@ -30,14 +30,15 @@ const OPTIONS = {
 } satisfies OptionTable<MatchRulesOptions>;
 
 /**
- * Replaces the matching rules of each activity by the given rules that it matches, as if the service had delivered the
- * post for them. Use it to route an archive by tag, or to try rules on a sample before paying for a job. Posts of whole
- * files are matched against a list of rules by all threads of the sink, which share one index. A matcher of
- * `rules.compileAll` may change while the pipeline runs, and is used on one thread. It has its own `product`: the
- * options `product` and `frequency` are used only for a list of rules. A list reads the members that rules ask for from
- * the bytes of a post, so damage in other members is not reported.
+ * Replaces the matching rules of each activity by the given rules that it matches, as if the service had
+ * delivered the post for them. Use it to route an archive by tag, or to try rules on a sample before paying
+ * for a job. If `rules` is a list, all threads of the sink match the posts of whole files, and share one
+ * index. Only the members of a post that the rules need are read from its bytes, so damage in other members
+ * is not reported. If `rules` is a matcher of `rules.compileAll`, it may change while the pipeline runs, and
+ * is used on one thread. A matcher has its own `product`: the options `product` and `frequency` apply only to
+ * a list of rules.
  *
- * @throws OptionError Immediately, if the product refuses a rule.
+ * @throws OptionError Immediately, if the product does not accept a rule.
  * @example
  * pipeline(
  *   localFiles('archive'), gunzip(), jsonLines(), activities(),
@@ -65,7 +66,7 @@ export function matchRules(
   return stepOperator({
     identity,
     columns: column === undefined ? [] : [column],
-    // The rules of a matcher may change between any two posts: it stays on this thread.
+    // The rules of a matcher may change between two posts, so the matcher stays on this thread.
     isPlanned: column !== undefined,
     replaces: true,
     check,
@@ -84,7 +85,7 @@ export function matchRules(
   });
 }
 
-/** Posts with their matching rules, and how many of them each has. */
+/** Adds the matching rules to posts. Returns them with the number of matching rules of each. */
 async function matchedBy(matcher: RuleMatcher, rows: Rows) {
   const matches = new Uint32Array(rows.count);
   const posts = new Map<number, Activity>();
@@ -100,11 +101,14 @@ async function matchedBy(matcher: RuleMatcher, rows: Rows) {
 /** Rules that rows are matched against. */
 interface RowRules {
   readonly rules: SharedRules;
-  /** Whether posts that match none are dropped. */
+  /** Whether posts that match no rule are dropped. */
   readonly dropUnmatched: boolean;
 }
 
-/** The number of rules that each row matches. Reading it puts the rules into the posts, as `matchRules` does to items. */
+/**
+ * The number of rules that each row matches. Reading this column also inserts the rules into the posts, as
+ * `matchRules` does for items.
+ */
 export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   name: 'matches',
   create: options => rows => matchRows(rows, options),
@@ -112,7 +116,7 @@ export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   isFirst: true,
 };
 
-/** @throws DataError for a post that rules cannot be inserted into, or whose part that is read is not JSON. */
+/** @throws DataError for a post that has no place for rules, or whose needed members are not JSON. */
 function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Array {
   const matcher = SharedMatcher.of(rules);
   const posts = new MatchedPosts(rows, matcher);
@@ -127,7 +131,10 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
   return matches;
 }
 
-/** Most lists of rules are shorter than that part of the posts, or, for a few posts, than these bytes. */
+/**
+ * Expected space for inserted rules: a fraction of the posts, plus some bytes in case there are few posts.
+ * Most lists of rules are shorter.
+ */
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;
 
@@ -141,7 +148,7 @@ interface PostBytes {
 /** Copies posts with their matching rules to new content. */
 class MatchedPosts {
   readonly starts: Uint32Array;
-  /** 0 for posts that are dropped. */
+  /** The length of each record; 0 for dropped posts. */
   readonly lengths: Uint32Array;
   readonly #matcher: SharedMatcher;
   #out: Buffer;
@@ -151,7 +158,8 @@ class MatchedPosts {
     this.starts = new Uint32Array(count);
     this.lengths = new Uint32Array(count);
     this.#matcher = matcher;
-    // The system gives memory only for pages that are written. Not from Node's pool: it may be transferred.
+    // Reserved space costs nothing, because the system allocates only pages that are written. Not from Node's shared
+    // pool, because the memory may be transferred.
     const expected = Math.ceil(byteLength / EXPECTED_PART) + EXPECTED_BYTES;
     this.#out = Buffer.allocUnsafeSlow(byteLength + expected);
   }
@@ -160,7 +168,7 @@ class MatchedPosts {
     return this.#out.subarray(0, this.#end);
   }
 
-  /** Returns how many rules match. */
+  /** Copies a post with its matching rules, and returns the number of matching rules. */
   match(row: number, post: PostBytes, dropUnmatched: boolean): number {
     const { content, start, end } = post;
     const matcher = this.#matcher;
@@ -192,7 +200,7 @@ class MatchedPosts {
   }
 }
 
-/** What a checkpoint records: there may be hundreds of thousands of rules. */
+/** Identifies a list of rules in a checkpoint. A hash, because there may be hundreds of thousands of rules. */
 function fingerprint(rules: readonly Rule[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)

@@ -8,7 +8,7 @@ import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity, Routed } from '../post/activity.js';
 import { matchesAtEnd } from '../post/matching-rules.js';
 
-/** The tag that `routeByTag` gives to activities without one. */
+/** Options of `routeByTag`: the tag of activities without one. */
 export interface RouteByTagOptions {
   /**
    * The tag of activities that matched no rule with a tag. No rule may have this tag.
@@ -24,8 +24,8 @@ const OPTIONS = {
 /**
  * Passes each activity once for each distinct tag of the rules that it matched (its `matching_rules`).
  *
- * @throws DataError From the flow, if a rule's tag equals `untagged`: activities with
- * that tag and without one would look the same.
+ * @throws DataError From the flow, if a rule's tag equals `untagged`, because activities with that tag could
+ * not be told from activities without a tag.
  *
  * @example
  * pipeline(search(account(), query), routeByTag(), files({ path: 'out/{tag}/{day}.jsonl' }));
@@ -45,7 +45,7 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
 interface RowTags {
   /** For each row, the number of its combination of tags. */
   readonly sets: Uint32Array;
-  /** The combinations, most of which many posts have. */
+  /** The distinct combinations. Most of them occur in many posts. */
   readonly tagSets: readonly (readonly string[])[];
 }
 
@@ -56,12 +56,13 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       const { content, count, starts, lengths, marks } = rows;
       const sets = new Uint32Array(count);
       const tagSets: (readonly string[])[] = [];
-      // Posts with the same list of rules share the array.
+      // Keyed by array, because posts with the same list of rules share it.
       const numbers = new Map<readonly string[], number>();
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;
         if (length === 0) continue;
-        // Posts of the other format may have a member of this name that is not read.
+        // Only the member of the post's own format counts: a post of the other format may have an unrelated member of
+        // this name.
         const matches =
           marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);
         const { tags } = matches ?? (rows.item(row) as Activity);
@@ -79,7 +80,7 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
   options: undefined,
 };
 
-/** Each row once for each of its tags. */
+/** Lists each row once for each of its tags. */
 function routedRows(rows: Rows, untagged: string): Rows {
   const { sets, tagSets } = rows.column(TAGS);
   const isRefused = (tags: readonly string[]) => tags.includes(untagged);

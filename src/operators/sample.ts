@@ -6,12 +6,12 @@ import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/ids.js';
 
-/** How many posts `sample` keeps, and the seed of the hash that chooses them. */
+/** Options of `sample`: the part of the posts to keep, and the seed of the hash that chooses them. */
 export interface SampleOptions {
   /** The part of all posts that pass, such as 0.1 for a tenth. */
   readonly ratio: number;
   /**
-   * Another number gives another sample of the same size.
+   * The seed of the hash. Another seed chooses another sample of the same size.
    * @default 0
    */
   readonly seed?: number | undefined;
@@ -31,13 +31,13 @@ const OPTIONS = {
 } satisfies OptionTable<SampleOptions>;
 
 /**
- * Passes a fixed part of all posts, chosen by a hash of the id: the same posts in every run, on every machine and in both
- * formats. Duplicates of a post pass or are dropped together. With the same `seed`, a sample with a smaller `ratio` is a part
- * of one with a larger.
+ * Passes a fixed part of all posts, chosen by a hash of the id: the same posts in every run, on every machine
+ * and in both formats. Duplicates of a post pass or are dropped together. With the same `seed`, a sample with
+ * a smaller `ratio` is a subset of a sample with a larger `ratio`.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, for an item that is not an activity, and for a post without an id: whether it belongs to the
- * sample is unknown.
+ * @throws DataError From the flow, for an item that is not an activity, and for a post without an id, because
+ * nobody can say whether it belongs to the sample.
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), sample({ ratio: 0.01 }), files({ path: 'some.jsonl' }));
@@ -89,7 +89,10 @@ export const SAMPLED: RecordColumnKind<Uint8Array, Sampling> = {
   moved: sampled => [sampled],
 };
 
-/** A number of 32 bits. It must never change, or the next run of a pipeline gets other posts. */
+/**
+ * Returns a 32-bit hash of an id. The function must never change, or the next run of a pipeline would get
+ * other posts.
+ */
 function hashOf({ high, low }: { readonly high: number; readonly low: number }, seed: number) {
   return mixed(mixed(mixed(seed + 1) ^ high) ^ low);
 }

@@ -5,8 +5,8 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 const LOOK = required(func('what is called with each item'));
 
 /**
- * Calls a function with each item, and passes the items on. A promise that it returns is awaited; what it
- * throws, or its promise rejects with, ends the flow.
+ * Calls a function with each item, then delivers the item unchanged. If the function returns a promise, the
+ * flow waits for it. If the function throws or the promise rejects, the flow ends with that error.
  *
  * @throws OptionError Immediately, if `look` is not a function.
  * @example

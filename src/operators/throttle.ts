@@ -11,13 +11,13 @@ import { sleep } from '../base/wait.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 
-/** The rate of `throttle`: either `perSecond`, or `items` and `perMs`. */
+/** Options of `throttle`: the rate, as either `perSecond`, or `items` and `perMs`. */
 export interface ThrottleOptions {
-  /** The maximum number of items in a second; 0.5 is one in two seconds. */
+  /** The maximum number of items per second. 0.5 means one item in two seconds. */
   readonly perSecond?: number | undefined;
-  /** The maximum number of items in any span of `perMs`. */
+  /** The maximum number of items in any span of `perMs` milliseconds. */
   readonly items?: number | undefined;
-  /** The length of that span in milliseconds. */
+  /** The length of the span for `items`, in milliseconds. */
   readonly perMs?: number | undefined;
 }
 
@@ -32,9 +32,8 @@ const OPTIONS = {
 } satisfies OptionTable<ThrottleOptions>;
 
 /**
- * Passes items no faster than a rate, which holds in any span of time. Items pass as soon as
- * the rate allows, the first ones together. Nothing is read from upstream during a wait, which progress
- * shows.
+ * Delays items so that they never exceed a rate, in any span of time. Items pass as soon as the rate allows,
+ * so the first items pass together. During a wait, which progress shows, nothing is read from the source.
  *
  * @throws OptionError Immediately, unless there is either `perSecond`, or `items` and `perMs`.
  * @example
@@ -45,13 +44,13 @@ const OPTIONS = {
 export function throttle<T>(options: ThrottleOptions): Operator<T, T> {
   const { items: count, perMs } = rateOf(options);
   return ownOperator(async function* (input, { signal, progress }) {
-    // When each of the last items passed, in a ring.
+    // A ring with the times at which the last items passed.
     const times: number[] = [];
     let passed = 0;
     for await (const batch of input) {
       const { items, cursor, origin } = batch;
       if (items.length === 0) yield batch;
-      // One at a time, so that the work on an item begins when it passes.
+      // Items are delivered one at a time, so that later stages get each item as soon as it passes.
       for (const [index, item] of items.entries()) {
         const at = (times[passed % count] ?? Number.NEGATIVE_INFINITY) + perMs;
         await waitUntil(at, signal, progress);
@@ -87,7 +86,7 @@ async function waitUntil(
     waitMs,
   });
   try {
-    // Timers may fire up to a millisecond early.
+    // Repeats the sleep, because timers may fire up to a millisecond early.
     for (; waitMs > 0; waitMs = time - performance.now()) await sleep(Math.ceil(waitMs), signal);
   } finally {
     end?.();

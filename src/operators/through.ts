@@ -12,14 +12,13 @@ const STREAM = required(
 );
 
 /**
- * Makes an operator of a Node `Transform` (or any `Duplex`), a `TransformStream` of the web or a
- * Minipass stream. `pipeline` takes such streams directly; use `through` to state the type of what
- * comes out.
+ * Creates an operator from a Node `Transform` (or any `Duplex`), a `TransformStream` of the web or a Minipass
+ * stream. `pipeline` accepts such streams directly; use `through` to declare the type of the output.
  *
- * Cursors end here, as a stream does not pass them on. A stream can be used once, so a flow through it
- * can be read only once.
+ * The output has no cursors, because a stream does not forward them. A stream can be used only once, so a
+ * flow through it can be read only once.
  *
- * @throws OptionError Immediately, if it is not such a stream.
+ * @throws OptionError Immediately, if the argument is not such a stream.
  * @example
  * pipeline(source, through<Buffer, Buffer>(createBrotliDecompress()), jsonLines(), collect());
  */

@@ -4,10 +4,10 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 
-/** Whether `withReferenced` passes the posts themselves, too. */
+/** Options of `withReferenced`: whether it also delivers the referring posts. */
 export interface WithReferencedOptions {
   /**
-   * Passes the referenced posts only, not the posts that refer to them.
+   * Whether to deliver only the referenced posts, without the posts that refer to them.
    * @default false
    */
   readonly only?: boolean | undefined;
@@ -18,12 +18,12 @@ const OPTIONS = {
 } satisfies OptionTable<WithReferencedOptions>;
 
 /**
- * Passes each post and, after it, the posts inside it: the post that it retweets, and the posts that it or the
- * retweeted post quotes. Each is a separate `Activity`, with the bytes that were delivered and without matching rules.
- * The service does not deliver the post that a reply answers.
+ * Passes each post and, after it, the posts inside it: the post that it retweets, and the posts that it or
+ * the retweeted post quotes. Each is a separate `Activity`, with its original bytes and without matching
+ * rules. A reply does not contain the post that it answers, so that post is not delivered.
  *
- * The same post may be referenced many times and also be delivered on its own; `dedupe` after this stage passes only
- * the first.
+ * The same post may be referenced many times and also be delivered on its own; `dedupe` after this stage
+ * passes only the first.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity.
@@ -55,7 +55,10 @@ export function withReferenced(options: WithReferencedOptions = {}): Operator<Ac
   );
 }
 
-/** The service nests a retweet, and within it a quote, no deeper. */
+/**
+ * The nested posts of a post. Two levels are enough: the service nests a retweet and a quote within it,
+ * nothing deeper.
+ */
 function referencedBy(post: Activity): Activity[] {
   const { retweeted, quoted } = post;
   const found = new Map<string, Activity>();

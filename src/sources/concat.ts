@@ -8,15 +8,15 @@ import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 
 /**
- * Reads sources one after the other: each is opened when the previous one is complete. The sources may have items of
- * different types; the next stage then takes the union of these types.
+ * Reads sources one after the other. Each source is opened when the previous one is complete. The sources may
+ * have items of different types; the next stage then takes the union of these types.
  *
- * A resumed run continues within the source it had reached and does not open earlier sources. A checkpoint is refused
- * if the sources or their order have changed.
+ * A resumed run continues within the source that it had reached and does not open earlier sources. A
+ * checkpoint is refused if the sources or their order have changed.
  *
  * @param sources Flows, or anything else that `for await` can read. A source without cursors resumes from its
  * beginning.
- * @throws OptionError Immediately, if an argument is not a source, or there is none.
+ * @throws OptionError Immediately, if an argument is not a source, or there are no arguments.
  * @example
  * await pipeline(
  *   concat(localFiles('archive/2021'), localFiles('archive/2022')),
@@ -37,7 +37,10 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
   return joined;
 }
 
-/** @param end What follows a source: bytes of the next do not continue the last document of this one. */
+/**
+ * @param end Creates the part after each source. Bytes of the next source then do not continue the last
+ * document of this one.
+ */
 async function* inTurn<Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],
   run: Run,

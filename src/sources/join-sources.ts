@@ -14,7 +14,10 @@ import type { OpenSource, SourcePart } from '../flow/merge-batches.js';
 import { checkSource } from '../flow/pipeline-arguments.js';
 import type { Source } from '../flow/stage.js';
 
-/** Reads sources as one. `end` makes the part that marks the end of a source, from the cursor after it. */
+/**
+ * Reads several sources as one. `end` creates the part that marks the end of a source, from the cursor at
+ * that end.
+ */
 type Join = <Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],
   run: Run,
@@ -55,7 +58,7 @@ export function joinSources<T>(
   });
 }
 
-/** Opens whole files, which are closed like batches. */
+/** Opens a source of whole files. Files that are not read are released when it is closed. */
 function filesOf(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
   const begin = (run: Run) => open(run, decoder);
   return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });

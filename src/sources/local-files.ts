@@ -33,34 +33,36 @@ import { openToRead } from '../storage/file-system.js';
 import { filesBelow, isCheckpointFile, STORED_FILES } from '../storage/files-below.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
-/** Larger files are read in blocks. */
+/** Files up to this size are read as a whole. Larger files are read in blocks. */
 const WHOLE = 8 * 1024 * 1024;
 const BLOCK = 1024 * 1024;
 /**
- * How many files are read ahead while the consumer processes an earlier one. `AHEAD_BYTES` limits them, too.
+ * The number of files to read ahead while the consumer processes an earlier file. `AHEAD_BYTES` limits their
+ * size.
  */
 const AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 
-/** Which files of a folder `localFiles` reads. */
+/** Options of `localFiles`: which files of a folder it reads. */
 export interface LocalFilesOptions {
   /**
-   * Selects files of a folder by their path below it, with `/` as the separator. Files that are listed
-   * themselves are always read.
+   * Selects files of a folder by their path below it, with `/` as the separator. Files that are given by
+   * their own path are always read.
    * @default files that end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`, without checkpoints of `files`
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
   /**
-   * The part of the files that this process takes. The last two parts of a path decide, so that all
-   * processes need the same names below their folders.
+   * The part of the files that this process reads. The last two segments of a path decide to which part a
+   * file belongs, so all processes need the same names below their folders.
    * @default `MILLRACE_SHARD`, such as 2/8, or all
    */
   readonly shard?: Shard | undefined;
   /**
-   * For runs that follow each other, as by cron: each reads the files that no complete or resumed run has read, wherever
-   * they are among the others, and may find none. The checkpoint keeps the name, size and time of each file that was read.
-   * A file that has grown since is an error. A file that was replaced or rewritten, with the same size or a smaller one, is not
-   * read again; `changedFiles` of the result and the note of progress name it.
+   * Whether each run reads only the files that no earlier run has read, for example in a cron job. New files
+   * may be anywhere among the others, and a run may find none. The checkpoint keeps the name, size and time
+   * of each file that was read. A file that has grown since then is an error. A file that was rewritten, with
+   * the same or a smaller size, is not read again; `changedFiles` of the result counts such files, and the
+   * note of progress names one.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -78,16 +80,17 @@ const OPTIONS = {
 } satisfies OptionTable<LocalFilesOptions>;
 
 /**
- * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders,
- * sorted by path, without hidden files and folders; a list is read in the given order.
+ * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders, sorted by
+ * path, without hidden files and folders; a list is read in the given order.
  *
- * A resumed run continues with the file after the last finished one. It reads files that were added after that one. If
- * an earlier file has changed its name or size, the cursor is refused, unless the source is `incremental`.
+ * A resumed run continues with the file after the last finished one. It reads files that sort after it, even
+ * if they are new. If an earlier file has changed its name or size, the cursor is refused, unless the source
+ * is `incremental`.
  *
  * @param paths A folder, a file, or a list of them.
  * @throws OptionError Immediately, for invalid arguments.
- * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, a folder
- * in which no file matches, or a matching file whose name is not UTF-8.
+ * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, a folder in
+ * which no file matches, or a file that matches but whose name is not UTF-8.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
@@ -119,7 +122,7 @@ export function localFiles(
   );
 }
 
-/** Files whose size is asked for at the same time: a million would take gigabytes. */
+/** The number of files whose size is read at the same time. For a million at once, it would take gigabytes. */
 const LOOKED_AT = 256;
 
 interface LocalFile {
@@ -130,13 +133,13 @@ interface LocalFile {
   readonly modifiedMs: number;
 }
 
-/** Identifies a file in cursors: two folders of a list may have the same names. */
+/** Returns the identity of a file in cursors. Two folders of a list may contain the same names. */
 type KeyOf = (file: LocalFile) => string;
 
-/** Which files are read. */
+/** Selects the files that are read. */
 interface Selection {
   readonly matches: (name: string) => boolean;
-  /** Whether checkpoints that match are read, too. */
+  /** Whether to read matching checkpoints, too. */
   readonly checkpoints: boolean;
   readonly shard: Shard | undefined;
   readonly incremental: boolean;
@@ -160,7 +163,7 @@ async function* read(
       count: coming.filter(({ size }) => size <= WHOLE).length,
       bytes: bytesOf(coming),
     });
-  // Threads start while the cursors are made, unless the cursor may say that few files are left.
+  // Threads start while the cursors are created, unless the cursor may show that few files are left.
   const isKnown = resume === undefined || before !== undefined;
   if (isKnown) expect(files);
   const cursors =
@@ -224,13 +227,13 @@ async function* givenBlocks(...blocks: readonly Uint8Array[]): AsyncGenerator<Ui
   yield* blocks;
 }
 
-/** The size and modification time of a file when it was read. Checkpoints of earlier versions have the size alone. */
+/** The size and modification time of a file when it was read. Checkpoints of earlier versions have only the size. */
 type ReadFile = number | readonly [size: number, modifiedMs: number];
 
-/** By key. */
+/** The files that were read, by key. */
 type FilesRead = Map<string, ReadFile>;
 
-/** The files that earlier incremental runs have read. @throws OptionError where the cursor is not one of theirs. */
+/** The files that earlier incremental runs have read. @throws OptionError if another source created the cursor. */
 function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
   if (resume === undefined) return new Map();
   const { source, read } = JSON.parse(JSON.stringify(resume));
@@ -249,9 +252,10 @@ function isReadFile(value: unknown): value is ReadFile {
 }
 
 /**
- * Returns the files that no run has read, each once. Reports files that were replaced since to progress, once.
+ * Returns the files that no run has read, without duplicates. Reports files that have changed since they were
+ * read to progress, once.
  *
- * @throws StorageError where one has grown since.
+ * @throws StorageError if a file has grown since it was read.
  */
 function newFiles(
   before: FilesRead,
@@ -280,7 +284,7 @@ function newFiles(
   return [...found.values()];
 }
 
-/** @throws StorageError where the file has grown. */
+/** @throws StorageError if the file has grown. */
 function hasChanged(then: ReadFile, { path, size, modifiedMs }: LocalFile): boolean {
   const [sizeThen, modifiedThen = modifiedMs] = typeof then === 'number' ? [then] : then;
   if (size > sizeThen)
@@ -295,7 +299,7 @@ function asRead({ size, modifiedMs }: LocalFile): ReadFile {
   return [size, modifiedMs];
 }
 
-/** The cursor of an incremental run after the first `count` of its files. */
+/** The cursor of an incremental run after its first `count` files. */
 function incrementalCursor(
   before: FilesRead,
   files: readonly LocalFile[],
@@ -309,7 +313,7 @@ function incrementalCursor(
   return { source: 'local-files', read: { toJSON: read } };
 }
 
-/** The cursor after each file. It names that file and covers all files up to it. */
+/** The cursors after each file. A cursor names its file, and its hash covers all files up to it. */
 function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf: KeyOf): Cursor[] {
   let done = shard === undefined ? '' : shardName(shard);
   return files.map((file, index) => {
@@ -319,7 +323,7 @@ function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf:
   });
 }
 
-/** How many files are done. */
+/** The number of files up to the cursor. */
 function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
   const cursor = cursors[Number(resume.files) - 1];
   if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)
@@ -349,7 +353,7 @@ async function filesAt(
   return regular;
 }
 
-/** Links to files are followed; links to folders are not, as they could form a loop. */
+/** Follows links to files, but not links to folders, because they could form a loop. */
 async function fileIn(
   root: string,
   name: string,
@@ -358,7 +362,7 @@ async function fileIn(
   const path = join(root, name);
   const stats = await failing(path, stat(path));
   if (!stats.isFile()) return undefined;
-  // A file that cannot be opened ends the flow only when it is read, after the files before it.
+  // A file that cannot be opened is kept, so that it ends the flow only after the files before it were read.
   const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
   return isLeftOut ? undefined : { path, name, ...listed(stats) };
 }
@@ -371,11 +375,14 @@ function readFile({ path, size }: LocalFile): Promise<Buffer> {
   return failing(path, readAll(path, size));
 }
 
-/** `readFile` of node:fs asks for the size again and reads in small blocks: twice as many calls. */
+/**
+ * Reads a file of known size. `readFile` of node:fs would ask for the size again and read small blocks, which
+ * doubles the number of calls.
+ */
 async function readAll(path: string, size: number): Promise<Buffer> {
   const file = await openToRead(path);
   try {
-    // One byte more than expected, so that a single read finds the end.
+    // One byte more than expected, so that the same read also finds the end.
     let bytes = Buffer.allocUnsafeSlow(size + 1);
     let end = 0;
     while (true) {
@@ -412,7 +419,10 @@ function failing<T>(path: string, action: Promise<T>): Promise<T> {
   return withAnyStorageError('read', path, () => action);
 }
 
-/** A file that another process cuts at the end of a line looks complete. */
+/**
+ * Refuses a file that has become shorter: if another process has truncated it at the end of a line, it looks
+ * complete.
+ */
 function checkSize(path: string, bytes: number, listed: number): void {
   if (bytes < listed)
     throw new StorageError(

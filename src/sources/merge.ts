@@ -5,21 +5,22 @@ import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 
 /**
- * Reads several sources concurrently, as one. Each source keeps its order, takes its turn when it has items, and is
- * read at most one batch ahead. The sources may have items of different types; the next stage then takes the union of
- * these types. The flow ends when all sources are complete; the first error closes all of them.
+ * Reads several sources concurrently, as one. Each source keeps its order, delivers when it has items, and is
+ * read at most one batch ahead. The sources may have items of different types; the next stage then takes the
+ * union of these types. The flow ends when all sources are complete. The first error closes all sources.
  *
- * The merged flow has a cursor when every source is at a cursor. To get there, a source that has delivered items since
- * its last cursor is read first until its next one: at most 256 batches, for which the other sources wait at most 50
- * ms. Byte documents are never mixed: a source of bytes, such as `localFiles`, is read to the end of its file. To merge
- * within files, merge activities.
+ * The merged flow has a cursor whenever every source is at a cursor. To reach this state, a source that has
+ * delivered items since its last cursor is read until its next cursor before the others. This lasts at most
+ * 256 batches, and the other sources wait at most 50 ms for a batch. Parts of byte documents are never mixed:
+ * a source of bytes, such as `localFiles`, is read to the end of its file. To merge within files, merge
+ * activities.
  *
- * A resumed run continues each source and does not open complete ones. A checkpoint is refused if the sources or their
- * order have changed.
+ * A resumed run continues each source, and does not open sources that are complete. A checkpoint is refused
+ * if the sources or their order have changed.
  *
- * @param sources Flows, or anything else that `for await` can read. If a source has no cursors, the merged flow has
- * none until that source is complete.
- * @throws OptionError Immediately, if an argument is not a source, or there is none.
+ * @param sources Flows, or anything else that `for await` can read. If a source has no cursors, the merged
+ * flow has none until that source is complete.
+ * @throws OptionError Immediately, if an argument is not a source, or there are no arguments.
  * @example
  * const searches = ['rain', 'snow'].map(query => search(account(), { product: '30day', query }));
  * await pipeline(merge(...searches), dedupe(), files({ path: 'weather.jsonl', checkpoint: 'weather.json' }));
