@@ -1,5 +1,5 @@
 // Writes one replay to three sinks at the same time: the raw posts in a file for each hour, a table
-// for a spreadsheet, and a live count on stderr. Kill it and run it again: files and table go on from
+// for a spreadsheet, and a live count on stderr. Kill it and run it again: files and table continue from
 // the same post, none has more than the other.
 import { type Activity, account, compose, csv, files, filter, pipeline, replay, replayRules, tee } from 'millrace';
 import { createService } from 'millrace/service';

@@ -40,7 +40,7 @@ async function publish(): Promise<void> {
   await service.stop();
 }
 
-/** Matches a shard of what was published, up to now; for a stream that goes on, without `until`. */
+/** Matches a shard of what was published, up to now; for a stream that continues, without `until`. */
 async function match(): Promise<void> {
   const [index = 1, of = 1] = shard.split('/').map(Number);
   const folder = `out/machines/${index}-of-${of}`;

@@ -1,5 +1,5 @@
 // Searches for many rules with few requests, and writes a file for each tag. A run spends 3 requests at most:
-// the next one goes on there.
+// the next one continues there.
 import { account, files, IncompleteError, pipeline, preview, routeByTag, search } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -76,7 +76,7 @@ it('commit-subjects checks only the last commit of a shallow clone without main'
 it.each([
   ['a subject of 72 characters', `${'x'.repeat(72)}\n\n${LONG}\n`, true],
   ['a subject of 73 characters', `${'x'.repeat(73)}\n`, false],
-  ['a subject that goes on in the second line', `${'x'.repeat(70)}\nand more\n`, false],
+  ['a subject that continues in the second line', `${'x'.repeat(70)}\nand more\n`, false],
   ['a subject with 72 characters beyond ASCII', '🙂'.repeat(72), true],
   ['a fixup of a subject of 72 characters', `fixup! ${'x'.repeat(72)}\n`, true],
   ['a comment of the editor', `Add a file\n# ${'x'.repeat(80)}\n`, true],

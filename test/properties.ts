@@ -18,7 +18,7 @@ export const propertyHooks = {
 
 /**
  * Ends the properties that run. A test that fails by its time limit leaves its property in the middle of a run, which
- * would go on beside the next tests, and move a clock that they share.
+ * would continue beside the next tests, and move a clock that they share.
  */
 export async function endProperties(): Promise<void> {
   if (running === 0) return;

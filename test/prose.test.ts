@@ -5,6 +5,7 @@ import { architecture, pages, root } from './pages.js';
 
 /** A phrase that is hard to read, as a regular expression, what to write instead, and a sentence that has it. */
 const PHRASES = [
+  [String.raw`\b[Gg]o(?:es)? on\b`, '"continues"', 'The run goes on at the cursor.'],
   [
     String.raw`\bWhere (?:there|it|a|the|no) `,
     '"if" for a condition, "the path of" for a place',
@@ -63,7 +64,6 @@ const PHRASES = [
 
 /** Phrases that only comments must not have: messages and pages still have some of them. */
 const COMMENT_PHRASES = [
-  [String.raw`\b[Gg]o(?:es)? on\b`, '"continues"', 'The run goes on at the cursor.'],
   [
     String.raw`\b(?:[Tt]hat|[Tt]hose) of\b`,
     'the noun again',

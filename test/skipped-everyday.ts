@@ -41,7 +41,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'refuses a wrong call:',
     'ends with 3 where nothing listens',
     'has the flags of its help on the page',
-    'goes on where the reader of its output closes the pipe, and ends with its exit code',
+    'continues where the reader of its output closes the pipe, and ends with its exit code',
     'prints one JSON object for a script',
     'sends nothing to another machine without a yes',
     'names the variables that are missing, and the families that it skips',
@@ -51,7 +51,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/command/conformance/run-checks.test.ts': ['pass for the local service'],
   'test/command/millrace.test.ts': [
     'writes posts of a search to standard output, and progress elsewhere',
-    'ends with 3 if something is missing, and names the command that goes on',
+    'ends with 3 if something is missing, and names the command that continues',
     'shows where a rule is wrong, and ends with 1',
     'shows the warnings of a rule where it says what a search takes',
     'finds with --shard disjoint parts of a search, which are the whole together',
@@ -95,8 +95,8 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/files/engine-job-files.test.ts': [
     'come out as without threads, whatever the faults',
-    'end at an abort in the middle, leave no thread behind, and go on from the checkpoint',
-    'end with the error of the system when a disk is full, and go on when there is room',
+    'end at an abort in the middle, leave no thread behind, and continue from the checkpoint',
+    'end with the error of the system when a disk is full, and continue when there is room',
   ],
   'test/files/engine.test.ts': [
     'go to many outputs, and to files that are continued from one input to the next',
@@ -123,7 +123,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/http/service-time.test.ts': ['follows the time of the service where this clock is'],
   'test/jetstream/stream-settings-topics.test.ts': [
-    'go on where a run has committed nothing of what it has published',
+    'continue where a run has committed nothing of what it has published',
     'have the posts of their language, each once, also after a run that was ended',
   ],
   'test/jobs/download-job.test.ts': ['names a large file that stays damaged, and the damage'],
@@ -142,8 +142,8 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'are matched on the main thread where the thread that matches them ends',
   ],
   'test/replay/incremental.test.ts': [
-    'goes on where the last complete run ended, even after a crash',
-    'reports minutes that are older than five days once, and goes on after them',
+    'continues where the last complete run ended, even after a crash',
+    'reports minutes that are older than five days once, and continues after them',
   ],
   'test/replay/receive-replay.test.ts': [
     'with failures of many ranges: each becomes a gap',
@@ -159,7 +159,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/search/incremental-window.test.ts': [
     'leaves the files as they are',
-    'reports minutes that 30day no longer has, and goes on after them',
+    'reports minutes that 30day no longer has, and continues after them',
   ],
   'test/search/incremental.test.ts': [
     'delivers each post once over any runs: some crash, some come at once, some after a week',
@@ -168,9 +168,9 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/search/search-rules.test.ts': [
     'delivers a post once, however many come between its two queries',
     'covers one window with all queries, however late the later ones begin',
-    'goes on where the last run ended with `incremental`, over runs that crash in any query',
-    'ends with what is missing when a later query fails, and goes on from that error',
-    'reports minutes that 30day no longer has once, and goes on after them with all queries',
+    'continues where the last run ended with `incremental`, over runs that crash in any query',
+    'ends with what is missing when a later query fails, and continues from that error',
+    'reports minutes that 30day no longer has once, and continues after them with all queries',
   ],
   'test/search/search-service.test.ts': [
     'survive a flipped bit that breaks the document before the checksum is read',
@@ -316,7 +316,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/tables/parquet/parquet-encoder.test.ts': [
     'make more row groups where memory is short, and lose no row',
-    'fill files with a checkpoint, and go on after an abort anywhere',
+    'fill files with a checkpoint, and continue after an abort anywhere',
   ],
 };
 

@@ -254,7 +254,7 @@ const OPERATORS: Stages = {
     right: () => [new PassThrough({ objectMode: true })],
     // `null` ends a stream of Node.
     reads: ANY.filter(name => name !== 'null'),
-    refusal: 'A stream of Node takes no null',
+    refusal: 'A Node stream does not accept null',
   },
   withReferenced: { wrong: OPTIONS, right: () => [], reads: POSTS },
   withoutDeleted: {

@@ -387,7 +387,7 @@ export function explained<T>(
 
 /** An option that takes the cursor of a batch. The source checks whether it has created this cursor. */
 export function cursor<T extends object>(): Optional<T, undefined> {
-  return special('where to go on', 'the cursor of a batch or of an error', isRecord);
+  return special('where to continue', 'the cursor of a batch or of an error', isRecord);
 }
 
 /** The error for a cursor that its source refuses. `problem` continues "The cursor ...". */

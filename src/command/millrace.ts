@@ -13,7 +13,7 @@ import { EXIT, exitCodeOf, inFlags } from './exit-codes.js';
 import { terminalText } from './terminal-table.js';
 
 const FROM_A_JOB =
-  'No other run gets minutes that have expired. A job may have them: millrace job run';
+  'These minutes have expired, so no later run can fetch them. A job may still have them: millrace job run';
 const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
@@ -128,7 +128,7 @@ function checkPositionals(name: string, command: Command, given: readonly string
 /** Asks on a terminal. */
 async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await asking.question(`${question} Go on? (y/N) `, interrupted);
+  const answer = await asking.question(`${question} Continue? (y/N) `, interrupted);
   asking.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Not confirmed: nothing was accepted');
   return true;

@@ -274,7 +274,7 @@ async function compressorOf(file: string): Promise<() => Transform> {
   if (compression === 'gzip') return createGzip;
   return () => {
     if (compression === 'plain') return new PassThrough();
-    if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+    if (nodeZstd === undefined) throw new Error('This version of Node has no zstd');
     return nodeZstd.createZstdCompress({ ...WITH_CHECKSUM });
   };
 }

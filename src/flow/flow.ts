@@ -264,9 +264,9 @@ export interface OperatorOptions {
   readonly step?: FlowStep | undefined;
 }
 
-const OPEN = required(func('what begins a run, and returns its batches'));
-const RUN = required(func('what makes the batches of a run from those of its input'));
-const TRANSFORM = required(func('what makes the items that go on'));
+const OPEN = required(func('how to start a run and get its batches'));
+const RUN = required(func('how to transform the batches of a run'));
+const TRANSFORM = required(func('how to transform a batch of items'));
 const OPERATOR_OPTIONS = {
   step: record<FlowStep>('what a checkpoint records of the operator'),
 } satisfies OptionTable<OperatorOptions>;

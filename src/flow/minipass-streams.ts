@@ -93,7 +93,7 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
 export function writeError(error: unknown): unknown {
   if (!isNodeError(error, 'ERR_STREAM_NULL_VALUES')) return error;
   const advice = 'Leave it out before the stream: filter(item => item !== null)';
-  return new DataError('A stream of Node takes no null, which means its end', {
+  return new DataError('A Node stream does not accept null, which marks its end', {
     advice,
     cause: error,
   });

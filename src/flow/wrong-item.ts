@@ -141,7 +141,7 @@ function operatorsFor(item: unknown, kind: string): string {
   if (carrier !== undefined)
     return `${carrier}() after all stages that read activities, or map(({ activity }) => activity) before this one`;
   return columnsFor(item) === undefined
-    ? 'activities() before it, which makes them of bytes'
+    ? 'activities() before it, which parses them from bytes'
     : 'it into a pipeline of posts, such as those of search()';
 }
 

@@ -36,14 +36,14 @@ export const WITH_CHECKSUM: { readonly params: Record<number, number> } | undefi
 /** Compresses a block in the thread pool to an independent gzip member or zstd frame. */
 export function compressBlock(block: Uint8Array, compression: Compression): Promise<Uint8Array> {
   if (compression.kind === 'gzip') return gzipInPool(block, gzipOptions(block, compression));
-  if (zstdInPool === undefined) throw new Error('This Node has no zstd');
+  if (zstdInPool === undefined) throw new Error('This version of Node has no zstd');
   return zstdInPool(block, zstdOptions(block));
 }
 
 /** The same on this thread. */
 export function compressBlockSync(block: Uint8Array, compression: Compression): Uint8Array {
   if (compression.kind === 'gzip') return zlib.gzipSync(block, gzipOptions(block, compression));
-  if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+  if (nodeZstd === undefined) throw new Error('This version of Node has no zstd');
   return nodeZstd.zstdCompressSync(block, zstdOptions(block));
 }
 

@@ -100,7 +100,7 @@ class ZstdFrame {
   readonly #wakeUp = new WakeUp();
 
   constructor() {
-    if (nodeZstd === undefined) throw new Error('This Node has no zstd');
+    if (nodeZstd === undefined) throw new Error('This version of Node has no zstd');
     this.#decoder = nodeZstd.createZstdDecompress({ chunkSize: CHUNK, readableHighWaterMark: 1 });
     this.#decoder.on('readable', () => this.#wakeUp.wake());
     this.#decoder.on('end', () => this.#wakeUp.wake());

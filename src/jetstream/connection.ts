@@ -317,7 +317,7 @@ function connectionError(
   const failure = found === 'refused' ? 'refused' : 'outage';
   const reason = cause instanceof Error ? ` (${text})` : '';
   return new JetStreamError(
-    `${call}: its \`connection\` ${problem}${reason}. ${failure === 'refused' ? 'Check its TLS options and its login' : advice}. Then run the same again: it goes on from the last cursor`,
+    `${call}: its \`connection\` ${problem}${reason}. ${failure === 'refused' ? 'Check its TLS options and its login' : advice}. Then run the same again: it continues from the last cursor`,
     {
       failure,
       cause,

@@ -91,7 +91,7 @@ const OPTIONS = {
     'never',
   ),
   onGap: func('called for each gap'),
-  item: func('what makes an item of bytes'),
+  item: func('how to make an item from bytes'),
   resume: cursor(),
 } satisfies OptionTable<FromJetStreamOptions<unknown>>;
 

@@ -72,8 +72,8 @@ export function incomplete(
   const what = missing.join('; ');
   return new IncompleteError(
     gaps[0]?.publisher === undefined
-      ? `The stream ${stream} no longer has ${what}: dropped or deleted before this reader reached it. Pass \`onGap\` to go on behind them, and give the stream a larger \`maxBytes\` or \`maxAgeMs\``
-      : `The stream ${stream} does not have ${what}: its servers acknowledged these messages and have lost them. Pass \`onGap\` to go on without them, and read the posts from their source again`,
+      ? `The stream ${stream} no longer has ${what}: dropped or deleted before this reader reached it. Pass \`onGap\` to continue behind them, and give the stream a larger \`maxBytes\` or \`maxAgeMs\``
+      : `The stream ${stream} does not have ${what}: its servers acknowledged these messages and have lost them. Pass \`onGap\` to continue without them, and read the posts from their source again`,
     { missing, cursor },
   );
 }

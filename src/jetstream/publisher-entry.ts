@@ -145,7 +145,7 @@ export async function writeEntry(
         await connection.unstored(
           error,
           `KV_${name}`,
-          `the bucket ${name} was deleted during the run, with the cursor of this publisher. To publish everything again, and no post twice, make the stream again, too, or use another one`,
+          `the bucket ${name} was deleted during the run, with the cursor of this publisher. To publish everything again, and no post twice, create the stream again, too, or use another one`,
         );
     }
     const now = await readEntry(bucket, key);

@@ -152,7 +152,7 @@ export class SubjectReader<T> {
     const stream = this.#settings.stream.name;
     const { progress } = this.#run;
     const { item } = this.#settings;
-    let advice = `Delete the message (\`nats stream rmm ${stream} ${seq}\`) and run the same again with \`onGap\`: it goes on behind it`;
+    let advice = `Delete the message (\`nats stream rmm ${stream} ${seq}\`) and run the same again with \`onGap\`: it continues behind it`;
     try {
       if (epochs?.admits(subject, headers) === false) return;
       if (progress !== undefined) progress.receivedBytes += data.length;

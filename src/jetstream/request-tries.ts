@@ -166,11 +166,11 @@ export function typedError(servers: Servers, what: string, thrown: unknown): unk
   });
   const repeated = `It is tried again for ${maxOutageMs / 1000} s (maxOutageMs).`;
   const advice = {
-    outage: `${repeated} When the servers are back, run the same again: it goes on from the last cursor`,
-    full: `${repeated} Give the stream a larger \`max_bytes\`, or its servers more disk, and run the same again: it goes on from the last cursor`,
+    outage: `${repeated} When the servers are back, run the same again: it continues from the last cursor`,
+    full: `${repeated} Give the stream a larger \`max_bytes\`, or its servers more disk, and run the same again: it continues from the last cursor`,
     refused:
       'Check the TLS options and the login of `connection`, and that the login permits the stream, its subjects and the bucket of publishers',
-    stream: 'Pass `create` to `toJetStream` to make the stream',
+    stream: 'Pass `create` to `toJetStream` to create the stream',
   }[failure];
   return new JetStreamError(`${run.call}: cannot ${what} at ${addresses}: ${text}. ${advice}`, {
     failure,

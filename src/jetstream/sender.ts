@@ -182,7 +182,7 @@ export class Sender {
         this.#connection.unstored(
           error,
           stream.name,
-          `the stream ${stream.name} was deleted during the run, with all posts in it. Publish everything again under another \`name\`, with \`create\` to make the stream`,
+          `the stream ${stream.name} was deleted during the run, with all posts in it. Publish everything again under another \`name\`, with \`create\` to create the stream`,
         ),
       );
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);

@@ -238,7 +238,7 @@ export async function openStream(
       throw connection.error(`find the stream ${stream}`, error);
     info = await connection
       .repeat(
-        `make the stream ${stream}`,
+        `create the stream ${stream}`,
         () => manager.streams.add({ name: stream, ...settingsOf(named, create) }),
         { isAnswer: isInUse },
       )

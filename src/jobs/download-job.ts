@@ -217,7 +217,7 @@ function eachOnce(call: (text: string) => Promise<void>): (text: string) => Prom
 
 /** Resolves once the folder, and the names that are in it now, survive a power cut. @throws StorageError */
 function makeWithNames(folder: string): Promise<void> {
-  return withStorageError('make the folder', folder, async () => {
+  return withStorageError('create the folder', folder, async () => {
     await makeSyncedFolder(folder);
     await syncFolder(folder);
   });

@@ -49,7 +49,7 @@ export function checkObject(
   if (isTooDeep) throw new DataError(`${what} is nested deeper than ${maxDepth}`, { position });
   throw new DataError(`${what} is not one JSON object: ${excerpt(json)}`, {
     position,
-    advice: `It is not JSON from its byte ${wrongAt} on`,
+    advice: `It is not valid JSON from byte ${wrongAt} on`,
   });
 }
 

@@ -206,7 +206,7 @@ export class LineFramer implements Framer<Buffer> {
     if (from > 0)
       return error(`Expected one JSON object on a line, but more follows: ${excerpt(rest)}`);
     let advice = '';
-    if (rest[0] === OPEN_OBJECT) advice = `It is not JSON from its byte ${wrongAt - start} on`;
+    if (rest[0] === OPEN_OBJECT) advice = `It is not valid JSON from byte ${wrongAt - start} on`;
     if (rest[0] === OPEN_ARRAY) advice = 'jsonArray() reads a document that is an array';
     return error(`Expected a JSON object on each line: ${excerpt(rest)}`, advice);
   }

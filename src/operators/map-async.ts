@@ -24,7 +24,7 @@ export interface MapAsyncOptions {
 const OPTIONS = {
   concurrency: whole('calls under way at a time', { min: 1, orInfinity: true, default: 8 }),
 } satisfies OptionTable<MapAsyncOptions>;
-const TRANSFORM = required(func('what is made of each item'));
+const TRANSFORM = required(func('what is made from each item'));
 
 /**
  * Maps each item with an asynchronous function. Several calls run at a time, and the results keep the order

@@ -2,7 +2,7 @@ import { refusePromise } from '../base/abortable.js';
 import { checkValue, func, required } from '../base/check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
-const TRANSFORM = required(func('what is made of each item'));
+const TRANSFORM = required(func('what is made from each item'));
 const NO_PROMISE =
   'must not return a promise: use `mapAsync`, which awaits several at a time and keeps their order';
 

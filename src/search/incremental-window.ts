@@ -40,7 +40,7 @@ export async function nextWindow(
   if (onGap === undefined) {
     const missing = [`${gap.fromDate} to ${gap.toDate}`];
     throw new IncompleteError(
-      `The last complete run of this ${query.source} ended at ${fromDate}, and 30day no longer has the minutes from there to ${earliest}. Fetch them with product fullarchive, and pass \`onGap\` so that this goes on after them`,
+      `The last complete run of this ${query.source} ended at ${fromDate}, and 30day no longer has the minutes from there to ${earliest}. Fetch them with product fullarchive, and pass \`onGap\` so that this continues after them`,
       { missing, cursor },
     );
   }

@@ -104,7 +104,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
     const [was, is] = [shown(request[name]), shown(query.identity[name])];
     const advice =
       name === 'maxResults'
-        ? `Without \`maxResults\`, it follows from \`limit\`: pass \`maxResults: ${was}\` to go on with another \`limit\``
+        ? `Without \`maxResults\`, it follows from \`limit\`: pass \`maxResults: ${was}\` to continue with another \`limit\``
         : 'Use the same options';
     throw new OptionError(
       'resume',

@@ -178,7 +178,7 @@ function stopped(
     ...(waiting === 0 ? [] : [`posts of ${waiting} more of the ${queries.length} queries`]),
   ];
   return new IncompleteError(
-    `Query ${index + 1} of ${queries.length} did not end. ${error.message}${inner === undefined ? '. To go on, pass the cursor of this error as `resume`' : ''}`,
+    `Query ${index + 1} of ${queries.length} did not end. ${error.message}${inner === undefined ? '. To continue, pass the cursor of this error as `resume`' : ''}`,
     {
       cause: isIncomplete ? (error.cause ?? error) : error,
       retryable: error.retryable,

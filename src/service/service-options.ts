@@ -275,7 +275,9 @@ export const SERVICE_OPTIONS = {
     value => isAmount(value) && value <= 1,
     0,
   ),
-  stateFolder: text('keep jobs, their files, rules, usage and grants there, and go on with them'),
+  stateFolder: text(
+    'folder that keeps jobs, their files, rules, usage and grants from one start to the next',
+  ),
   host: special<string, '127.0.0.1'>(
     'address of this machine to listen on; 0.0.0.0 is all',
     'an address or a name of this machine, without a port',

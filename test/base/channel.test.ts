@@ -197,7 +197,7 @@ describe('a channel', () => {
     const waiting = channel.ready(controller.signal);
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
-    // The channel itself goes on.
+    // The channel itself continues.
     channel.push(1);
     expect(await channel.ready()).toBe(true);
   });

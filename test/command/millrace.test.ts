@@ -78,7 +78,7 @@ describe('millrace', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ posts: ids.length });
   });
 
-  it.concurrent('writes the files that --out names, and goes on at a checkpoint', async () => {
+  it.concurrent('writes the files that --out names, and continues at a checkpoint', async () => {
     const args = ['search', 'coffee OR tea', ...window, '--checkpoint', 'search.json', '--json'];
     const first = await millrace(...args, '--out', 'search/{day}.jsonl.gz');
     expect(first.code).toBe(0);
@@ -272,7 +272,7 @@ describe('millrace', () => {
       const refusals = ['', 'n', 'not today', 'yesterday', 'y or n'];
       const refused = await Promise.all(refusals.map(answered));
       for (const [index, answer] of refusals.entries()) {
-        expect(refused[index]?.stdout).toContain('cannot be stopped. Go on? (y/N)');
+        expect(refused[index]?.stdout).toContain('cannot be stopped. Continue? (y/N)');
         expect([answer, refused[index]]).toMatchObject([
           answer,
           { code: 1, stdout: expect.stringContaining('Not confirmed') },
@@ -317,7 +317,7 @@ describe('millrace', () => {
     );
   });
 
-  it.concurrent('ends with 130 on an interrupt, and says how to go on', async () => {
+  it.concurrent('ends with 130 on an interrupt, and says how to continue', async () => {
     const child = start('compliance', '--checkpoint', 'none');
     const ended = outputOf(child);
     expect(await ended).toMatchObject({ code: 2 });
@@ -435,7 +435,7 @@ describe('millrace', () => {
     expect(await once(child, 'exit')).toEqual([130, null]);
   });
 
-  it('ends with 3 if something is missing, and names the command that goes on', async () => {
+  it('ends with 3 if something is missing, and names the command that continues', async () => {
     service.faults.plant({ kind: 'status', status: 401, times: 1, skip: 1, endpoint: 'search' });
     const rule = `coffee OR tea OR "it's"`;
     const args = ['search', rule, ...window, '--max-results', '10', '--quiet'];

@@ -104,7 +104,7 @@ describe('a cell', () => {
     expect((await resultOf(resumed)).failures).toEqual([]);
   });
 
-  it('goes on from a result of fewer seeds', async () => {
+  it('continues from a result of fewer seeds', async () => {
     const seen: number[] = [];
     const part = partOf(async ({ seed }) => {
       seen.push(seed);

@@ -246,7 +246,7 @@ describe('files of a job that threads check, scan and write', () => {
     expect(Object.values(fetched!).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
-  it('end at an abort in the middle, leave no thread behind, and go on from the checkpoint', async () => {
+  it('end at an abort in the middle, leave no thread behind, and continue from the checkpoint', async () => {
     const options = { workers: 2, concurrency: 4 };
     const { folder, served, expected } = await withGoodRun(servedFiles(16), options);
     const before = await threads();
@@ -266,7 +266,7 @@ describe('files of a job that threads check, scan and write', () => {
     }
   });
 
-  it('end with the error of the system when a disk is full, and go on when there is room', async () => {
+  it('end with the error of the system when a disk is full, and continue when there is room', async () => {
     const lines = (file: number) =>
       Array.from({ length: 100 }, (_, at) => {
         const id = 1 + file * 100 + at;

@@ -252,7 +252,7 @@ describe('stored files that threads decode and write', () => {
     { first: 2, second: 0 },
     { first: 2, second: 2 },
   ])(
-    'go on with $second threads from a checkpoint of a run with $first',
+    'continue with $second threads from a checkpoint of a run with $first',
     async ({ first, second }) => {
       const folder = await temporaryFolder();
       const good = Array.from({ length: 6 }, (_, file) =>

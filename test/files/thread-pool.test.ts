@@ -42,7 +42,7 @@ const task = (path: string): StoredFile => ({
 });
 
 describe('the threads of the engine', () => {
-  it('refuse all files where they end, and the process goes on', async () => {
+  it('refuse all files where they end, and the process continues', async () => {
     const threads = threadsWith('process.exit(3)', 2);
     const files = await Promise.all(
       Array.from({ length: 9 }, (_, i) => threads.decode(task(`${i}`))),

@@ -74,7 +74,7 @@ describe('an error that ends a flow', () => {
     expect(idsOf(rest)).toEqual(['3', '4']);
   });
 
-  it('has none where no file was whole, or nothing could go on there', async () => {
+  it('has none where no file was whole, or nothing could continue there', async () => {
     const paths = await store('first', GOOD.with(0, '{"id_str":"1"\n'));
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();

@@ -51,7 +51,7 @@ const INPUTS = [
 ] as const;
 const ENDINGS: readonly (readonly [string, Parameters<typeof atThird>[0]])[] = [
   [
-    'pushes null and goes on taking items',
+    'pushes null and continues taking items',
     (stream, done) => {
       stream.push(null);
       done();

@@ -131,7 +131,7 @@ describe('the rate of calls', () => {
     await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
-  it('goes on after an abort at any moment around the permit', async () => {
+  it('continues after an abort at any moment around the permit', async () => {
     for (let microtasks = 0; microtasks < 20; microtasks++) {
       const time = new VirtualTime();
       const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);

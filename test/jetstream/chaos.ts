@@ -182,7 +182,7 @@ class Run {
   readonly #published = new AbortController();
   readonly #publisher: RestartedScript;
   #consumers: readonly RestartedScript[] = [];
-  /** One node at a time: with two of three down, nothing can go on. */
+  /** One node at a time: with two of three down, nothing can continue. */
   #nodeIsFree: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -241,7 +241,7 @@ class Run {
     }
     await Promise.all(faults);
     await Promise.all(this.#consumers.map(consumer => consumer.stop()));
-    // They go on where their checkpoints are, and end.
+    // They continue where their checkpoints are, and end.
     const last = this.#startConsumers('caught up');
     await Promise.all(last.map(({ ended }) => ended));
     this.#options.signal.throwIfAborted();

@@ -43,7 +43,7 @@ export class Child {
     }
   }
 
-  /** Lets a child go on that waits at its `holdAt`. */
+  /** Lets a child continue that waits at its `holdAt`. */
   release(): void {
     this.process.kill('SIGUSR2');
   }

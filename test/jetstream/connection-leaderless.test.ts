@@ -45,7 +45,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
 
   it.for([
     ['says so in the end', Number.POSITIVE_INFINITY],
-    ['goes on when its leader knows them', 5],
+    ['continues when its leader knows them', 5],
   ] as const)('that ends before messages that were read %s', async ([, knownAfter], { expect }) => {
     await using node = await startNode({ jetstream: 'enabled: false' });
     const [server, asked] = await answering(node, n =>

@@ -390,7 +390,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     },
   );
 
-  it('goes on where its login came too late twice, as on a slow link: that is not a refusal', async () => {
+  it('continues where its login came too late twice, as on a slow link: that is not a refusal', async () => {
     const config = 'authorization { user: one, password: right, timeout: 1 }';
     await using node = await startNode({ config });
     await using proxy = await TestProxy.to(node.port, {
@@ -402,7 +402,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(4);
   });
 
-  it('goes on with one server once it is back, while another one refuses the login', async () => {
+  it('continues with one server once it is back, while another one refuses the login', async () => {
     const config = (password: string) => `authorization { user: one, password: ${password} }`;
     await using node = await startNode({ config: config('right') });
     await using other = await startNode({ config: config('old') });

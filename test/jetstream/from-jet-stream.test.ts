@@ -75,7 +75,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     );
   });
 
-  it('goes on at a cursor, of a shard too', async () => {
+  it('continues at a cursor, of a shard too', async () => {
     await using node = await startNode();
     await publish(node, 500);
     const shard = { index: 1, of: 2 };
@@ -145,7 +145,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(run).rejects.toThrow('enough');
   });
 
-  it('says which messages the stream dropped before they were read, and goes on with onGap', async () => {
+  it('says which messages the stream dropped before they were read, and continues with onGap', async () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node, { until: 30 });
@@ -200,7 +200,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   });
 
   // With a cursor before the deleted one, as of a run that ended at it: the rest was skipped.
-  it('goes on from any cursor where the last message was deleted, as the advice about a damaged one says', async () => {
+  it('continues from any cursor where the last message was deleted, as the advice about a damaged one says', async () => {
     await using node = await startNode();
     await publish(node, 6000);
     const { cursor, ids } = await readAll(node, { until: 1485 });
@@ -215,7 +215,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect([...ids, ...rest.ids].toSorted()).toEqual(numberedIds(6000));
   });
 
-  it('says what the stream dropped before a reader without a cursor, and goes on with onGap', async () => {
+  it('says what the stream dropped before a reader without a cursor, and continues with onGap', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts', { seq: 61 }));

@@ -54,7 +54,7 @@ describe('epochs', () => {
     },
   );
 
-  it('go on from a cursor', () => {
+  it('continue from a cursor', () => {
     fc.assert(
       fc.property(sent, fc.nat(20), (messages, at) => {
         const whole = new Epochs();

@@ -39,7 +39,7 @@ export class SmallDisk {
   }
 
   /**
-   * Writes until nothing more fits. Others may delete meanwhile: it goes on for a moment.
+   * Writes until nothing more fits. Others may delete meanwhile: it continues for a moment.
    *
    * @param leave Bytes to leave free.
    */

@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
     expect(parts.flat().toSorted()).toEqual(idsOf('en'));
   });
 
-  it('go on where a run has committed nothing of what it has published', async () => {
+  it('continue where a run has committed nothing of what it has published', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     let sent = 0;

@@ -66,7 +66,7 @@ function withDamaged(fails: boolean): Flow<Activity> {
 
 // Concurrently: most of the time they wait for servers and processes.
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
-  it('goes on after kill -9, exactly, also when the servers no longer drop repeated messages', async () => {
+  it('continues after kill -9, exactly, also when the servers no longer drop repeated messages', async () => {
     await using node = await startNode();
     // No commit of a cursor: all that is known is in the stream.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
@@ -79,7 +79,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('goes on at the committed cursor', async () => {
+  it('continues at the committed cursor', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 0, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, holdAt: 2000 });

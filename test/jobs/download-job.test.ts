@@ -304,7 +304,7 @@ describe('jobs.download', () => {
     expect(await abortedDownload()).toBe('enough');
   });
 
-  it('goes on from what an abort has left', async () => {
+  it('continues from what an abort has left', async () => {
     await abortedDownload();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();

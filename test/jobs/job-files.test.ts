@@ -242,7 +242,7 @@ describe('resuming', () => {
     expect(mended.verdicts).toMatchObject([{ exitCode: 0, files: { delivered: 12 } }]);
   });
 
-  it('goes on at the cursor of the error of a line that is nested too deep, with the file of that line', async () => {
+  it('continues at the cursor of the error of a line that is nested too deep, with the file of that line', async () => {
     const served = await start();
     const { segment } = served.files[3]!;
     served.faults.set(segment, (_, { gzip }) =>

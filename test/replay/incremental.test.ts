@@ -59,7 +59,7 @@ async function expected(): Promise<string[]> {
 }
 
 describe('an incremental replay', () => {
-  it('goes on where the last complete run ended, even after a crash', async () => {
+  it('continues where the last complete run ended, even after a crash', async () => {
     const first = await run();
     expect(first.added).toBeGreaterThan(60);
     expect(await ids()).toEqual(await expected());
@@ -81,7 +81,7 @@ describe('an incremental replay', () => {
     expect(requests).toBe(0);
   });
 
-  it('reports minutes that are older than five days once, and goes on after them', async () => {
+  it('reports minutes that are older than five days once, and continues after them', async () => {
     await run();
     const end = formatTimestamp(floorTo(MINUTE, service.clock.now() - 31 * MINUTE));
     service.clock.advance(5 * DAY + HOUR);

@@ -83,7 +83,7 @@ describe('the budget of a search', () => {
     ['rules', { requests: 3 }, RULES],
     ['rules', { posts: 35 }, RULES],
   ] as const)(
-    'of %s is never exceeded, and runs that go on find the rest: %j',
+    'of %s is never exceeded, and runs that continue find the rest: %j',
     async (_what, budget, options) => {
       const { requests = Number.POSITIVE_INFINITY, posts = Number.POSITIVE_INFINITY } =
         budget as Budget;

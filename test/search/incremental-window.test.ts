@@ -104,7 +104,7 @@ describe('the searchable part of a window', () => {
     expect([...ends]).toEqual([searchable()]);
   });
 
-  it('reports minutes that 30day no longer has, and goes on after them', async () => {
+  it('reports minutes that 30day no longer has, and continues after them', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const common = { ...NIGHTLY, product: '30day', maxResults: 500 } as const;

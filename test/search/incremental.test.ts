@@ -52,7 +52,7 @@ describe('an incremental search', () => {
       return { folder, first, second: await run(folder) };
     };
 
-    it('goes on where the last complete run ended', async () => {
+    it('continues where the last complete run ended', async () => {
       const { folder } = await runTwice();
       const all = await allPosts(searchable());
       expect(idsOf(await linesIn(folder))).toEqual(idsOf(all));
@@ -136,7 +136,7 @@ describe('an incremental search', () => {
     );
   });
 
-  it('refuses a sink that cannot go on', async () => {
+  it('refuses a sink that cannot continue', async () => {
     const folder = await temporaryFolder();
     const to = path.join(folder, '{day}.jsonl');
     const message = '`checkpoint` is missing: the source is `incremental`';
@@ -182,7 +182,7 @@ describe('an incremental search', () => {
     expect((await linesIn(folder)).length).toBeGreaterThan(0);
   });
 
-  it('goes on in merge, where several are one, and in the branches of tee', async () => {
+  it('continues in merge, where several are one, and in the branches of tee', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const both = () =>

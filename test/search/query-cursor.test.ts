@@ -78,7 +78,7 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
-  it('says that `maxResults` follows from a changed `limit`, and how to go on', async () => {
+  it('says that `maxResults` follows from a changed `limit`, and how to continue', async () => {
     const posts = januaryPosts(90);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -86,7 +86,7 @@ describe('the cursor of a search', () => {
     const first = await batchesOf(search(acme, { ...options, limit: 60 }));
     const resume = first.at(-1)?.cursor;
     await expect(batchesOf(search(acme, { ...options, limit: 80 }), resume)).rejects.toThrow(
-      'its maxResults was 60, and now it is 80. Without `maxResults`, it follows from `limit`: pass `maxResults: 60` to go on with another `limit`',
+      'its maxResults was 60, and now it is 80. Without `maxResults`, it follows from `limit`: pass `maxResults: 60` to continue with another `limit`',
     );
     const goOn = search(acme, { ...options, limit: 80, maxResults: 60 });
     expect(bytesOf(await batchesOf(goOn, resume))).toEqual(

@@ -66,7 +66,7 @@ describe('a search continues, with every post once, after', () => {
   });
 });
 
-describe('a search that cannot go on', () => {
+describe('a search that cannot continue', () => {
   it.each([400, 401, 404, 422])('on its first page throws the %i itself', async code => {
     server.script.push(status(code, '{"error":{"message":"No."}}'));
     const { found, error } = await run();

@@ -147,7 +147,7 @@ describe('a search for rules', () => {
     expect(requests).toBe(0);
   });
 
-  it('goes on from every cursor with exactly the rest', async () => {
+  it('continues from every cursor with exactly the rest', async () => {
     const found: string[] = [];
     const at: { readonly cursor: Cursor; readonly seen: number }[] = [];
     for await (const { items, cursor } of search(local(), THREE).batches()) {
@@ -196,7 +196,7 @@ describe('a search for rules', () => {
     expect(sorted(tagged(parts))).toEqual(sorted(tagged(whole)));
   });
 
-  it('ends with what is missing when a later query fails, and goes on from that error', async () => {
+  it('ends with what is missing when a later query fails, and continues from that error', async () => {
     const whole = (await run(THREE)).map(({ id }) => id);
     const seen: string[] = [];
     // A password is not asked for again: whatever the first queries need, the last page fails.
@@ -328,7 +328,7 @@ describe('a search for rules', () => {
     expect(refused({ queryLimits: { words: 5 } })).toThrow(/unknown option `queryLimits.words`/);
   });
 
-  it('goes on where the last run ended with `incremental`, over runs that crash in any query', async () => {
+  it('continues where the last run ended with `incremental`, over runs that crash in any query', async () => {
     const times = fc.array(
       fc.record({
         later: fc.constantFrom(0, 90_000, 6 * HOUR, 2 * DAY),
@@ -377,7 +377,7 @@ describe('a search for rules', () => {
     );
   }, 120_000);
 
-  it('reports minutes that 30day no longer has once, and goes on after them with all queries', async () => {
+  it('reports minutes that 30day no longer has once, and continues after them with all queries', async () => {
     service.clock.set(START);
     const { toDate: _, ...given } = { ...THREE, fromDate: formatTimestamp(START - DAY) };
     const nightly = { ...given, product: '30day', incremental: true } as const;

@@ -177,7 +177,7 @@ const FAULTS: readonly (Fault | undefined)[] = [
 for (const fault of FAULTS) {
   round++;
   for (const [name, call] of Object.entries(CALLS)) {
-    // `skip` counts the requests of one call. A compliance stream goes on.
+    // `skip` counts the requests of one call. A compliance stream continues.
     if (fault !== undefined)
       service.faults.plant(fault.kind === 'status' ? { ...fault, message: echo(name) } : fault);
     const stopped = AbortSignal.timeout(name === 'compliance' ? bySuite(700, 2_000) : 30_000);

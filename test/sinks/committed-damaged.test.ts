@@ -174,7 +174,7 @@ describe('the option `damaged` of committed', () => {
     };
     const failed = runOn(disk, source(), target.transactions);
     await expect(failed).rejects.toBeInstanceOf(StorageError);
-    await expect(failed).rejects.toThrow(/damaged\.jsonl\.part.*goes on after the last commit/);
+    await expect(failed).rejects.toThrow(/damaged\.jsonl\.part.*continues after the last commit/);
     expect(target.rows).toEqual([]);
     disk.before = () => {};
     expect(await runOn(disk, source(), target.transactions)).toEqual({ rows: 2, damaged: 1 });

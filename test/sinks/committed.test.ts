@@ -214,7 +214,7 @@ describe('a commit of committed', () => {
     );
     await expect(run).rejects.toBeInstanceOf(StorageError);
     await expect(run).rejects.toThrow(
-      'Could not commit to posts: fails before. See the cause, then run the same again: it goes on after the last commit',
+      'Could not commit to posts: fails before. See the cause, then run the same again: it continues after the last commit',
     );
     expect(target.tries).toBe(4);
   });
@@ -271,7 +271,7 @@ describe('a commit of committed', () => {
     ['rows with a cursor', true],
     ['rows without one, in parts', false],
   ])(
-    'goes on where only its answer was lost, and writes nothing again: %s',
+    'continues where only its answer was lost, and writes nothing again: %s',
     async (_, hasCursor) => {
       const target = new StandIn<number>(['ok', 'answer lost']);
       const source = new Flow<number>(async function* () {

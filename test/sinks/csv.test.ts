@@ -378,7 +378,7 @@ describe('csv', () => {
     expect(call).toThrow(expect.objectContaining({ option }));
   });
 
-  it('goes on after a crash at any call, with one header a file', async () => {
+  it('continues after a crash at any call, with one header a file', async () => {
     const items = Array.from({ length: 12 }, (_, batch) =>
       Array.from({ length: batch % 4 }, (_, n) => ({
         to: 'ab'.charAt((batch + n) % 2),

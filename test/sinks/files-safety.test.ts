@@ -181,7 +181,7 @@ describe('a full disk', () => {
       );
     };
     expect(await failing(0)).toMatch(/make room, then run the same again\.$/);
-    expect(await failing(1)).toMatch(/again: it goes on from the checkpoint\.$/);
+    expect(await failing(1)).toMatch(/again: it continues from the checkpoint\.$/);
   });
 });
 

@@ -481,7 +481,7 @@ describe('parquet with a checkpoint', () => {
       }
   });
 
-  it('goes on after a full disk at any call that writes', async () => {
+  it('continues after a full disk at any call that writes', async () => {
     const whole = new SimulatedDisk();
     await run(whole);
     let failed = 0;

@@ -105,7 +105,7 @@ describe('tee', () => {
     expect(closed).toBe(true);
   });
 
-  it('goes on with the other branches when one ends early', async () => {
+  it('continues with the other branches when one ends early', async () => {
     const nothing: Sink<unknown, string> = async () => 'nothing read';
     const results = await pipeline(
       numbers(100),
@@ -304,12 +304,12 @@ describe('an error of tee', () => {
     expect(opened).toBe(false);
   });
 
-  it('is an OptionError where a sink wants to go on from its own cursor', async () => {
+  it('is an OptionError where a sink wants to continue from its own cursor', async () => {
     const resumes: Sink<number> = async input => {
       for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
     };
     await expect(pipeline(numbers(3), tee(resumes, collect()))).rejects.toThrow(
-      /A branch of tee\(\) cannot go on from a cursor by itself/,
+      /A single branch of tee\(\) cannot resume from a cursor/,
     );
   });
 });
@@ -317,7 +317,7 @@ describe('an error of tee', () => {
 describe('tee with an incremental source, whose branches that commit have all ended', () => {
   const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
   const opened: number[] = [];
-  /** The items of the first batches, and a cursor where the next run goes on. */
+  /** The items of the first batches, and a cursor where the next run continues. */
   const growing = (count: number) =>
     new Flow<number>(
       async function* (at) {

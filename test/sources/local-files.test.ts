@@ -484,7 +484,7 @@ describe('localFiles of incremental runs', () => {
     expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 0 });
   });
 
-  it('go on after a run that failed between two files', async () => {
+  it('continue after a run that failed between two files', async () => {
     await write({ 'in/1.jsonl': ids(1), 'in/2.jsonl': ids(2) });
     await run();
     await write({ 'in/0.jsonl': ids(3), 'in/3.jsonl': 'damaged\n' });

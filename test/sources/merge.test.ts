@@ -107,7 +107,7 @@ describe('merge', () => {
     expect((await cursorsOf(flow)).length).toBeGreaterThan(150);
   });
 
-  it('has no cursor while a source without cursors goes on, and one after it', async () => {
+  it('has no cursor while a source without cursors continues, and one after it', async () => {
     const flow = merge(scripted('a', each(20, 99)), scripted('b', each(40, 1)));
     const cursors = await cursorsOf(flow);
     expect(cursors.length).toBeGreaterThan(0);

@@ -101,7 +101,7 @@ describe('several sources of whole files', () => {
     ['that become posts together', false],
     ['that become posts each by itself', true],
   ])(
-    '%s: concat with a plan is as without one, and goes on in checkpoints of either',
+    '%s: concat with a plan is as without one, and continues in checkpoints of either',
     async (_, byItself) => {
       const folder = await temporaryFolder();
       const writes = vi.spyOn(DecodedFile.prototype, 'write');

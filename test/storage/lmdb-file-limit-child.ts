@@ -3,7 +3,7 @@ import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { ofPost } from '../compliance/event.js';
 
-// Records until the system lets no file grow, then goes on and ends, and prints what was confirmed and the error: KIND FOLDER.
+// Records until the system lets no file grow, then continues and ends, and prints what was confirmed and the error: KIND FOLDER.
 const [kind, folder = ''] = process.argv.slice(2);
 const tombstones = kind === 'tombstones' ? await openTombstones(folder) : undefined;
 const usage = new UsageStore(folder);

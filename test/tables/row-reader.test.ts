@@ -33,7 +33,7 @@ describe('a value', () => {
   it('of what is not a post is an error, also where invalid values become null', () => {
     const lenient = rowReader('csv', [tables.posts.lang], 'null');
     expect(() => lenient({ count: 1 })).toThrow(
-      'The columns of csv() are of posts, but got an object without an id. Put activities() before it, which makes them of bytes, or pass `columns`',
+      'The columns of csv() are of posts, but got an object without an id. Put activities() before it, which parses them from bytes, or pass `columns`',
     );
     expect(() => lenient(new Activity(Buffer.from('{"lang":"en"}')))).toThrow('expected an id');
     expect(() => lenient(new Activity(Buffer.from('{"id":1,')))).toThrow(DataError);

@@ -125,7 +125,7 @@ async function confirm(): Promise<void> {
   if (!process.stdin.isTTY)
     throw new OptionError('yes', `The account is not on this machine: ${hint}`);
   const asking = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await asking.question('Go on? (y/N) ');
+  const answer = await asking.question('Continue? (y/N) ');
   asking.close();
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new OptionError('yes', 'Not confirmed: nothing was sent');

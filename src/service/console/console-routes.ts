@@ -174,8 +174,8 @@ const STALE =
 function signedOutPage(url: URL, { form, status }: StaleForm): HandlerResponse {
   const body = html`<form class="card" method="post" action="${url.pathname + url.search}">${hiddenFields(form)}
 ${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has started again. Nothing was changed.' })}
-<p><a href="${SIGN_IN}" target="_blank">Sign in in another tab</a>, then go on here with what you typed.</p>
-<div class="row"><button class="main">Go on</button></div></form>`;
+<p><a href="${SIGN_IN}" target="_blank">Sign in in another tab</a>, then continue here with what you typed.</p>
+<div class="row"><button class="main">Continue</button></div></form>`;
   return pageResponse({ title: 'Signed out', body, area: 'console', status });
 }
 

@@ -163,7 +163,7 @@ async function askSignIn(
   const problem = rejected && 'There is no such user, or the password is wrong.';
   const example = await oauth.exampleUser();
   const body = html`<form class="card" method="post" action="${pageAddress(incoming)}">
-<p>${name ? html`Sign in to go on to ${name}.` : 'Sign in to see which applications you have allowed something.'}</p>
+<p>${name ? html`Sign in to continue to ${name}.` : 'Sign in to see which applications you have allowed something.'}</p>
 ${csrfField(csrf)}
 ${signInFields(['handle', 'Handle'], rejected?.get('handle') ?? '', problem)}
 <div class="row"><button class="main" name="action" value="sign-in">Sign in</button>${name && html`<button name="action" value="deny" formnovalidate>Cancel</button>`}</div>
@@ -269,8 +269,8 @@ function pinCard(pin: string, name: string): Html {
 
 /** Links to a callback that the content security policy cannot name as a form target. */
 function goOnCard(redirect: string, name: string): Html {
-  return html`<div class="card"><p>Go back to ${isolated(name)} to go on.</p>
-<p><a class="button" href="${redirect}">Go on to ${new URL(redirect).host}</a></p></div>`;
+  return html`<div class="card"><p>Go back to ${isolated(name)} to continue.</p>
+<p><a class="button" href="${redirect}">Continue to ${new URL(redirect).host}</a></p></div>`;
 }
 
 /** Lists a user's grants, each with a button to revoke it. */

@@ -183,7 +183,7 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
   try {
     await makeSyncedFolder(folder, { fs });
   } catch (error) {
-    throw storageError('make the folder', folder, error);
+    throw storageError('create the folder', folder, error);
   }
 }
 

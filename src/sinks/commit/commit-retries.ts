@@ -74,7 +74,7 @@ export class CommitRetries {
     const { name } = this.#options;
     const reason = error instanceof Error ? error.message : String(error);
     return new StorageError(
-      `Could not ${doing} ${name}: ${reason}. See the cause, then run the same again: it goes on after the last commit`,
+      `Could not ${doing} ${name}: ${reason}. See the cause, then run the same again: it continues after the last commit`,
       { path: name, cause: error, retryable: true },
     );
   }

@@ -252,7 +252,7 @@ export class Committer {
   afterFailure(): string {
     // The target of `committed` always has a checkpoint, even before the first commit.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
-    return this.#written ? `${AGAIN}: it goes on from the checkpoint` : AGAIN;
+    return this.#written ? `${AGAIN}: it continues from the checkpoint` : AGAIN;
   }
 }
 
@@ -279,7 +279,7 @@ export async function settleAndSync(members: readonly Member[]): Promise<Committ
 }
 
 export const AGAIN = ', then run the same again';
-const AFTER_LAST_COMMIT = `${AGAIN}: it goes on after the last commit`;
+const AFTER_LAST_COMMIT = `${AGAIN}: it continues after the last commit`;
 
 /**
  * The error of a run whose last items have no cursor after them: a further run could not resume after them.
@@ -289,7 +289,7 @@ const AFTER_LAST_COMMIT = `${AGAIN}: it goes on after the last commit`;
  */
 export function withoutCursor(path: string, shown = path): StorageError {
   return new StorageError(
-    `The flow has ended with items that no cursor follows, so the next run could not go on after them: ${shown} stays as it was. Use operators that forward cursors`,
+    `The flow has ended with items that no cursor follows, so the next run could not continue after them: ${shown} stays as it was. Use operators that forward cursors`,
     { path },
   );
 }

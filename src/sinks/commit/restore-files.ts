@@ -100,7 +100,7 @@ export async function restore(
       if (size === undefined || size < counts.bytes) throw lost(file, part, size, counts.bytes);
       if (size > counts.bytes) await cutBack(fs, part, counts.bytes);
     } catch (error) {
-      throw storageError('go on with', part, error);
+      throw storageError('continue', part, error);
     }
   }
   for (const folder of folders) await syncFolder(folder, fs);

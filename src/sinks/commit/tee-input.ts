@@ -222,6 +222,6 @@ export class TeeInput {
 function cannotResume(): OptionError {
   return new OptionError(
     'resume',
-    'A branch of tee() cannot go on from a cursor by itself: its sink must not have a checkpoint. Give tee() one, `tee(...branches, { checkpoint })`',
+    'A single branch of tee() cannot resume from a cursor: its sink must not have a checkpoint. Give tee() one, `tee(...branches, { checkpoint })`',
   );
 }

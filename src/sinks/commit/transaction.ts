@@ -310,7 +310,7 @@ export class Target<T, Tx> {
   #calledAgain(): StorageError {
     const { name } = this.#options;
     return new StorageError(
-      `Nothing of the last rows was committed to ${name}: \`transaction\` called its function again, and they came in parts, which cannot be written twice. Run the same again: it goes on after the last commit. A larger \`rows\` keeps more of them for another call`,
+      `Nothing of the last rows was committed to ${name}: \`transaction\` called its function again, and they came in parts, which cannot be written twice. Run the same again: it continues after the last commit. A larger \`rows\` keeps more of them for another call`,
       { path: name, retryable: true },
     );
   }

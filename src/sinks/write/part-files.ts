@@ -257,7 +257,7 @@ export class PartFiles {
     if (file.ino === 0) file.ino = status?.ino ?? 0;
     if (status !== undefined && status.ino === file.ino && status.size >= bytes) return;
     throw new StorageError(
-      `Could not go on with ${file.part}: it was replaced, removed or cut, by another process or, where the file system ignores case, by an output whose name differs in case only. Let one run at a time write there, under names that differ`,
+      `Could not continue ${file.part}: it was replaced, removed or cut, by another process or, where the file system ignores case, by an output whose name differs in case only. Let one run at a time write there, under names that differ`,
       { path: file.part },
     );
   }
@@ -302,7 +302,7 @@ export class PartFiles {
     const folder = this.#names.absolute(path.dirname(file));
     if (!this.#folders.has(folder) || (await statusOf(this.#fs, folder)) !== undefined) return;
     throw new StorageError(
-      `Could not go on with ${file}: the folder ${folder} was removed during the run. Leave it there until the run has ended${this.#options.afterFailure()}`,
+      `Could not continue ${file}: the folder ${folder} was removed during the run. Leave it there until the run has ended${this.#options.afterFailure()}`,
       { path: file, cause },
     );
   }

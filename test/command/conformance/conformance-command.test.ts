@@ -61,7 +61,7 @@ describe('the command', () => {
     expect(stdout).toMatch(/\n2 of 28 checks differ\.\n$/);
   });
 
-  it.concurrent('goes on where the reader of its output closes the pipe, and ends with its exit code', async () => {
+  it.concurrent('continues where the reader of its output closes the pipe, and ends with its exit code', async () => {
     const child = spawn(process.execPath, [CLI, 'check'], {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

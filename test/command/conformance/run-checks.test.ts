@@ -446,7 +446,7 @@ describe('a difference', () => {
     });
   });
 
-  it('is also a response that breaks off, and the checks go on', async () => {
+  it('is also a response that breaks off, and the checks continue', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'cut', afterBytes: 20, path: 'bucket=week' });
     const results = await resultsOf(account(addresses, {}));

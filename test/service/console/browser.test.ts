@@ -376,7 +376,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await fetch(`${addresses.baseUrl}/while/paused`);
       for (let i = 0; i < 3; i++) await page.clock.runFor(2_000);
       expect(await page.getByText('/while/paused', { exact: true }).count()).toBe(0);
-      await page.getByRole('button', { name: 'Go on' }).click();
+      await page.getByRole('button', { name: 'Continue' }).click();
       await page.clock.runFor(2_000);
       await page.getByText('/while/paused', { exact: true }).waitFor();
     });

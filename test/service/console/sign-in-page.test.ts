@@ -27,7 +27,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get(LINK)).location).toBe('/console');
   });
 
-  it('goes on to the page that was asked for', async () => {
+  it('continues to the page that was asked for', async () => {
     const { browser } = await withToken();
     const page = await browser.get(`${LINK}&next=/console/jobs`);
     expect(page.headers.get('refresh')).toBe('0; url=/console/jobs');

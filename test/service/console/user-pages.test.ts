@@ -231,7 +231,7 @@ describe('the sign-in of a user', () => {
     await browser.post(address, LOGIN);
     await browser.get(address);
     expect((await browser.post(address, { action: 'sign-out' })).location).toBe(address);
-    expect(readable((await browser.get(address)).text)).toContain('Sign in to go on');
+    expect(readable((await browser.get(address)).text)).toContain('Sign in to continue');
     expect((await browser.post(address, { action: '' })).status).toBe(400);
   });
 

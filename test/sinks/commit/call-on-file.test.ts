@@ -121,7 +121,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('is called for Parquet files while the run goes on, and a run after an error does not call it again for them', async () => {
+  it('is called for Parquet files while the run continues, and a run after an error does not call it again for them', async () => {
     const called: string[] = [];
     const run = (max: number) =>
       pipeline(

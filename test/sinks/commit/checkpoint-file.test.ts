@@ -41,7 +41,7 @@ function withRightSum(text: string): string {
 }
 
 describe('a checkpoint', () => {
-  it('stays as it was if the run that goes on from it fails before its first commit', async () => {
+  it('stays as it was if the run that continues from it fails before its first commit', async () => {
     const options = optionsIn(await temporaryFolder());
     await interrupt(options, 2);
     const before = await readFile(options.checkpoint as string, 'utf8');

@@ -393,7 +393,7 @@ describe('a sink with `damaged`', () => {
   });
 
   it.each(['ENOSPC', 'EACCES'])(
-    'ends with a typed error at %s of the file, and goes on later',
+    'ends with a typed error at %s of the file, and continues later',
     async code => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1, 1], [-2], [1]], 1);
@@ -459,7 +459,7 @@ describe('a sink with `damaged`', () => {
   });
 
   it.each(['without the option', 'with another path'])(
-    'finishes the file of an earlier run that goes on %s',
+    'finishes the file of an earlier run that continues %s',
     async how => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1], [1], [1, ...(how === 'with another path' ? [-2] : [])]], 1);
@@ -482,7 +482,7 @@ describe('a sink with `damaged`', () => {
     },
   );
 
-  it('ends at what a run without it finds, which goes on where the file is', async () => {
+  it('ends at what a run without it finds, which continues where the file is', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1, -1], [1], [-5]], 1);
     const run = (isStopped: boolean, damaged: string | undefined) =>
@@ -548,7 +548,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('can be given to a run that goes on', async () => {
+  it('can be given to a run that continues', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1, -1], [1]], 1);
     const run = (damaged: string | undefined) =>

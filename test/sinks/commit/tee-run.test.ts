@@ -280,7 +280,7 @@ describe('branches of tee over stored files', () => {
     }
   });
 
-  it('end with a typed error where a thread ends, and go on from the checkpoint', async () => {
+  it('end with a typed error where a thread ends, and continue from the checkpoint', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 30 }, (_, file) => [post(file + 1, ['x'], 300)]);
     const paths = await store(folder, lines.map(gz));
@@ -333,7 +333,7 @@ describe('branches of tee over stored files', () => {
     expect(asked('free')).toBe(20);
   });
 
-  it('go on where branches end in the middle of a file', async () => {
+  it('continue where branches end in the middle of a file', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 8 }, (_, file) =>
       Array.from({ length: 200 }, (_, at) => post(file * 200 + at + 1, ['x'])),

@@ -215,7 +215,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(each.flat());
   });
 
-  it('goes on with files that cannot be continued where a commit ended them', async () => {
+  it('continues with files that cannot be continued where a commit ended them', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const run = (failAt: number) =>

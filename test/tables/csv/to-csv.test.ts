@@ -99,7 +99,7 @@ describe('tables.toCsv', () => {
     },
   );
 
-  it('goes on after a post that it has refused', () => {
+  it('continues after a post that it has refused', () => {
     const good = new Activity(line(0));
     const expected = print(good);
     expect(() => print(new Activity(Buffer.from('{"id_str":"1","text":')))).toThrow(DataError);

@@ -189,7 +189,7 @@ describe('stored posts that threads write as Parquet', () => {
     }
   });
 
-  it('fill files with a checkpoint, and go on after an abort anywhere', async () => {
+  it('fill files with a checkpoint, and continue after an abort anywhere', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),

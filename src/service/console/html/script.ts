@@ -68,7 +68,7 @@ if (form === null && shown.size > 0 && !/[?&]refresh=/.test(location.search)) {
   const say = (tone, words) => {
     state.className = 'state ' + tone;
     state.textContent = words;
-    pause.textContent = isPaused ? 'Go on' : 'Pause';
+    pause.textContent = isPaused ? 'Continue' : 'Pause';
   };
   say('good', 'live');
   const follow = async () => {
