@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Flag, type FlagValue, optionsOf, parseFlags } from '../../src/base/flags.js';
 import { Call, printScript, runScript, type Script } from '../../src/command/call-script.js';
-import { allFlags, SHARED_FLAGS } from '../../src/command/command.js';
+import { allFlags, type Command, SHARED_FLAGS, SINK_FLAGS } from '../../src/command/command.js';
 import { COMMANDS, helpFor } from '../../src/command/commands.js';
 import { pageNamed, tableOf } from '../pages.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -101,9 +101,33 @@ describe('commands', () => {
         if (flag.name === 'out' || (flag.name === 'rules' && name.startsWith('job '))) continue;
         const without = { ...others, [flag.name]: undefined };
         const given = { ...without, [flag.name]: textFor(flag) };
+        const { text } = await outcomeOf(name, args ?? [], without);
         const told = [name, flag.name, await outcomeOf(name, args ?? [], given)];
-        expect(told).not.toEqual([name, flag.name, await outcomeOf(name, args ?? [], without)]);
+        expect(told).not.toMatchObject([name, flag.name, { text }]);
       }
+  });
+
+  it('use or refuse each flag beside each other one', async () => {
+    const ignored: string[] = [];
+    for (const { name, command } of commands)
+      for (const [out, flag, other] of pairsOfFlags(command)) {
+        // The flags of the sink are checked, and nothing is written.
+        if (other.name === 'dry-run' && SINK_FLAGS.includes(flag)) continue;
+        const [args = []] = CALLS[name] ?? [];
+        const both = { ...out, [flag.name]: textFor(flag), [other.name]: textFor(other) };
+        const outcome = await outcomeOf(name, args, both);
+        if (outcome.isRefused) continue;
+        for (const [given, beside] of [
+          [flag, other],
+          [other, flag],
+        ] as const)
+          if (
+            (await outcomeOf(name, args, { ...both, [given.name]: undefined })).text ===
+            outcome.text
+          )
+            ignored.push(`${name} ignores --${given.name} beside --${beside.name}`);
+      }
+    expect(ignored).toEqual([]);
   });
 
   it('have two examples each, which they accept, and a screen of help', async () => {
@@ -227,11 +251,27 @@ async function refusalOf(script: Promise<Script>): Promise<string> {
 }
 
 /** The script of a command as text, with the values that the library gets, or why it refuses. */
-async function outcomeOf(...args: Parameters<typeof scriptOf>): Promise<string> {
+async function outcomeOf(
+  ...args: Parameters<typeof scriptOf>
+): Promise<{ readonly text: string; readonly isRefused: boolean }> {
   return scriptOf(...args).then(
-    script => JSON.stringify([script.call, printScript(script)]),
-    error => String(error.message),
+    script => ({ text: JSON.stringify([script.call, printScript(script)]), isRefused: false }),
+    error => ({ text: String(error.message), isRefused: true }),
   );
+}
+
+/** Each pair of flags of a command, with each kind of `--out` where neither is `--out`. */
+function* pairsOfFlags(
+  command: Command,
+): Generator<readonly [Readonly<Record<string, string>>, Flag, Flag]> {
+  const flags = command.flags ?? [];
+  const outs = flags.some(({ name }) => name === 'out')
+    ? ['-', 'x', 'x.jsonl', 'x.csv', 'x.parquet']
+    : [undefined];
+  for (const [index, flag] of flags.entries())
+    for (const other of flags.slice(index + 1))
+      for (const out of flag.name === 'out' || other.name === 'out' ? [undefined] : outs)
+        yield [out === undefined ? {} : { out }, flag, other];
 }
 
 /** The names of the stages of its pipeline. */
