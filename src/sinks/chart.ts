@@ -7,22 +7,22 @@ import { print } from '../storage/print.js';
 
 /** The fields of a bucket that a chart reads; `counts` delivers them. */
 export interface ChartedBucket {
-  /** `YYYYMMDDHHMM`, UTC. */
+  /** The start of the bucket: `YYYYMMDDHHMM`, UTC. */
   readonly timePeriod: string;
   readonly count: number;
 }
 
-/** The size of the plot that `chart` draws, and the stream to write it to. */
+/** Options of `chart`: the size of the plot, and the stream to write it to. */
 export interface ChartOptions {
-  /** Lines of the plot. @default 10 */
+  /** The height of the plot in lines. @default 10 */
   readonly height?: number | undefined;
   /**
-   * Columns of the plot. If there are more buckets, adjacent ones share a column, and the
-   * column shows their sum.
+   * The width of the plot in columns. If there are more buckets than columns, adjacent buckets share a
+   * column, which shows their sum.
    * @default the width of the terminal, or 80, minus the axis
    */
   readonly width?: number | undefined;
-  /** The stream to write to, which is not ended. @default process.stdout */
+  /** The stream to write to. It is not ended. @default process.stdout */
   readonly stream?: Writable | undefined;
 }
 
@@ -35,12 +35,12 @@ const OPTIONS = {
 const AXIS = 14;
 
 /**
- * Draws counts as a chart on the terminal once all buckets are there, oldest to the left, and
- * resolves to their sum. Holds the buckets in memory.
+ * Draws counts as a chart on the terminal once all buckets have arrived, with the oldest on the left.
+ * Resolves to the sum of all counts. Holds the buckets in memory.
  *
- * @throws OptionError at once, for a height or width that is not a whole number of at least 1.
+ * @throws OptionError Immediately, for a height or width that is not a whole number of at least 1.
  * @throws DataError for an item that is not a bucket.
- * @throws StorageError if the stream breaks, a closed pipe excepted.
+ * @throws StorageError if the stream fails, except for a closed pipe.
  * @example
  * const posts = await pipeline(
  *   counts(account(), { product: '30day', query: 'snow', bucket: 'day' }),
@@ -49,7 +49,7 @@ const AXIS = 14;
  */
 export function chart(options: ChartOptions = {}): Sink<ChartedBucket, number> {
   const { height, width, stream = process.stdout } = checkOptions('chart', OPTIONS, options);
-  // A terminal that nobody has given a size says 0.
+  // A terminal without a known size reports 0 columns.
   const columns = ('columns' in stream && Number(stream.columns)) || 80;
   const plotWidth = width ?? Math.max(1, columns - AXIS);
   return async (input, run) => {
@@ -84,7 +84,7 @@ function draw(buckets: readonly ChartedBucket[], height: number, width: number):
   for (let at = 0; at < buckets.length; at += together)
     sums.push(buckets.slice(at, at + together).reduce((sum, { count }) => sum + count, 0));
   const format = (value: number) => value.toFixed(sums.some(sum => sum < 10) ? 1 : 0).padStart(9);
-  // asciichart needs two points to draw a line.
+  // asciichart needs 2 points to draw a line.
   const series = sums.length === 1 ? [...sums, ...sums] : sums;
   const plot = asciichart.plot(series, { height, min: 0, format });
   const perColumn = together === 1 ? 'a bucket' : `${together} buckets`;

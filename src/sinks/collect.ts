@@ -2,7 +2,8 @@ import { batchesOf, type Sink } from '../flow/flow.js';
 import { detached } from '../post/detach-from-block.js';
 
 /**
- * Everything in one array. For tests and small results: it holds all of it in memory.
+ * Collects all items in an array, and resolves to it. For tests and small results, because all items stay in
+ * memory.
  *
  * @example
  * const buckets = await pipeline(counts(account(), { product: '30day', query: 'snow' }), collect());

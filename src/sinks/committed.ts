@@ -21,69 +21,79 @@ import { UncommittedRows } from './commit/uncommitted-rows.js';
 
 export type { WriteRange };
 
-/** How rows get into a target of the caller's, and how often. */
+/** Options of `committed`: the functions that write rows to your target, and how often they are called. */
 export interface CommittedOptions<T, Tx = void> {
   /**
-   * Reads the text that `save` saved last, in the transaction of the rows that are about to be written; `undefined`
-   * or `null` if none was saved yet. If the target supports it, lock the text until the transaction
-   * ends (`SELECT ... FOR UPDATE`): of two concurrent runs, one then ends with an error.
+   * Reads the string that `save` saved last, in the transaction of the rows that are about to be written.
+   * Returns `undefined` or `null` if none was saved yet. If the target supports it, lock the string until the
+   * transaction ends (`SELECT ... FOR UPDATE`). If two runs then write at the same time, one of them ends
+   * with an error.
    */
   readonly load: (tx: Tx) => string | null | undefined | PromiseLike<string | null | undefined>;
   /**
-   * Writes rows, at most `rows` of them. Awaited. Several calls come in one transaction where the source has
-   * cursors seldom.
+   * Writes at most `rows` rows. If it returns a promise, the run waits for it. If the source seldom has
+   * cursors, it is called several times in one transaction.
    */
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
-  /** Replaces the saved text by this one, unchanged. Awaited. */
+  /** Replaces the saved string with this one, unchanged. If it returns a promise, the run waits for it. */
   readonly save: (text: string, tx: Tx) => unknown;
   /**
-   * Makes all that `work` does durable, or nothing of it: begins a transaction, awaits `work(tx)`, and commits.
-   * If `work` fails, rolls back and throws that error. `tx` is what the other functions get. It may call `work`
-   * again after a rollback, which writes all rows again. If the rows came in parts, because the source had no cursor for more
-   * than `rows` of them, they are gone then: the second call fails with a `StorageError`, and nothing is committed.
+   * Makes everything that `work` does durable, or nothing of it. Begin a transaction, await `work(tx)`, and
+   * commit; if `work` fails, roll back and throw its error. The other functions get `tx`. After a rollback,
+   * you may call `work` again, which writes all rows again. This fails if the rows came in parts, because the
+   * source had no cursor for more than `rows` rows: the parts are no longer in memory, so the second call
+   * throws a `StorageError`, and nothing is committed.
    *
-   * Without this option, `save` is called before and after the rows are written. The first text names the rows. Rows that
-   * may already be in the target are passed again with `again` and the same `token`: `write` must
-   * then skip or replace what is there. The source must deliver the same rows again, as
-   * searches, stored files and jobs do.
+   * Without this option, `save` is called before and after the rows are written. The first string names the
+   * rows. After a failure, rows that may already be in the target are passed to `write` again, with `again`
+   * and the same `token`. `write` must then skip or replace existing rows, and the source must deliver the
+   * same rows again, as searches, stored files and jobs do.
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
-   * A file of the records that cannot be used: each that `onDamaged` of a stage before the sink would get is in it once,
-   * as with the option of `files`. It is on disk before `save` gets the text that counts it.
+   * A file for records that cannot be used, like the option of `files`: each record that `onDamaged` of an
+   * earlier stage would get is in it once. The file is on disk before `save` gets a string that includes its
+   * size.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
-  /** What it writes to, for messages: `posts.sqlite`. @default 'the target of committed()' */
+  /** The name of the target in messages, such as `posts.sqlite`. @default 'the target of committed()' */
   readonly name?: string | undefined;
   /**
-   * Once this many rows are held, they are committed at the next cursor. Also the maximum number of rows in a call of
-   * `write`. @default 5_000
+   * Once this many rows are held, they are committed at the next cursor. This is also the maximum number of
+   * rows in a call of `write`. @default 5_000
    */
   readonly rows?: number | undefined;
   /** The longest time that rows with a cursor wait for their commit, in milliseconds. @default 1000 */
   readonly waitMs?: number | undefined;
   /**
-   * How often a commit is tried again after an error. Each try begins with `load`, which says whether the one before
+   * How often a failed commit is retried. Each retry begins with `load`, to find out whether the previous try
    * has succeeded.
    * @default 5
    */
   readonly retries?: number | undefined;
-  /** The longest wait before the first of them, in milliseconds; it doubles with each, up to 30 s. @default 1000 */
+  /**
+   * The maximum wait before the first retry, in milliseconds. It doubles with each retry, up to 30 s.
+   * @default 1000
+   */
   readonly retryWaitMs?: number | undefined;
   /**
-   * Whether a commit that failed with this error is tried again.
-   * @default all but errors of code (`TypeError`), and of data, constraints and syntax by their SQLSTATE
+   * Whether to retry a commit that failed with this error.
+   * @default retries all errors except programming errors such as `TypeError`, and SQLSTATE errors of data,
+   * constraints, syntax and access
    */
   readonly isRetryable?: ((error: unknown) => boolean) | undefined;
 }
 
-/** What `committed` has written, including earlier runs that this one resumed. */
+/** The result of `committed`. Includes earlier runs that this run has resumed. */
 export interface Committed {
   readonly rows: number;
-  /** With `damaged`: the number of records in that file, including earlier runs. */
+  /**
+   * The number of records in the file of the option `damaged`, including earlier runs; absent without that
+   * option.
+   */
   readonly damaged?: number | undefined;
-  /** The time since which the saved checkpoint is complete, if this run found it complete and sent no request. */
+  /** If this run found the checkpoint complete and sent no request, the time since which it is complete. */
   readonly completeSince?: Date | undefined;
   /** The number of rows that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
   readonly added?: number | undefined;
@@ -106,13 +116,13 @@ const OPTIONS = {
 } satisfies OptionTable<CommittedOptions<unknown, unknown>>;
 
 /**
- * Writes every item exactly once into your own target, such as a database or an API. Your functions write rows, and
- * save a checkpoint with them in one transaction. The checkpoint is a string that holds the cursor to resume from; like
- * a checkpoint of `files`, it is refused for another flow. After a crash, the same script continues after the last
- * commit; after a complete run, it opens nothing.
+ * Writes every item exactly once to your own target, such as a database or an API. Your functions write rows,
+ * and save a checkpoint with them in one transaction. The checkpoint is a string with the cursor to resume
+ * from. Like a checkpoint of `files`, it is refused by another flow. After a crash, the same script continues
+ * after the last commit. After a complete run, it opens nothing.
  *
- * Takes any items: posts, or rows made by `map(tables.toRow(columns))`. If it ends a branch of `tee`, which requires
- * `transaction`, its checkpoint is also the checkpoint of the branches to files.
+ * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. It may end a branch of `tee` if
+ * it has a `transaction`. Its checkpoint is then also the checkpoint of the branches that write files.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws StorageError If a commit fails after all tries, if the checkpoint belongs to another flow, and when
@@ -135,7 +145,10 @@ export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<
   return committedOn(nodeFileSystem, options);
 }
 
-/** `committed` with damaged records on another file system, so that a test can make the disk fail. */
+/**
+ * `committed` with a replaceable file system for its file of damaged records, so that a test can make the
+ * disk fail.
+ */
 export function committedOn<T, Tx = void>(
   fs: FileSystem,
   options: CommittedOptions<T, Tx>,
@@ -176,7 +189,7 @@ export function committedOn<T, Tx = void>(
   return withInternals(sink, { counts: true, branch });
 }
 
-/** What a run of `committed` resolves to. */
+/** The result of a run of `committed`. */
 export function committedResult(
   { rows, added }: { readonly rows: number; readonly added: number },
   { damaged, completeSince }: RunResult,
@@ -192,7 +205,7 @@ export function committedResult(
 
 type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;
 
-/** `committed`, as `tee` sees it. */
+/** `committed` as a branch of `tee`. */
 export class CommittedSink {
   readonly fs: FileSystem;
   readonly options: CheckedOptions<unknown, unknown>;

@@ -11,32 +11,32 @@ export interface ExpectedBucket {
   readonly count: number;
 }
 
-/** A bucket in which there are more or fewer posts than counted. */
+/** A bucket with more or fewer posts than were counted. */
 export interface DifferingBucket {
   readonly start: Date;
   readonly expected: number;
   readonly received: number;
 }
 
-/** The comparison of posts with counts. */
+/** The result of `completeness`: a comparison of posts with counts. */
 export interface Completeness {
   /** Whether every bucket has as many posts as were counted, and no post is outside the buckets. */
   readonly complete: boolean;
   readonly expected: number;
   readonly received: number;
-  /** Posts from before the first bucket or after the last. */
+  /** The number of posts before the first bucket or after the last. */
   readonly outside: number;
-  /** In order of time. */
+  /** The differing buckets, in chronological order. */
   readonly differing: readonly DifferingBucket[];
 }
 
 /**
- * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from a replay or
- * from stored files. Counts include posts that were deleted or lost their geo data since, so slightly fewer posts are
- * normal. More posts than counted appear only where a stream's rules also read the quoted post, which counts do not;
- * add `-is:quote` to both to avoid that.
+ * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from a
+ * replay or from stored files. Counts include posts that have since been deleted or lost their geo data, so
+ * slightly fewer posts are normal. More posts than counted appear only because the rules of a stream also
+ * match text of a quoted post, while counts do not. To avoid that, add `-is:quote` to both.
  *
- * @param counts Buckets of one length, such as `counts` delivers.
+ * @param counts Buckets of equal length, such as those from `counts`.
  * @throws OptionError if `counts` is empty.
  * @example
  * const { complete, differing } = await pipeline(
@@ -90,7 +90,7 @@ function checkedBucket(item: unknown, origin: string | undefined): ExpectedBucke
   throw wrongItem(item, { need, reads: 'buckets of counts', origin });
 }
 
-/** The last bucket is taken to be as long as the shortest of the others. */
+/** The end of the last bucket, which is assumed to be as long as the shortest of the others. */
 function endOf(starts: readonly number[]): number {
   const [first, last] = [starts[0], starts.at(-1)];
   if (first === undefined || last === undefined)

@@ -24,16 +24,17 @@ import {
 import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
 
-/** The columns of `csv`, how it writes values, and the options that it shares with `files`. */
+/** Options of `csv`: the columns, how to write values, and the options of `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   /**
-   * What to do with a string that a spreadsheet would run as a formula, because it begins with `=`, `+`, `-`, `@` (also in full
-   * width), a tab, a carriage return or a line feed. `'keep'` writes it unchanged, `'escape'` puts a `'` before it, also
-   * before replies, which begin with `@`. Numbers stay unchanged.
+   * What to do with a string that a spreadsheet would run as a formula. These are strings that begin with
+   * `=`, `+`, `-`, `@` (also in full width), a tab, a carriage return or a line feed. `'keep'` writes them
+   * unchanged. `'escape'` puts a `'` before them; this includes replies, which begin with `@`. Numbers stay
+   * unchanged.
    * @default 'keep'
    */
   readonly formulas?: 'keep' | 'escape' | undefined;
-  /** Begins each file with a byte order mark, so that Excel reads it as UTF-8. @default false */
+  /** Whether each file begins with a byte order mark, so that Excel reads it as UTF-8. @default false */
   readonly bom?: boolean | undefined;
 }
 
@@ -45,16 +46,16 @@ const OPTIONS = {
 } satisfies OptionTable<CsvOptions<unknown>>;
 
 /**
- * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first row of each
- * file. Takes posts, unless `columns` are of other items. Paths, compression, numbered files and the checkpoint work as
- * in `files`. Without items, no file is written.
+ * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first row
+ * of each file. Accepts posts, or the items that `columns` are for. Paths, compression, numbered files and
+ * the checkpoint work as in `files`. Without items, no file is written.
  *
- * Line breaks, quotes and emoji are exact. A missing value is an empty field, an empty string is `""`; times are
- * `2024-03-05T14:07:00.000Z`; lists are JSON.
+ * Line breaks, quotes and emoji are exact. A missing value is an empty field; an empty string is `""`. Times
+ * are written as `2024-03-05T14:07:00.000Z`, and lists as JSON.
  *
- * @throws OptionError before any I/O, also for a column that is unknown or comes twice.
- * @throws DataError for an item that the columns are not of, and a value that does not fit its column.
- * @throws StorageError as `files`.
+ * @throws OptionError before any I/O, for an invalid option, or a column that is unknown or listed twice.
+ * @throws DataError for an item that the columns cannot read, and for a value that does not fit its column.
+ * @throws StorageError like `files`.
  * @example
  * await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),
@@ -89,7 +90,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
   );
   const encode = (item: unknown, origin: string | undefined) => {
     posts?.out.clear();
-    // Without its line feed.
+    // The line without its line feed, which the sink adds.
     if (posts?.write(item, origin) === true) return posts.out.take().subarray(0, -1);
     return Buffer.from(csvRow(read(item, origin), escapesFormulas));
   };

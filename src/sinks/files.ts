@@ -11,12 +11,9 @@ import {
 import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
 
-/**
- * The path of each item's file, the checkpoint of the run, and the form, size and number of the
- * files.
- */
+/** Options of `files`: the path for each item, the checkpoint, and the form, size and number of the files. */
 export interface FilesOptions<T> extends FileSinkOptions<T> {
-  /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
+  /** Converts an item to a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
 }
 
@@ -26,16 +23,16 @@ const OPTIONS = {
 } satisfies OptionTable<FilesOptions<unknown>>;
 
 /**
- * Writes every item as a line of a file. During the run, a file is called `<name>.part`; at the end all
- * files are synced to disk and renamed, replacing finished files of the same names.
+ * Writes every item as a line of a file. During the run, a file is called `<name>.part`. At the end, all
+ * files are synced to disk and renamed, which replaces finished files of the same names.
  *
- * Accepts activities, whose bytes are written unchanged; activities with a tag; bytes; and any JSON
- * value. Resolves to what was written, including the runs before a resume.
+ * Accepts activities, whose bytes are written unchanged; activities with a tag; bytes; and any JSON value.
+ * Resolves to the counts and names of the written files, including earlier runs that this run has resumed.
  *
  * @throws OptionError before any I/O.
- * @throws DataError for an item that cannot become a line or a path.
- * @throws StorageError for a full disk, more files than `maxOutputs`, a checkpoint that is damaged or
- * of another flow, files shorter than it says.
+ * @throws DataError for an item that cannot be converted to a line or a path.
+ * @throws StorageError for a full disk, more files than `maxOutputs`, a checkpoint that is damaged or belongs
+ * to another flow, and files that are shorter than the checkpoint records.
  * @example
  * await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),

@@ -34,33 +34,33 @@ import {
 } from './commit/file-sink.js';
 import type { Written } from './commit/run-result.js';
 
-/**
- * The columns of `parquet`, the size of its row groups, and the options that it shares with `files`.
- */
+/** Options of `parquet`: the columns, the size of its row groups, and the options of `files`. */
 export interface ParquetOptions<T>
   extends Omit<FileSinkOptions<T>, 'gzip' | 'maxBytes' | 'commitIntervalMs'>,
     TableOptions<T> {
-  /** How pages are compressed; `'zstd'` needs Node 22.15 or later. @default 'snappy' */
+  /** The compression of pages. `'zstd'` needs Node 22.15 or later. @default 'snappy' */
   readonly compression?: ParquetCompression | undefined;
   /** The maximum number of rows in a row group. @default 100_000 */
   readonly rowGroup?: number | undefined;
   /**
-   * Memory of the rows that wait for their row group, over all open files, in bytes. Beyond it, the largest row
-   * groups are written as they are. A process grows by several times this, as encoding a row group takes memory,
-   * too.
+   * Maximum memory for rows that wait until their row group is full, in bytes, over all open files. If it is
+   * exceeded, the largest row groups are written before they are full. The process uses several times this
+   * memory, because encoding a row group takes memory, too.
    * @default 32 MiB, some 30,000 posts with all columns
    */
   readonly maxHeldBytes?: number | undefined;
   /**
-   * A file ends once it has this many bytes, and the next one begins: `snow.0001.parquet`, `snow.0002.parquet` and so
-   * on. The current row group counts with its size in memory. Threads may add the posts of a few more stored files.
-   * @default 128 MiB with a checkpoint, also one of `tee`; no limit and no numbers without
+   * The size at which a file ends and the next begins, in bytes: `snow.0001.parquet`, `snow.0002.parquet` and
+   * so on. The current row group counts with its size in memory. Threads may still add the posts of a few
+   * stored files.
+   * @default 128 MiB with a checkpoint of this sink or of `tee`; otherwise no limit and no numbers
    */
   readonly maxBytes?: number | undefined;
   /**
-   * The time after which all open files end and are committed, in milliseconds, for endless sources: a
-   * crash costs what came since. Short times make small files.
-   * @default files end when one of them is full, or those that still get rows have a row group each
+   * The time after which all open files end and are committed, in milliseconds. For endless sources, because
+   * a crash loses the rows since the last commit. A short time leads to small files.
+   * @default files end when one of them is full, or when each file that still gets rows has a full row group
+   * on average
    */
   readonly commitIntervalMs?: number | undefined;
 }
@@ -80,18 +80,17 @@ const OPTIONS = {
 } satisfies OptionTable<ParquetOptions<unknown>>;
 
 /**
- * Writes every item as a row of a Parquet file. Takes posts, unless `columns` are of other items. A file has
- * its name only when it is complete. Without items, no file is written.
+ * Writes every item as a row of a Parquet file. Accepts posts, or the items that `columns` are for. A file
+ * gets its final name only when it is complete. Without items, no file is written.
  *
- * With a checkpoint, files are numbered, and all open ones end and are committed together whenever one is
- * full, or those that still get rows have a row group each: a crash costs only the files under way, which
- * the same script writes again from the cursor.
- * Partition by the path, `out/month={month}/tag={tag}/posts.parquet`, and DuckDB and others read the folder
- * as one dataset.
+ * With a checkpoint, files are numbered. All open files end and are committed together when one of them is
+ * full, or when each file that still gets rows has a full row group on average. A crash loses only the open
+ * files, and the same script then writes their rows again from the cursor. If the path has partitions, as in
+ * `out/month={month}/tag={tag}/posts.parquet`, DuckDB and other tools read the folder as one dataset.
  *
- * @throws OptionError before any I/O, also for a column that is unknown or comes twice.
- * @throws DataError for an item that the columns are not of, and a value that does not fit its column.
- * @throws StorageError as `files`.
+ * @throws OptionError before any I/O, for an invalid option, or a column that is unknown or listed twice.
+ * @throws DataError for an item that the columns cannot read, and for a value that does not fit its column.
+ * @throws StorageError like `files`.
  * @example
  * await pipeline(
  *   localFiles('job'),

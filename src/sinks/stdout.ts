@@ -9,12 +9,12 @@ import type { Progress } from '../flow/progress.js';
 import { storageError } from '../storage/storage-error.js';
 import type { Written } from './commit/run-result.js';
 
-/** How `stdout` turns items into lines, and the stream to write to. */
+/** Options of `stdout`: how items are converted to lines, and the stream to write to. */
 export interface StdoutOptions<T> {
-  /** Turns an item into a line. @default the exact bytes of an activity, the JSON of any other value */
+  /** Converts an item to a line. @default the exact bytes of an activity, the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
   /**
-   * The stream to write to, which is not ended.
+   * The stream to write to. It is not ended.
    * @default process.stdout
    */
   readonly stream?: Writable | undefined;
@@ -25,16 +25,19 @@ const OPTIONS = {
   stream: writable('where the lines go'),
 } satisfies OptionTable<StdoutOptions<unknown>>;
 
-/** Large enough to need few calls, small enough that a reader gets the first lines early. */
+/**
+ * Bytes of lines in one write: large enough to need few writes, small enough that a reader gets the first
+ * lines early.
+ */
 const PIECE = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output, flushing at the end of each batch. When the reader closes the
- * pipe (`| head`), the run ends without an error: the source is closed, and the result counts the lines of all blocks
- * (up to 256 KiB each) that were written to the system. How many of them the reader took is unknown. Resolves once the
- * last line is written, so nothing is lost when the process ends.
+ * Writes every item as a line to the standard output, flushing at the end of each batch. If the reader closes
+ * the pipe (`| head`), the source is closed and the run ends without an error. The result then counts the
+ * lines in all blocks (up to 256 KiB each) that were passed to the system; how many of them the reader has
+ * read is unknown. Resolves once the last line is written, so nothing is lost when the process ends.
  *
- * @throws DataError for an item that cannot become a line.
+ * @throws DataError for an item that cannot be converted to a line.
  * @throws StorageError if the stream fails for any reason but a closed pipe.
  * @example
  * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
@@ -68,7 +71,7 @@ export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Wri
   return withInternals(sink, { counts: true });
 }
 
-/** Collects lines into blocks: one is being written while the next fills. */
+/** Collects lines into blocks. While one block is being written, the next fills. */
 class LineWriter {
   posts = 0;
   bytes = 0;
@@ -101,7 +104,7 @@ class LineWriter {
     this.#length += line.byteLength + 1;
   }
 
-  /** Writes the collected lines once the block before them is handed over. */
+  /** Writes the collected lines once the previous block was passed to the stream. */
   async flush(): Promise<void> {
     await this.#onItsWay;
     if (this.#lines.length === 0 || this.failure !== undefined) return;
@@ -117,7 +120,7 @@ class LineWriter {
   }
 
   release(): void {
-    // A stream emits `error` after the callback, so the listener stays for it.
+    // A stream emits `error` after the callback, so the listener must still be there.
     if (this.failure === undefined) this.#stream.off('error', ignore);
   }
 
@@ -147,7 +150,7 @@ class LineWriter {
 }
 
 function ignore(): void {
-  // The callback of the write reports the error as well.
+  // Ignored, because the callback of the write reports the error, too.
 }
 
 function joined(lines: readonly Line[], length: number): Buffer {

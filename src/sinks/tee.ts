@@ -19,20 +19,21 @@ import {
 } from './commit/tee-run.js';
 import { CommittedSink } from './committed.js';
 
-/** How the branches of `tee` remember what they have written. */
+/** Options of `tee`: how its branches remember what they have written. */
 export interface TeeOptions {
   /**
-   * A file that records what the branches to files have safely written, and the cursor after it, for all branches
-   * together. After a crash, the same script gives each of these branches every item exactly once, and all have the
-   * same items. The sinks of the branches must not have the option `checkpoint`; all of them commit together, once the
-   * slowest one is due (`commitIntervalMs`). Cannot be combined with a branch that ends in `committed`: the string that
+   * A file that records which items the file-writing branches have safely written, and one cursor for all of
+   * them. After a crash, the same script writes every item exactly once in each of these branches. The sinks
+   * of the branches must not have the option `checkpoint`. All branches commit together, once a commit is due
+   * in each (`commitIntervalMs`). Must not be set if a branch ends in `committed`, because the string that
    * its `save` gets is then the checkpoint of all branches.
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file for records that cannot be used, like the option of `files`. It gets records from stages before `tee` and in
-   * the branches to files and to `committed`, and items that cannot be written to files. Stages in a branch to any
-   * other sink do not write to it. The sinks of the branches must not have this option.
+   * A file for records that cannot be used, like the option of `files`. It gets records from stages before
+   * `tee` and from stages in branches that end in a file sink or in `committed`, and items that a file sink
+   * cannot write. Stages in other branches do not write to it. The sinks of the branches must not have this
+   * option.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -43,21 +44,21 @@ const OPTIONS = {
   damaged: text('the file of the records that cannot be used'),
 } satisfies OptionTable<TeeOptions>;
 
-// `tee` checks each branch as `pipeline` checks its last argument, with a type parameter for the type of each, and a
-// sentence as the type of one that does not fit. The compiler infers the items from the call around `tee`. Outside a
-// call, `In` is `never`, and any sink fits.
+// `tee` has one type parameter for each branch, and checks it as `pipeline` checks its last argument. If a branch
+// does not fit, its type is a sentence. The compiler infers the items from the call around `tee`. Outside a call,
+// `In` is `never`, and any sink fits.
 
-/** `In`, which the compiler does not infer from a branch. */
+/** `In`, in a form from which the compiler does not infer it. */
 type Known<In> = [In][In extends unknown ? 0 : never];
 
-/** A branch. `Before` are the branches before it. */
+/** The type of a branch. `Before` are the branches before it. */
 type Branch<In, S, Before = never> = [In] extends [never]
   ? [S] extends [AnySink]
     ? S | SinkOf<InputOf<Before>>
     : SinkArgument<never, S>
   : SinkArgument<Known<In>, S>;
 
-/** What a branch is inferred from if only the branches before it say what the items are. */
+/** The type from which a branch is inferred if only the branches before it determine the items. */
 type SinkOf<In> = (
   input: [In] extends [never] ? unknown : unknown extends In ? unknown : Flow<In>,
   run: SinkRun,
@@ -77,7 +78,7 @@ type ItemsOf<In, S> = [In] extends [never]
     : never
   : In;
 
-/** The type of a Node `Writable` does not say what it reads. */
+/** What a sink reads. The type of a Node `Writable` does not declare it. */
 type ReaderOf<S> = S extends Writable
   ? never
   : S extends Callable | AnySink
@@ -86,31 +87,32 @@ type ReaderOf<S> = S extends Writable
 
 type ResultsOf<S extends unknown[]> = { [At in keyof S]: SinkResult<S[At]> };
 
-/** The results of branches, and of the last argument if it is one. */
+/** The results of the branches, and of the last argument if it is a branch. */
 type Results<S extends unknown[], Last> = [Last] extends [Callable | AnySink]
   ? ResultsOf<[...S, Last]>
   : ResultsOf<S>;
 
 /**
- * Gives every item to several branches, each a sink or, by `compose`, operators and a sink. They run at the
- * pace of the slowest, with at most 16 batches between it and the fastest. Resolves to the results of
- * all, in their order.
+ * Delivers every item to several branches. A branch is a sink, or operators and a sink joined by `compose`.
+ * The slowest branch sets the pace, and the fastest is at most 16 batches ahead of it. Resolves to the
+ * results of all branches, in their order.
  *
- * An error in one branch ends all of them, and the first error rejects; unfinished files keep their `.part`
- * names. A branch that ends early, as with `take`, does not end the others.
+ * An error in one branch ends all branches, and `tee` rejects with the first error. Unfinished files keep
+ * their `.part` names. A branch that ends early, for example by `take`, does not end the others.
  *
- * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, when they have
- * taken exactly the same items of the input. A branch with another sink takes no part: after a crash, it
- * gets the items after the last commit, and may have seen some of them before.
+ * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, at a point where
+ * each has processed exactly the same items of the input. A branch with another sink is not part of these
+ * commits: after a crash, it gets the items after the last commit, some of which it may have seen before.
  *
- * One branch may end in `committed`, without `checkpoint`. The transaction that commits rows then also saves the
- * cursor and the committed length of each file, and a run that resumes truncates the files to that length. So the files and the database have
- * every item exactly once. A commit is due after `waitMs`, or at the next cursor after `rows` rows.
+ * One branch may end in `committed`, without `checkpoint`. The transaction that commits rows then also saves
+ * the cursor and the committed length of each file. A run that resumes truncates the files to that length, so
+ * that both the files and the database have every item exactly once. A commit is due after `waitMs`, or at
+ * the next cursor after `rows` rows.
  *
  * @throws OptionError Immediately, if an argument cannot be a branch, two branches have the same `path`, a
- * branch has its own checkpoint, two branches end in `committed`, or `committed` lacks a `transaction`. Also when `checkpoint`
- * is given without a branch that writes files, or with a branch that ends in `committed`.
- * @throws StorageError If two branches write one file, and as the sinks do.
+ * branch has its own checkpoint, two branches end in `committed`, or `committed` lacks a `transaction`. Also
+ * if `checkpoint` is set, but no branch writes files, or one ends in `committed`.
+ * @throws StorageError If two branches write the same file, and for errors of the sinks.
  * @example
  * const [raw, table, posts] = await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
@@ -232,7 +234,7 @@ function teeConfig(args: readonly unknown[]): TeeConfig {
   return { checkpoint, damaged, ...checkBranches(values, { checkpoint, damaged }) };
 }
 
-/** Checks the sinks that `tee` got, and tells its branches apart. @throws OptionError */
+/** Checks the sinks of `tee`, and sorts its branches by kind. @throws OptionError */
 export function checkBranches(
   values: readonly unknown[],
   {
@@ -269,7 +271,10 @@ export function checkBranches(
   return { files, committed, others };
 }
 
-/** Its text is the checkpoint of all, which needs that text and rows are saved as a whole. */
+/**
+ * The text of `committed` is the checkpoint of all branches, so it must be saved in one transaction with the
+ * rows.
+ */
 function checkCommitted(
   { committed, position }: CommittedBranch,
   {
@@ -315,7 +320,10 @@ function branchOf(argument: Argument): TeeBranch | FileBranch | CommittedBranch 
   return as instanceof CommittedSink ? { ...branch, committed: as } : branch;
 }
 
-/** Paths that differ may still give one file: that is seen when the second branch opens it. */
+/**
+ * Refuses equal paths early. Different paths may still lead to the same file, which is found when the second
+ * branch opens it.
+ */
 function refuseSharedPaths(files: readonly FileBranch[]): void {
   const seen = new Map<string, number>();
   for (const { file, position } of files) {

@@ -4,15 +4,15 @@ import { func, type OptionTable, oneOf, optionError, whole } from '../../base/ch
 import type { Json } from '../../json/type-guards.js';
 import type { WrittenFile } from './run-result.js';
 
-/** What happens to each file that is finished. */
+/** Options for calling a function with each finished file. */
 export interface OnFileOptions {
   /**
-   * Called with each file once it has its final name and is durable, for example to upload it. The run waits for the
-   * last call. The result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a crash calls it
-   * only for files without a recorded call. A call that was under way is repeated. Files get their final names at the
-   * end of the run; files of `parquet` with a checkpoint get them at each commit.
+   * Called with each file once it has its final name and is durable, for example to upload it. The run waits
+   * for the last call. Its result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a
+   * crash calls it only for files without a stored result. A call that was interrupted is repeated. Files get
+   * their final names at the end of the run; files of `parquet` with a checkpoint get them at each commit.
    *
-   * @param at Its signal fires when the run is to end.
+   * @param at Its signal fires when the run must end.
    */
   readonly onFile?:
     | ((file: WrittenFile, at: { readonly signal: AbortSignal | undefined }) => unknown)
@@ -20,8 +20,9 @@ export interface OnFileOptions {
   /** The maximum number of calls of `onFile` at a time. @default 4 */
   readonly onFileConcurrency?: number | undefined;
   /**
-   * What an error of `onFile` does: `'end'` ends the run with it, and the next run calls it again; `'keep'` leaves the
-   * file without `handedOn` in the result and the checkpoint, and the next run calls it again.
+   * What happens if `onFile` fails. `'end'` ends the run with the error. `'keep'` continues, and the file has
+   * no `handedOn` in the result and the checkpoint. In both cases, the next run calls `onFile` for this file
+   * again.
    * @default 'end'
    */
   readonly onFileError?: 'end' | 'keep' | undefined;
@@ -34,8 +35,8 @@ export const ON_FILE_OPTIONS = {
 } satisfies OptionTable<OnFileOptions>;
 
 /**
- * Calls `onFile` for finished files, and `record` with the result of each call as JSON. After the first error, starts no
- * other call, and throws the error when the calls under way have ended.
+ * Calls `onFile` for finished files, and `record` with the result of each call as JSON. After the first
+ * error, starts no more calls, waits for those that are running, and throws the error.
  */
 export type CallOnFile = (
   files: readonly WrittenFile[],

@@ -26,29 +26,29 @@ import {
   isCommittedFile,
 } from './checkpoint-text.js';
 
-/** Stores a checkpoint, and holds its lock against other runs. */
+/** Stores a checkpoint, and holds a lock against other runs. */
 export interface CheckpointStore {
   readonly name: string;
-  /** The name in messages, after `the checkpoint`. */
+  /** The name of the store as messages write it, after `the checkpoint`. */
   readonly shownName: string;
-  /** All paths that it uses, which no output may have. */
+  /** All paths that the store uses. No output may have one of them. */
   readonly paths: readonly string[];
-  /** The minimum time between two commits, where it has one. */
+  /** The minimum time between two commits in milliseconds, if there is one. */
   readonly everyMs: number | undefined;
-  /** Whether it holds so much that a commit is due before it is for the outputs. */
+  /** Whether the store holds so many rows that a commit is due, even if the outputs do not need one yet. */
   readonly isFull: boolean;
-  /** Whether it has changed in this run, besides the checkpoint. */
+  /** Whether this run has added rows to the store. */
   readonly hasNew: boolean;
-  /** Rows in it, where it takes rows. */
+  /** The number of rows in the store, if it stores rows. */
   readonly rows: number | undefined;
   read(): Promise<Checkpoint | undefined>;
-  /** Called as a commit begins: what comes from then on belongs to the next. */
+  /** Called when a commit begins. Rows that arrive after that belong to the next commit. */
   begin(): void;
   /**
    * Replaces the checkpoint as a whole.
    *
-   * @param advice Appended to the message of an error: what running again does.
-   * @throws StorageError Also where another run has it now.
+   * @param advice What happens if the script is run again. Appended to the message of an error.
+   * @throws StorageError Also if another run has taken the checkpoint.
    */
   replace(content: Omit<CheckpointText, 'owner'>, advice: string): Promise<void>;
   close(): Promise<void>;
@@ -59,7 +59,7 @@ export function lockPath(checkpoint: string): string {
   return `${checkpoint}.lock`;
 }
 
-/** All paths that a checkpoint uses, which no output may have. */
+/** All paths that a checkpoint uses. No output may have one of them. */
 export function checkpointPaths(checkpoint: string): string[] {
   return [checkpoint, temporaryPath(checkpoint), ...lockPaths(lockPath(checkpoint))];
 }
@@ -69,7 +69,7 @@ export function lockPaths(lock: string): string[] {
   return [lock, recoveryLockPath(lock)];
 }
 
-/** A file, with a lock beside it. */
+/** A checkpoint in a file, with a lock next to it. */
 export class CheckpointFile implements CheckpointStore {
   readonly name: string;
   readonly everyMs = undefined;
@@ -88,9 +88,9 @@ export class CheckpointFile implements CheckpointStore {
   }
 
   /**
-   * Makes the folder, and takes the lock.
+   * Creates the folder and takes the lock.
    *
-   * @param folder The working folder.
+   * @param folder The folder that relative paths start from.
    */
   static async open(
     fs: FileSystem,
@@ -135,7 +135,7 @@ export function temporaryPath(file: string): string {
   return `${file}.tmp`;
 }
 
-/** Reads the checkpoint; throws where it is damaged or belongs to another run. */
+/** Reads the checkpoint. Throws if it is damaged or belongs to another run. */
 export async function readCheckpoint(
   fs: FileSystem,
   file: string,
@@ -143,7 +143,7 @@ export async function readCheckpoint(
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
-    // The next commit could not replace what a link points to.
+    // The path must not be a link: the next commit would replace the link, not the file behind it.
     if ((await regularStatus(fs, file)) === undefined) return undefined;
     text = await fs.readFile(file, 'utf8');
   } catch (error) {
@@ -177,7 +177,7 @@ export async function writeCheckpoint(
   await replaceFileOn(fs, file, write, { mode: 0o600, aside: temporaryPath(file) });
 }
 
-/** Creates the checkpoint's folder and syncs its name to disk. */
+/** Creates the checkpoint's folder and syncs the folder's name to disk. */
 export async function prepareFolder(fs: FileSystem, file: string): Promise<void> {
   const folder = path.dirname(file);
   try {
@@ -187,7 +187,10 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
   }
 }
 
-/** Prints in blocks: the whole text, of many thousands of files, takes as much memory as all else that is kept of them. */
+/**
+ * Prints a checkpoint in blocks. The whole text of many thousands of files would take as much memory as
+ * everything else that is kept of them.
+ */
 function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
   const output = files.filter(({ branch }) => branch !== DAMAGED);
   const total = (count: (file: FileCounts) => number) =>
@@ -220,7 +223,10 @@ function* print({ state, owner, cursor, files, completed }: CheckpointText): Gen
   yield Buffer.from(text + checkOf(sum));
 }
 
-/** Whether what a file says has the types of a checkpoint: a wrong count would truncate files in the wrong place. */
+/**
+ * Whether the members of a parsed file have the types of a checkpoint. A wrong count would truncate files in
+ * the wrong place.
+ */
 function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
   return (
     (state === 'running' || state === 'finishing' || state === 'complete') &&

@@ -7,8 +7,9 @@ import { isCount, type Json } from '../../json/type-guards.js';
 import type { FileCounts } from '../write/output-file.js';
 
 /**
- * `running`: the files are parts that a run resumes from the cursor. `finishing`: all lines are
- * written, and some files have their final names. `complete`: nothing is left to do.
+ * - `running`: the files are parts, which a run continues from the cursor.
+ * - `finishing`: all lines are written, and some files have their final names.
+ * - `complete`: nothing is left to do.
  */
 export type CheckpointState = 'running' | 'finishing' | 'complete';
 
@@ -16,58 +17,71 @@ export interface Checkpoint {
   readonly state: CheckpointState;
   readonly cursor: Cursor | undefined;
   readonly files: readonly CommittedFile[];
-  /** When all was written. */
+  /** The time at which the run was complete. */
   readonly completed?: Date | undefined;
 }
 
-/** Replaces the number of a branch, for the file of damaged records. */
+/** The `branch` of the file of damaged records, which belongs to no branch. */
 export const DAMAGED = 'damaged';
 
-/** A file in a checkpoint. */
+/** A file as a checkpoint lists it. */
 export interface CommittedFile extends FileCounts {
-  /** The number of the branch that writes the file, if several branches commit together. `DAMAGED` for the file of damaged records. */
+  /**
+   * The number of the branch that writes the file, if several branches commit together; `DAMAGED` for the
+   * file of damaged records.
+   */
   readonly branch?: number | typeof DAMAGED | undefined;
-  /** For a file of damaged records: records from this byte on may be reported again, because they lie after the cursor. */
+  /**
+   * Set for a file of damaged records: a byte offset. The records behind it lie after the cursor and may be
+   * reported again.
+   */
   readonly settled?: number | undefined;
-  /** Whether an earlier run has finished it, and none has added to it since: others may have changed or moved it. */
+  /**
+   * Set if an earlier run has finished the file and nothing was added since. Other programs may have changed
+   * or moved it.
+   */
   readonly finished?: true | undefined;
-  /** What `onFile` resolved to; absent where it was not called, or has failed. */
+  /** The result of `onFile`. Absent if `onFile` was not called or has failed. */
   readonly handedOn?: Json | undefined;
 }
 
-/** The run that a checkpoint belongs to. */
+/** The sink and flow that a checkpoint belongs to. */
 export interface CheckpointOwner {
-  /** The name of the sink, and the options that the contents of its output depend on. */
+  /** The name of the sink, and the options that affect the contents of its output. */
   readonly sink: FlowStep;
   readonly flow: FlowIdentity;
 }
 
-/** What is written of a checkpoint. */
+/** The contents of a checkpoint. */
 export interface CheckpointText {
   readonly state: CheckpointState;
   readonly owner: CheckpointOwner;
-  /** As JSON, or `null`. */
+  /** The cursor as JSON, or `null`. */
   readonly cursor: string;
   readonly files: readonly CommittedFile[];
   readonly completed?: Date | undefined;
 }
 
-/** The place of a checkpoint, for messages. */
+/** Names a checkpoint in errors. */
 export interface CheckpointPlace {
-  /** The `path` of errors. */
+  /** The `path` of the errors. */
   readonly path: string;
-  /** Begins their messages: `The checkpoint out/checkpoint.json`. */
+  /** The start of their messages: `The checkpoint out/checkpoint.json`. */
   readonly subject: string;
 }
 
 const VERSION = 1;
-/** The text, and the checksum of what is before it: a wrong count would truncate files in the wrong place. */
+/**
+ * Matches a checkpoint that ends in a checksum of the text before it. Without the checksum, a wrong count
+ * could truncate files in the wrong place.
+ */
 const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
 
 /**
- * How the text of each checkpoint begins. Members follow, each with a comma at its end; `checkOf` ends it.
+ * The start of the text of each checkpoint. Further members follow, each with a comma at its end, then the
+ * end from `checkOf`.
  *
- * @param completed When all was written, where it is.
+ * @param completed The time at which the run was complete, if it was.
  */
 export function headOf(
   state: string,
@@ -83,16 +97,16 @@ export function headOf(
 `;
 }
 
-/** Ends the text of a checkpoint; `sum` is the CRC-32 of all before. */
+/** The end of the text of a checkpoint. `sum` is the CRC-32 of the text before it. */
 export function checkOf(sum: number): string {
   return `  "check": "${sum.toString(16).padStart(8, '0')}"\n}\n`;
 }
 
 /**
- * The members of a checkpoint.
+ * Parses a checkpoint and returns its members.
  *
- * @param isValid Whether its own members have the right types.
- * @throws StorageError where the text is damaged or edited, or belongs to another run.
+ * @param isValid Whether the members after the head have the right types.
+ * @throws StorageError if the text is damaged or edited, or belongs to another run.
  */
 export function checkedText(
   text: string,
@@ -117,7 +131,7 @@ export function checkedText(
   return checkpoint;
 }
 
-/** The time that `headOf` printed. An older version did not. */
+/** The time that `headOf` has printed. Checkpoints of an older version do not have it. */
 export function completedOf({ completed }: Readonly<Record<string, unknown>>): Date | undefined {
   const at = typeof completed === 'string' ? new Date(completed) : undefined;
   return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
@@ -145,7 +159,7 @@ function parsed(text: string, place: CheckpointPlace): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Reported like any other text that is not a checkpoint.
+    // Ignored here, because it is reported like any other text that is not a checkpoint.
   }
   throw refused(place, 'is damaged: it is not a checkpoint');
 }
@@ -154,7 +168,7 @@ function refused({ path, subject }: CheckpointPlace, what: string): StorageError
   return new StorageError(`${subject} ${what}. Restore it, or delete it to start again.`, { path });
 }
 
-/** Whether it is the entry of a file. */
+/** Whether a value is the entry of a file in a checkpoint. */
 export function isCommittedFile(file: unknown): boolean {
   if (!isRecord(file)) return false;
   const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true, settled = 0 } = file;
@@ -167,35 +181,35 @@ export function isCommittedFile(file: unknown): boolean {
   );
 }
 
-/** What the text says that the caller saves with the rows. */
+/** The text that the caller saves together with the rows. */
 export interface Saved {
   readonly state: CheckpointState;
-  /** The id of the first run. The tokens of all ranges begin with it. */
+  /** The id of the first run. All tokens of its rows begin with it. */
   readonly id: string;
-  /** Commits so far. */
+  /** The number of commits so far. */
   readonly commits: number;
-  /** Rows so far. */
+  /** The number of rows so far. */
   readonly rows: number;
-  /** As JSON, or `null`. */
+  /** The cursor as JSON, or `null`. */
   readonly cursor: string;
-  /** Rows that may have been written already, where the target has no transactions. */
+  /** Rows that may have been written already. Set only if the target has no transactions. */
   readonly pending?: Pending | undefined;
-  /** When all was written, where it is. */
+  /** The time at which the run was complete, if it was. */
   readonly completed?: Date | undefined;
-  /** The files of the other branches of `tee`, and of the records that could not be used. */
+  /** The files of the other branches of `tee`, and the file of damaged records. */
   readonly files: readonly CommittedFile[];
 }
 
 /** The rows between the cursor of the saved text and a later one. */
 export interface Pending {
   readonly rows: number;
-  /** The cursor after them, as JSON, or `null`. */
+  /** The cursor after these rows, as JSON, or `null`. */
   readonly cursor: string;
-  /** Whether they are the last. */
+  /** Whether these rows are the last. */
   readonly isLast: boolean;
 }
 
-/** Prints what to save. Equal values give equal strings. */
+/** Prints the text to save. Equal values give equal strings. */
 export function printSaved(
   { state, id, commits, rows, cursor, pending, completed, files }: Saved,
   owner: CheckpointOwner,
@@ -215,7 +229,7 @@ export function printSaved(
   return body + checkOf(crc32(body));
 }
 
-/** @throws StorageError where the text is damaged, or belongs to another run. */
+/** @throws StorageError if the text is damaged or belongs to another run. */
 export function parseSaved(text: string, place: CheckpointPlace, owner: CheckpointOwner): Saved {
   const checked = checkedText(text, place, owner, isSaved);
   const { state, id, commits, rows, cursor, pending, files = [] } = checked;
@@ -231,7 +245,7 @@ export function parseSaved(text: string, place: CheckpointPlace, owner: Checkpoi
   };
 }
 
-/** The cursor that JSON stands for. */
+/** Parses a cursor; `undefined` for `null`. */
 export function parseCursor(json: string): Cursor | undefined {
   return (JSON.parse(json) ?? undefined) as Cursor | undefined;
 }

@@ -3,7 +3,7 @@ import { MillraceError, StorageError } from '../../base/errors.js';
 import { backoffMs, type OnWait } from '../../base/wait.js';
 
 export interface RetryOptions {
-  /** The target, for messages. */
+  /** The name of the target, for messages. */
   readonly name: string;
   readonly retries: number;
   readonly retryWaitMs: number;
@@ -11,16 +11,16 @@ export interface RetryOptions {
 }
 
 export interface RetryRun {
-  /** Fires when the run is to end. */
+  /** Fires when the run must end. */
   readonly signal: AbortSignal;
   readonly onWait: OnWait | undefined;
 }
 
 const MAX_WAIT_MS = 30_000;
 
-/** Says which commits that failed are tried again and when, and what the error of the last one is. */
+/** Decides which failed commits are retried, and when, and which error ends the run. */
 export class CommitRetries {
-  /** The maximum number of tries after the first. */
+  /** The maximum number of retries. */
   readonly max: number;
   readonly #options: RetryOptions;
   readonly #run: RetryRun;
@@ -31,14 +31,14 @@ export class CommitRetries {
     this.#run = run;
   }
 
-  /** Whether a commit that failed with this error is tried again. */
+  /** Whether to retry a commit that failed with this error. */
   isRetryable(error: unknown): boolean {
     if (this.#run.signal.aborted) return false;
     if (error instanceof MillraceError) return error.retryable;
     return this.#options.isRetryable?.(error) ?? mayBePassing(error);
   }
 
-  /** Waits before a try, for longer after each failure. */
+  /** Waits before a retry, longer after each failure. */
   async pause(failures: number, error: unknown): Promise<void> {
     const { signal, onWait } = this.#run;
     const waitMs = backoffMs(failures, {
@@ -64,7 +64,7 @@ export class CommitRetries {
   }
 
   /**
-   * Adds to an error of the caller's functions what to do about it. Errors of Millrace, aborts and mistakes in code
+   * Wraps an error of the caller's functions with advice. Errors of Millrace, aborts and programming errors
    * stay unchanged.
    */
   failure(doing: string, error: unknown): unknown {
@@ -80,7 +80,10 @@ export class CommitRetries {
   }
 }
 
-/** Whether an error is one of code. `fetch` throws a `TypeError` with a cause where a connection fails. */
+/**
+ * Whether an error is a programming error. Not a `TypeError` with a cause, which `fetch` throws if a
+ * connection fails.
+ */
 function isMistake(error: unknown): boolean {
   return (
     (error instanceof TypeError ||
@@ -91,7 +94,7 @@ function isMistake(error: unknown): boolean {
   );
 }
 
-/** Classes of SQLSTATE that the same statement gives again: data, constraints, syntax and access. */
+/** SQLSTATE classes of errors that a retry would only repeat: data, constraints, syntax and access. */
 const LASTING = /^(22|23|42)[0-9A-Z]{3}$/;
 
 function mayBePassing(error: unknown): boolean {

@@ -13,12 +13,12 @@ import {
 } from './checkpoint-text.js';
 import type { DamagedLog } from './damaged-log.js';
 
-/** The outputs of one sink, which commits alone or together with others. */
+/** The outputs of one sink. The sink commits alone or together with others. */
 export interface Member {
   readonly outputs: Outputs;
-  /** The minimum time between two commits; absent where only full files make one due. */
+  /** The minimum time between two commits in milliseconds. Absent if only full files make a commit due. */
   readonly everyMs: number | undefined;
-  /** Its number in the checkpoint, where several sinks commit together. */
+  /** The number of the sink in the checkpoint, if several sinks commit together. */
   readonly branch: CommittedFile['branch'];
   readonly callOnFile?: CallOnFile | undefined;
 }
@@ -26,29 +26,32 @@ export interface Member {
 export interface CommitterOptions {
   readonly store: CheckpointStore;
   readonly members: readonly Member[];
-  /** Committed with the outputs, but never makes a commit due. */
+  /** The damaged records. They are committed with the outputs, but never make a commit due. */
   readonly damaged?: DamagedLog | undefined;
   readonly before: Checkpoint | undefined;
-  /** Ends calls of `onFile`. */
+  /** Fires when the run ends, which also ends calls of `onFile`. */
   readonly signal?: AbortSignal | undefined;
   /** Called with the error of a commit, which ends the run. */
   fail(error: unknown): void;
 }
 
 /**
- * Commits outputs and cursor together: sync the outputs, then replace the checkpoint. One commit runs at a
- * time, while new items are still being written.
+ * Commits outputs and cursor together: syncs the outputs, then replaces the checkpoint. Only one commit runs
+ * at a time; new items are written during it.
  */
 export class Committer {
   readonly #options: CommitterOptions;
   readonly #committed: Map<string, CommittedFile>;
   #cursor = 'null';
-  /** The last write of the checkpoint that recorded results of `onFile`. */
+  /** The latest write of the checkpoint that records results of `onFile`. */
   #recording: Promise<void> | undefined;
-  /** Files for which this run has called `onFile`. */
+  /** The files for which this run has called `onFile`. */
   readonly #tried = new WeakSet<CommittedFile>();
   #pending: Promise<void> | undefined;
-  /** What ended the run: nothing is committed after it, as what the failed commit had taken is not written. */
+  /**
+   * The error that has ended the run. Nothing is committed after it, because items of the failed commit are
+   * not written.
+   */
   #failure: { readonly error: unknown } | undefined;
   /** Whether there is a checkpoint to resume from. */
   #written: boolean;
@@ -62,24 +65,27 @@ export class Committer {
     this.#committed = new Map(before?.files.map(counts => [counts.path, counts]));
   }
 
-  /** Commits a cursor of a sink that commits alone, if that is due. Most are not: then there is nothing to wait for. */
+  /**
+   * Commits a cursor of a sink that commits alone, if a commit is due. Returns `undefined` if not, which is
+   * the usual case, so that the caller has nothing to wait for.
+   */
   reached(cursor: Cursor): Promise<void> | undefined {
     if (!this.#waitsForLast) return this.#takeDue() ? this.commit(cursor) : undefined;
     return this.due().then(due => (due ? this.commit(cursor) : undefined));
   }
 
   /**
-   * Whether all members and the store are due, or the store is full. Where one is to commit at every cursor, and where
-   * the store is full, this waits for the commit before.
+   * Whether a commit is due: for all members and the store, or because the store is full. Waits for the
+   * previous commit if the store is full, or if a member commits at every cursor.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
     return this.#takeDue();
   }
 
-  /** Begins to commit all items so far and the cursor after them. */
+  /** Starts to commit all items so far and the cursor after them. */
   async commit(cursor: Cursor): Promise<void> {
-    // `toJSON` of a cursor is called for the few that are committed.
+    // Serialized only here, because only a few of all cursors are committed, and their `toJSON` may be expensive.
     this.#cursor = JSON.stringify(cursor);
     this.#options.damaged?.reached(cursor);
     this.#pending = this.#commit('running').then(
@@ -92,12 +98,12 @@ export class Committer {
         throw error;
       },
     );
-    // The failure has ended the run; it must not become an unhandled rejection.
+    // The failure has already ended the run, and must not also become an unhandled rejection.
     this.#pending.catch(() => {});
     if (this.#atEach) await this.#pending;
   }
 
-  /** Commits all items so far, due or not, and waits until it has. */
+  /** Commits all items so far, even if no commit is due, and waits until they are committed. */
   async commitLast(cursor: Cursor): Promise<void> {
     await this.#pending;
     await this.commit(cursor);
@@ -110,12 +116,12 @@ export class Committer {
     this.#options.fail(error);
   }
 
-  /** Waits for a running commit. Its failure is reported elsewhere. */
+  /** Waits for a running commit. Ignores its failure, which is reported elsewhere. */
   async idle(): Promise<void> {
     await this.#pending?.catch(() => {});
   }
 
-  /** Records where a run begins that adds to the files of earlier ones. */
+  /** Records the cursor at which a run starts that adds to files of earlier runs. */
   async begin(cursor: Cursor | undefined): Promise<void> {
     this.#cursor = JSON.stringify(cursor ?? null);
     await this.#write('running');
@@ -124,31 +130,32 @@ export class Committer {
   /**
    * Commits the rest, gives the files their final names, and marks the checkpoint complete.
    *
-   * @param cursor The cursor after all items, as JSON, if another run continues there.
+   * @param cursor The cursor after all items, as JSON, if a later run continues there.
    */
   async finish(cursor: string | undefined): Promise<CommittedFile[]> {
     await this.#pending;
     if (cursor !== undefined) this.#cursor = cursor;
     this.#options.damaged?.reached();
     const members = this.#all;
-    // With rows alone, one commit is enough.
+    // If there are only rows, one commit is enough.
     await this.#commit(members.length === 0 ? 'complete' : 'finishing');
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.nameFiles();
     await this.#callOnFile('finishing');
-    // A run that finds the checkpoint complete touches no output, and would leave the lock of a killed one.
+    // Unlocked before the checkpoint is complete: a run that finds it complete opens no output, so it would not
+    // remove the lock of a killed run.
     for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
     return [...this.#committed.values()];
   }
 
-  /** What is committed: the members, which say when, and the damaged records. */
+  /** Everything that is committed: the members and the damaged records. */
   get #all(): readonly Member[] {
     const { members, damaged } = this.#options;
     return damaged === undefined ? members : [...members, damaged];
   }
 
-  /** Whether the store is full. Ignored if a commit ends files: these must reach their size first. */
+  /** Whether the store is full. Ignored if each commit ends files, because files must reach their size first. */
   get #isFull(): boolean {
     const { members, store } = this.#options;
     return store.isFull && !members.some(({ outputs }) => outputs.endsFiles);
@@ -158,7 +165,10 @@ export class Committer {
     return this.#atEach || this.#isFull;
   }
 
-  /** Ask once for each cursor: after it has found that files have enough items, `takeFilled` looks again later. */
+  /**
+   * Whether a commit is due. Call once for each cursor, because `takeFilled` remembers how many items it has
+   * looked at.
+   */
   #takeDue(): boolean {
     if (this.#pending !== undefined) return false;
     if (this.#isFull) return true;
@@ -197,7 +207,8 @@ export class Committer {
       durationMs,
     }));
     for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
-    // On a slow disk or with a large state, commits take a fifth of the time at most. Rows alone do not wait for longer.
+    // At most a fifth of the time is spent on commits, even if the disk is slow or the state is large. This does not
+    // apply to rows alone.
     const now = performance.now();
     this.#last = started;
     const isLimited = members.length > 0 && !this.#atEach;
@@ -205,10 +216,10 @@ export class Committer {
     if (state === 'running') await this.#callOnFile(state);
   }
 
-  /** Calls `onFile` for the files that have their final names, and records each result. */
+  /** Calls `onFile` for the files that have their final names, and records the results. */
   async #callOnFile(state: CheckpointState): Promise<void> {
     let writing: Promise<void> | undefined;
-    // One write of the checkpoint records all calls that have ended before it begins.
+    // One write of the checkpoint records all calls that have ended before it starts.
     const write = () => {
       writing ??= (this.#recording ?? Promise.resolve()).then(() => {
         writing = undefined;
@@ -248,15 +259,18 @@ export class Committer {
     this.#written = true;
   }
 
-  /** Advice for the message of a failure: what running again does. */
+  /** Advice for the message of a failure: what happens if the script is run again. */
   afterFailure(): string {
-    // The target of `committed` always has a checkpoint, even before the first commit.
+    // The target of `committed` has a checkpoint from the start.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it continues from the checkpoint` : AGAIN;
   }
 }
 
-/** Between two commits while no file is open: these cost nothing. */
+/**
+ * The minimum time between two commits while no file is open, in milliseconds. Such commits have no files to
+ * sync.
+ */
 const IDLE_MS = 1_000;
 
 function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs: number): boolean {
@@ -264,9 +278,9 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
   return outputs.endsFiles && !outputs.hasChanges && sinceMs >= IDLE_MS;
 }
 
-/** Puts all items up to now on disk, and returns the files that have changed. */
+/** Writes all items so far to disk, and returns the files that have changed. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All start before the first one ends: items that arrive during this belong to the next commit.
+  // All members start before the first has ended, so that items that arrive in between belong to the next commit.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);
   const files: CommittedFile[] = [];
@@ -282,10 +296,11 @@ export const AGAIN = ', then run the same again';
 const AFTER_LAST_COMMIT = `${AGAIN}: it continues after the last commit`;
 
 /**
- * The error of a run whose last items have no cursor after them: a further run could not resume after them.
+ * The error if the last items of a run have no cursor after them, so that a later run could not resume after
+ * them.
  *
- * @param path The checkpoint.
- * @param shown The same, as the message has it.
+ * @param path The path of the checkpoint.
+ * @param shown The path as the message shows it.
  */
 export function withoutCursor(path: string, shown = path): StorageError {
   return new StorageError(

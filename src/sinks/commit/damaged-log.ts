@@ -16,7 +16,7 @@ import { PART } from '../write/output-names.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
 import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 
-/** The place of a record in the log. */
+/** The position of a record in the log. */
 interface Place {
   readonly path: string;
   readonly byte: number;
@@ -25,11 +25,11 @@ interface Place {
 const FLUSH_AFTER_MS = 1_000;
 
 /**
- * Writes damaged records to a file, one a line, and commits the file with the output.
+ * Writes damaged records to a file, one per line, and commits the file with the output.
  *
- * A stage that is read ahead may report records that lie after the cursor of a commit. They are then in the log, and a
- * run that resumes at that cursor reports them again. The checkpoint has the byte of the log after which that may happen (`settled`),
- * and the log skips these records.
+ * Some stages read ahead, and report records that lie after the cursor of a commit. These records are in the
+ * log, and a run that resumes from that cursor reports them again. The checkpoint has the byte offset of the
+ * log from which this may happen (`settled`), so that the log skips them.
  */
 export class DamagedLog implements DamagedRecords {
   readonly outputs: Outputs;
@@ -39,13 +39,13 @@ export class DamagedLog implements DamagedRecords {
   readonly #fs: FileSystem;
   readonly #path: string;
   readonly #stages: Stage[] = [];
-  /** The records that each stage had reported before it delivered a cursor. */
+  /** For each cursor, the number of records that each stage had reported before it. */
   readonly #counts = new WeakMap<object, (readonly [stage: Stage, count: number])[]>();
-  /** What an earlier run has kept and may be reported again, by the key of the record. */
+  /** Records of an earlier run that may be reported again, by their key. */
   readonly #kept = new Map<string, Place[]>();
   readonly #reported = new Reported();
   #flushing: NodeJS.Timeout | undefined;
-  /** The byte of each file after which records may be reported again, as of the start of the last commit. */
+  /** For each file, the byte offset from which records may be reported again, as of the start of the last commit. */
   settled: ReadonlyMap<string, number> = new Map();
 
   constructor(fs: FileSystem, path: string, shared: SharedOptions) {
@@ -54,13 +54,13 @@ export class DamagedLog implements DamagedRecords {
     const files = { compression: undefined, maxOpen: 1, maxOutputs: Number.POSITIVE_INFINITY };
     this.outputs = new Outputs(
       fs,
-      // What is kept does not count as written.
+      // Damaged records do not count as written items.
       { ...shared, ...files, maxBytes: undefined, only: path, progress: undefined },
       linesFormat({ encode: (line: Uint8Array) => line }),
     );
   }
 
-  /** Continues the files of an earlier run. All files except those in `named` are parts. */
+  /** Continues the files of an earlier run. Files in `named` have their final names; all others are parts. */
   async resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void> {
     this.outputs.resume(files, named);
     for (const file of files) {
@@ -83,17 +83,17 @@ export class DamagedLog implements DamagedRecords {
     return this.#openStage(undefined);
   }
 
-  /** What the stages of one branch of `tee` report to: a record is kept once, however many branches report it. */
+  /** Takes the records of one branch of `tee`. If several branches report the same record, it is kept once. */
   ofBranch(): DamagedRecords {
     const branch = {};
     return { stage: () => this.#openStage(branch) };
   }
 
   /**
-   * Keeps an item that a sink cannot write: once, however many branches of `tee` cannot.
+   * Keeps an item that a sink cannot write. If several branches of `tee` cannot write it, it is kept once.
    *
-   * @param by What tells the branch apart.
-   * @throws The error itself, where it is not about the item.
+   * @param by Identifies the branch.
+   * @throws The error itself if it is not about the item.
    */
   async keepItem(
     item: unknown,
@@ -106,7 +106,7 @@ export class DamagedLog implements DamagedRecords {
     try {
       raw = bytesOfItem(item, origin);
     } catch {
-      // It has no bytes that could be kept.
+      // The item has no bytes to keep.
       throw error;
     }
     const line = damagedLine({ raw: Buffer.from(raw), origin }, error);
@@ -117,9 +117,9 @@ export class DamagedLog implements DamagedRecords {
   }
 
   /**
-   * Called as a commit begins.
+   * Called when a commit begins.
    *
-   * @param cursor What it commits; absent where all items were read.
+   * @param cursor The cursor that is committed; absent if all items were read.
    */
   reached(cursor?: Cursor): void {
     const settled = new Map<string, number>();
@@ -128,7 +128,7 @@ export class DamagedLog implements DamagedRecords {
     if (!isSettled())
       for (const object of objectsIn(cursor))
         for (const [stage, count] of this.#counts.get(object) ?? []) stage.settle(count);
-    // What was not reported again so far may still be.
+    // Records of an earlier run that have not been reported again may still be.
     const rest = cursor === undefined ? [] : [...this.#kept.values()].map(([place]) => place);
     for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
       if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))
@@ -141,7 +141,7 @@ export class DamagedLog implements DamagedRecords {
     await this.outputs.close();
   }
 
-  /** @param branch What tells a branch of `tee` apart, where the stage is in one. */
+  /** @param branch Identifies the branch of `tee` that the stage is in, if any. */
   #openStage(branch: object | undefined): DamagedStage {
     const stage = new Stage();
     this.#stages.push(stage);
@@ -196,27 +196,31 @@ export function checkDamaged(call: string, damaged: string): void {
     throw refused('must not end in .gz or .zst: the file is not compressed');
 }
 
-/** Branches are close to each other: of those that are more records apart than this, one may be kept twice. */
+/** Branches are close to each other. If one is more records ahead than this, a record may be kept twice. */
 const MAX_REPORTED = 50_000;
 
-/** A record that branches have reported, or an item that their sinks cannot write. */
+/** A record that branches have reported, or an item that their sinks could not write. */
 interface ReportedRecord {
-  /** The places of the record in the log: one for each time it came. */
+  /** The positions of the record in the log, one for each occurrence. */
   readonly places: Place[];
-  /** How often each branch has reported it. */
+  /** The number of times that each branch has reported it. */
   readonly counts: Map<object, number>;
 }
 
 /**
- * Tells whether a branch is the first to report a record. Records may be equal, and branches may have copies of one: the
- * second report of a record by one branch is of its second copy.
+ * Finds out whether a branch is the first to report a record. Branches report the same records, and equal
+ * records may occur several times, so occurrences are counted: the second report by a branch belongs to the
+ * second occurrence.
  */
 class Reported {
   #records = new Map<string, ReportedRecord>();
   /** The records seen before `#records` was last emptied. */
   #before = new Map<string, ReportedRecord>();
 
-  /** The place of a record that another branch has reported; counts it as reported by this one. */
+  /**
+   * The position of a record that another branch has already reported. Counts the record as reported by this
+   * branch, too.
+   */
   placeOf(key: string, branch: object): Place | undefined {
     const record = this.#recordOf(key);
     const count = record.counts.get(branch) ?? 0;
@@ -242,11 +246,11 @@ class Reported {
   }
 }
 
-/** What one stage has reported. */
+/** The records that one stage has reported. */
 class Stage {
   count = 0;
   #settled = 0;
-  /** The places of the records after the cursor of the last commit, oldest first. */
+  /** The positions of the records after the cursor of the last commit, oldest first. */
   #places: Place[] = [];
 
   add(place: Place): void {
@@ -254,7 +258,7 @@ class Stage {
     this.#places.push(place);
   }
 
-  /** The first of this number of records are before the cursor. */
+  /** Marks the first `count` records as lying before the cursor. */
   settle(count: number): void {
     if (count <= this.#settled) return;
     this.#places = this.#places.slice(count - this.#settled);
@@ -269,9 +273,9 @@ class Stage {
 /** A line of the log. */
 interface DamagedLine extends Omit<DamagedRecord, 'raw'> {
   readonly error: { readonly name: string; readonly code?: string; readonly message: string };
-  /** The bytes of the record, where they are valid UTF-8. */
+  /** The bytes of the record as a string, if they are valid UTF-8. */
   readonly text?: string;
-  /** Otherwise. */
+  /** The bytes of the record in base64, if they are not valid UTF-8. */
   readonly base64?: string;
 }
 
@@ -285,15 +289,15 @@ function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): 
       ...(error instanceof MillraceError && { code: error.code }),
       message: redact(message),
     },
-    // Text that is parsed again has the same bytes: ids in it are never numbers.
+    // As text, so that parsing the line never changes ids that are numbers in the record.
     ...(isUtf8(raw) ? { text: raw.toString() } : { base64: raw.toString('base64') }),
   };
 }
 
-/** Identifies a record: by its place, if it has one that a later run finds, and its bytes. */
+/** Identifies a record by its bytes and, if a later run finds it at the same position, by that position. */
 function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLine): string {
   const hasPlace = byteOffset !== undefined || record !== undefined;
-  // The token of a page may differ from run to run.
+  // Page tokens are excluded, because they may differ between runs.
   const page = request && { ...request, next: undefined };
   const place = hasPlace ? [origin, byteOffset, record, page] : null;
   return createHash('sha256')
@@ -307,7 +311,7 @@ function bytesOfItem(item: unknown, origin: string | undefined): Uint8Array {
   return lineOf(post, undefined, origin);
 }
 
-/** The cursor and all that it wraps. */
+/** A cursor and all cursors that it wraps. */
 function* objectsIn(value: unknown): Generator<object, void, undefined> {
   if (typeof value !== 'object' || value === null) return;
   yield value;

@@ -22,50 +22,50 @@ import type { CallOnFile } from './call-on-file.js';
 import type { Member } from './committer.js';
 import type { DamagedLog } from './damaged-log.js';
 
-/** A sink that writes files: its options, checked, and its format. */
+/** The checked options of a sink that writes files, and its format. */
 export interface FileSinkConfig<T>
   extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
-  /** The name of the sink, and the options that the contents of the files depend on. */
+  /** The name of the sink, and the options that affect the contents of the files. */
   readonly settings: FlowStep;
-  /** Called as a run begins: a format may load the library that it needs. */
+  /** Called when a run begins, so that a format can load its library only if needed. */
   readonly format: () => FileFormat<T> | Promise<FileFormat<T>>;
   readonly path: PathTemplate | ((item: T) => string);
-  /** Appended to the names that a function returns, where they lack it: `.gz`. */
+  /** The suffix to append to names from a function that lack it, such as `.gz`. */
   readonly suffix: string;
   readonly checkpoint: string | undefined;
-  /** The minimum time between two commits. Absent where files are committed only when they are full. */
+  /** The minimum time between two commits in milliseconds. Absent if files are committed only when they are full. */
   readonly commitIntervalMs: number | undefined;
-  /** Whether a function of the caller sees the items: it may keep them, so their memory is not released. */
+  /** Whether a function of the caller gets the items. Since it may keep them, their memory is not released. */
   readonly keepsItems: boolean;
   /** The maximum number of threads that decode stored files. */
   readonly workers?: number | undefined;
-  /** What happens to finished files. */
+  /** Calls `onFile` for finished files. */
   readonly callOnFile?: CallOnFile | undefined;
-  /** The file of the records that cannot be used; those before the sink are reported through its pull. */
+  /** The file of damaged records. Stages before the sink report records through its pull. */
   readonly damaged: string | undefined;
 }
 
-/** What all sinks of a run get. */
+/** The options that all sinks of a run share. */
 interface RunOptions extends SharedOptions {
   readonly progress: Progress | undefined;
-  /** Whether there is a checkpoint. */
+  /** Whether the run has a checkpoint. */
   readonly commits: boolean;
-  /** Takes items that cannot be written. Without it, the first such item ends the run. */
+  /** Takes items that cannot be written. If absent, the first such item ends the run. */
   readonly damaged: DamagedLog | undefined;
-  /** What runs the plan of the input. */
+  /** The engine that runs the plan of the input. */
   readonly engine: Engine;
   /** The number of the sink in the checkpoint, if several commit together. */
   readonly branch: number | undefined;
 }
 
-/** The single output path, where it does not depend on the items. */
+/** The only output path, if it does not depend on the items. */
 export function onlyOutput<T>({ path: target }: FileSinkConfig<T>): string | undefined {
   return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
 }
 
 const FLUSH_EVERY_MS = 1_000;
 
-/** One run of a file sink. The committer decides when it is committed. */
+/** One run of a file sink. The committer decides when to commit. */
 export class FileSinkRun<T> implements Member {
   readonly outputs: Outputs;
   readonly branch: number | undefined;
@@ -105,7 +105,7 @@ export class FileSinkRun<T> implements Member {
     const keys = pathKeys(takesRows ? path.fields.filter(field => field !== 'tag') : []);
     const encodingNumber = engine.add({
       workers: config.workers,
-      // Posts that are encoded here come to the main thread anyway.
+      // If posts are encoded on the main thread, they are needed there anyway.
       isHere: encoding === undefined && format.wholeFiles !== undefined,
       encoding,
       columns: takesRows ? [keys] : [],
@@ -121,13 +121,13 @@ export class FileSinkRun<T> implements Member {
       });
   }
 
-  /** Continues the files of an earlier run. All files except those in `named` are parts. */
+  /** Continues the files of an earlier run. Files in `named` have their final names; all others are parts. */
   async resume(files: readonly FileCounts[], named: ReadonlySet<FileCounts>): Promise<void> {
     this.outputs.resume(files, named);
     if (this.outputs.endsFiles) await this.outputs.nameFiles();
   }
 
-  /** Whether it writes rows of decoded files in another way than their items. */
+  /** Whether rows of decoded files are written as rows, instead of as items. */
   get takesRows(): boolean {
     return !this.#config.keepsItems && this.#rows !== undefined;
   }
@@ -135,11 +135,11 @@ export class FileSinkRun<T> implements Member {
   /**
    * Writes the items of a flow.
    *
-   * @param reached Called with each cursor, once the items before it are collected. Reading continues when the call has
-   * ended.
+   * @param reached Called with each cursor once the items before it are collected. Reading continues when the
+   * call has ended.
    * @param spent Called with the last cursor if the budget of the source is spent.
-   * @returns The cursor after the last item; `null` if the flow had no items and no cursors; `undefined` if items came
-   * after the last cursor.
+   * @returns The cursor after the last item; `null` if the flow had no items and no cursors; `undefined` if
+   * items came after the last cursor.
    */
   async write(
     input: AsyncIterable<T>,
@@ -151,7 +151,8 @@ export class FileSinkRun<T> implements Member {
     const { outputs } = this;
     const route = this.#route();
     let end: Cursor | null | undefined = pull.resume ?? null;
-    // Lines of a slow run become visible soon. Small compressed blocks and row groups would be a waste.
+    // Uncompressed lines of a slow run are flushed after a moment, so that they are visible. Flushing small
+    // compressed blocks or row groups would make files larger.
     const watched =
       compression === undefined && !outputs.endsFiles
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
@@ -193,7 +194,7 @@ export class FileSinkRun<T> implements Member {
     await this.outputs.close();
   }
 
-  /** @throws The error, where the item ends the run. */
+  /** @throws The error, if the item must end the run. */
   async #leaveOut(item: T, error: unknown, origin: string | undefined): Promise<void> {
     const { damaged, progress } = this.#run;
     if (damaged === undefined) throw error;
@@ -213,13 +214,19 @@ export class FileSinkRun<T> implements Member {
   }
 }
 
-/** Fields whose value differs from post to post: with these, most outputs get one line from each stored file. */
+/**
+ * Fields with a different value in almost every post. With them, most outputs get only one line from each
+ * stored file.
+ */
 const RARE: readonly PathField[] = ['author', 'id'];
 
-/** For smaller files, the size of an encoded block matters: it is known late. */
+/** If files are limited to less than this, the size of an encoded block matters, but it is known late. */
 const LARGE_FILE_BYTES = 16 << 20;
 
-/** How threads encode posts, where the path of each can be told by numbers, and each output gets many lines of a file. */
+/**
+ * How threads encode posts. Only used if paths can be computed from numbers, and each output gets many lines
+ * of a file.
+ */
 function rowEncodingOf<T>(
   { path, compression }: FileSinkConfig<T>,
   { rows, wholeFiles }: FileFormat<T>,
@@ -227,7 +234,7 @@ function rowEncodingOf<T>(
 ): RowEncoding | undefined {
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
     return undefined;
-  // A file that has an end ends once it has its size, and may have some more.
+  // The size from which a limited file may end, since its encoded blocks may exceed the limit.
   const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
   return rows !== undefined && (maxBytes >= least || rows.kind === undefined)
     ? { ...rows, compression }

@@ -1,17 +1,18 @@
 /**
- * The core of all sinks that write files. A sink on it says how items become bytes, as a `Format`
- * (format.ts), and passes a configuration to `fileSinkOn`; files.ts is the shortest example. The core does the rest:
- * paths, numbered files, compression, memory, limits of open files, locks, the checkpoint.
+ * The core of all sinks that write files. A sink defines how items are converted to bytes, as a `FileFormat`
+ * (format.ts), and passes a configuration to `fileSinkOn`. The shortest example is files.ts. The core handles
+ * paths, numbered files, compression, memory, limits of open files, locks and the checkpoint.
  *
- * A format makes an `Encoder` for each file: `encode` says what it takes for an item, `add` takes that, `flush` returns
- * the next bytes, `end` the last. For files of lines there is one already: `linesFormat({ encode, header })` (format.ts),
- * where `encode` returns the line of an item, without a line feed, and each new file begins with the header. A format whose
- * files have an end, and cannot be continued, sets `wholeFiles`: with a checkpoint, each commit ends all open files.
- * By `rows`, threads encode the posts of stored files that they hold (row-writer.ts).
+ * A format creates an `Encoder` for each file. `encode` converts an item to an entry, `add` takes the entry,
+ * `flush` returns the next bytes, and `end` returns the last. Files of lines use
+ * `linesFormat({ encode, header })` (format.ts): `encode` returns the line of an item without a line feed,
+ * and each new file begins with the header. A format whose files cannot be continued sets `wholeFiles`; with
+ * a checkpoint, each commit then ends all open files. With `rows`, threads encode the posts of stored files
+ * that they hold (row-writer.ts).
  *
- * A configuration has a function that returns the format: where a format needs a large library, the function loads it.
- * `fileSinkConfig` makes a configuration of the options that all such sinks have.
- * For an item that does not fit, `encode` or `add` throws a `DataError`.
+ * A configuration has a function that returns the format, and loads the library that the format needs.
+ * `fileSinkConfig` creates a configuration from the options that all file sinks share. `encode` or `add`
+ * throws a `DataError` for an item that it cannot encode.
  */
 
 import path from 'node:path';
@@ -40,7 +41,7 @@ import { type FileSinkConfig, onlyOutput } from './file-sink-run.js';
 import type { Written } from './run-result.js';
 import { runSinks } from './run-sinks.js';
 
-/** A file sink, as `tee` sees it. */
+/** A file sink as a branch of `tee`. */
 export class FileSink {
   readonly fs: FileSystem;
   readonly config: FileSinkConfig<unknown>;
@@ -51,9 +52,9 @@ export class FileSink {
   }
 }
 
-/** Makes a sink of a configuration. */
+/** Creates a sink from a configuration. */
 export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T, Written> {
-  // Threads write to files of the system.
+  // Threads write to files by descriptor, which only the system's own file system supports.
   const config = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
   const { checkpoint, settings } = config;
   const sink: Sink<T, Written> = async (input, run = {}) => {
@@ -77,7 +78,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T,
     });
     return written as Written;
   };
-  // Only `tee` reads the configuration, and gives it the items that the sink would get.
+  // Only `tee` reads the configuration, and it delivers the items that the sink would get.
   const branch = new FileSink(fs, config as FileSinkConfig<unknown>);
   return withInternals(sink, { holdsLocks: true, counts: true, branch });
 }
@@ -85,64 +86,66 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T,
 /** The options that all sinks that write files share. */
 export interface FileSinkOptions<T> extends OnFileOptions {
   /**
-   * The file of each item: a template such as `out/{tag}/{day}.jsonl` with the fields `author` (the
-   * handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`, `segment` (ten minutes) and
-   * `tag` (from `routeByTag`), all times UTC; or a function of the item. What a template fills in is
-   * made safe for file names and never leaves the folder at the start of the template; a function
-   * is responsible for its own names (use `safeName`), and only `..` in them is refused.
+   * The path of each item's file, either a template or a function. A template such as `out/{tag}/{day}.jsonl`
+   * may have the fields `author` (the handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`,
+   * `segment` (ten minutes) and `tag` (from `routeByTag`); all times are UTC. Values of fields are escaped to
+   * be safe file names, and never lead out of the folder at the start of the template. A function gets the
+   * item and must return safe names itself (use `safeName`); only `..` in them is refused.
    */
   readonly path: string | ((item: T) => string);
   /**
-   * A file that records the safely written output and the cursor after it. Running the same script again after a crash
-   * resumes there, and each item is written exactly once. After a complete run, the same script opens nothing and
-   * returns the same result, with `completeSince`, until the file is deleted; if the source is `incremental`, it
-   * continues and appends to the files, each of which is named `<name>.part` again until the run has ended. A
-   * checkpoint belongs to one flow and one sink: it is refused if the query, the rules, an operator that decides which
-   * items pass, or options of the sink have changed; the functions given to `map` and `filter` may change. The source
-   * must deliver cursors.
+   * A file that records the safely written output and the cursor after it. After a crash, the same script
+   * resumes there, and each item is written exactly once. After a complete run, the same script opens nothing
+   * and returns the same result, with `completeSince`, until the file is deleted. If the source is
+   * `incremental`, the script continues instead and appends to the files; each file is named `<name>.part`
+   * again until the run has ended. A checkpoint belongs to one flow and one sink. It is refused if the query,
+   * the rules, an operator that decides which items pass, or options of the sink have changed. The functions
+   * passed to `map` and `filter` may change. The source must deliver cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file of the records that cannot be used: each record that `onDamaged` of a stage before the sink would get, and
-   * each item whose line, row or path the sink cannot make. They are skipped, and the run continues. A stage
-   * with `onDamaged` calls it first. Each line is JSON: `origin`, `line` and `byteOffset` or `request` say where the
-   * record comes from, `error` says why it was skipped, and `text` has its exact bytes, or `base64` if they are not valid
-   * UTF-8 (only the first bytes if `truncated` is set). The file is committed with the output, so that each record is there
-   * once, whatever ends the run; it is called `<name>.part` until the run has ended. Posts do not pass through threads
-   * then. Errors of a whole file or connection still end the run.
+   * A file for records that cannot be used: each record that `onDamaged` of an earlier stage would get, and
+   * each item for which the sink cannot create a line, row or path. They are skipped, and the run continues.
+   * If a stage has `onDamaged`, it is called first. Each line is JSON: `origin`, `line` and `byteOffset` or
+   * `request` tell where the record comes from, and `error` tells why it was skipped. `text` has its exact
+   * bytes, or `base64` if they are not valid UTF-8. If `truncated` is set, it has only the first bytes. The
+   * file is committed with the output, so that each record is in it once, however the run ends. It is called
+   * `<name>.part` until the run has ended. With this option, threads are not used for posts. Errors of a
+   * whole file or connection still end the run.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
   /**
-   * Compresses the files, and adds `.gz` to names without it. A template that ends in `.zst` compresses
-   * with zstd, which Node has from version 22.15 on.
+   * Whether to compress the files with gzip, and add `.gz` to names without it. A template that ends in
+   * `.zst` compresses with zstd instead, which needs Node 22.15 or later.
    * @default true for a template that ends in `.gz`
    */
   readonly gzip?: boolean | { readonly level: number } | undefined;
   /**
-   * The maximum size of a file in bytes before compression. The next file begins before it is exceeded:
-   * `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A longer item gets its own file.
+   * The maximum size of a file in bytes before compression. The next file begins before the size is exceeded:
+   * `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A longer item gets a separate file.
    * @default no limit
    */
   readonly maxBytes?: number | undefined;
   /** The maximum number of files open at a time. @default 64 */
   readonly maxOpen?: number | undefined;
   /**
-   * The maximum number of files in one run, including files that it resumes. Each takes up to 1 KiB of memory until the
-   * run ends; one more file than this ends the run with a `StorageError`.
+   * The maximum number of files in one run, including files that it resumes. Each file takes up to 1 KiB of
+   * memory until the run ends. One more file ends the run with a `StorageError`.
    * @default the number that fits into a quarter of the old generation of the heap: 524,288 with
    * `--max-old-space-size=2048`
    */
   readonly maxOutputs?: number | undefined;
   /**
-   * The minimum time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends
-   * a gzip member, so a longer interval compresses better if outputs grow slowly.
+   * The minimum time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends a gzip
+   * member, so if outputs grow slowly, a longer interval compresses better.
    * @default 1000
    */
   readonly commitIntervalMs?: number | undefined;
   /**
-   * Maximum number of threads that inflate stored files and files of a job, and encode or write their posts, where
-   * no function of yours looks at the posts in between. `0` does all on the main thread.
+   * Maximum number of threads that inflate stored files and files of a job, and encode or write their posts.
+   * Threads are used only if no function of yours gets the posts in between. `0` means that the main thread
+   * does everything.
    * @default as many as there are cores, up to 16, for 32 MiB of files or more
    */
   readonly workers?: number | undefined;
@@ -171,7 +174,7 @@ export const FILE_SINK_OPTIONS = {
   ...ON_FILE_OPTIONS,
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
-/** The options of `FileSinkOptions`, checked; a sink without `gzip` omits it. */
+/** The checked options of `FileSinkOptions`. Sinks without the option `gzip` omit it. */
 type CheckedOptions<T> = Omit<
   Checked<FileSinkOptions<T>, typeof FILE_SINK_OPTIONS>,
   'gzip' | 'workers' | 'commitIntervalMs'
@@ -182,17 +185,17 @@ type CheckedOptions<T> = Omit<
 };
 
 const DEFAULT_LEVEL = 6;
-/** Memory of one output until the run ends: 600 bytes measured, more for long paths. */
+/** Memory for one output until the run ends, in bytes: 600 were measured, more with long paths. */
 const OUTPUT_BYTES = 1024;
-/** What the heap limit has for short-lived objects: three spaces of 16 MiB on 64-bit systems. */
+/** The part of the heap limit for short-lived objects: three spaces of 16 MiB on 64-bit systems. */
 const YOUNG_GENERATION = 48 << 20;
 
 /**
- * Makes a configuration of checked options.
+ * Creates a configuration from checked options.
  *
  * @param call The name of the sink.
- * @param settings The other options that the contents of the files depend on.
- * @param takesFunctions Whether functions of the caller, apart from `path`, see the items.
+ * @param settings The other options that affect the contents of the files.
+ * @param takesFunctions Whether functions of the caller, apart from `path`, get the items.
  * @throws OptionError
  */
 export function fileSinkConfig<T>(
@@ -207,7 +210,7 @@ export function fileSinkConfig<T>(
     readonly format: FileSinkConfig<T>['format'];
     readonly settings: Omit<FlowStep, 'step'>;
     readonly takesFunctions: boolean;
-    /** Whether a function of the caller makes the lines. */
+    /** Whether a function of the caller creates the lines. */
     readonly makesLines?: boolean;
   },
 ): FileSinkConfig<T> {
@@ -256,7 +259,7 @@ export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoin
     );
 }
 
-/** @throws OptionError If the file of damaged records is one of another kind. */
+/** @throws OptionError If the extension of the file of damaged records does not fit its contents. */
 export function checkDamagedOf<T>(
   call: string,
   damaged: string,
@@ -278,10 +281,10 @@ export function checkDamagedOf<T>(
     throw refused('the checkpoint and its temporary and lock files');
 }
 
-/** @throws OptionError for zstd, where Node does not write it. */
+/** @throws OptionError for zstd, if this version of Node cannot write it. */
 function compressionOf<T>(call: string, options: CheckedOptions<T>): Compression | undefined {
   const { path: target } = options;
-  // Only a template says it: names that a function returns are known too late to refuse them.
+  // Only templates are checked. Names that a function returns are known too late to refuse them.
   const template = 'gzip' in options && typeof target === 'string' ? target : '';
   const { gzip = /\.gz$/i.test(template) } = options;
   if (gzip !== false) return { kind: 'gzip', level: gzip === true ? DEFAULT_LEVEL : gzip.level };
@@ -296,7 +299,8 @@ function compressionOf<T>(call: string, options: CheckedOptions<T>): Compression
 }
 
 function outputsThatFit(): number {
-  // Objects that stay move to the old generation, which has what the young one leaves of the limit.
+  // Outputs live long, so they are in the old generation of the heap, whose limit is the total minus the young
+  // generation.
   const oldGeneration = getHeapStatistics().heap_size_limit - YOUNG_GENERATION;
   return Math.max(1, Math.floor(oldGeneration / 4 / OUTPUT_BYTES));
 }

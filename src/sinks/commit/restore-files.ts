@@ -20,7 +20,8 @@ export async function checkOutputs(
   { files }: Checkpoint,
 ): Promise<void> {
   const missing: string[] = [];
-  // Who has handed a file on may move or delete it, and who has seen to damaged records, too.
+  // Not checked: files that the caller has processed in `onFile`, and the file of damaged records. The caller may
+  // have moved or deleted them.
   for (const { path: output, handedOn, branch } of files)
     if (
       handedOn === undefined &&
@@ -37,8 +38,9 @@ export async function checkOutputs(
 }
 
 /**
- * The checkpoint that a run begins with which adds to the files of complete ones: files that none has added to
- * since may have been changed, as by `applyCompliance`, or moved elsewhere.
+ * The checkpoint for a run that adds to the files of complete runs. If a file was not added to since it was
+ * finished, other programs such as `applyCompliance` may have changed or moved it, so its present size
+ * counts.
  */
 export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise<Checkpoint> {
   const { cursor } = before;
@@ -47,13 +49,13 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
     const { finished, handedOn, ...open } = file;
     const isOpen = before.state !== 'complete' && finished !== true;
     const size = isOpen ? undefined : (await regularStatus(fs, file.path))?.size;
-    // The run before had made it a part again.
+    // The previous run had already renamed the file back to a part.
     const isPart = size === undefined && (await regularStatus(fs, file.path + PART)) !== undefined;
     if (isOpen || isPart) {
       files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
       continue;
     }
-    // Who has seen to the damaged records has removed their file: it begins again.
+    // The caller has removed the file of damaged records after handling them, so a new file begins.
     if (file.branch === DAMAGED && size === undefined) continue;
     const bytes = size ?? file.bytes;
     const isCompressed = file.lineBytes !== file.bytes;
@@ -64,10 +66,10 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
 }
 
 /**
- * Truncates the parts to the bytes that the checkpoint counts, and returns the files that have their final
- * names. Throws where a file is shorter or missing, unless an earlier run has finished it.
+ * Truncates the parts to their sizes in the checkpoint, and returns the files that have their final names.
+ * Throws if a file is shorter or missing, unless an earlier run has finished it.
  *
- * @param memberOf the member whose file it is.
+ * @param memberOf returns the member that writes a file
  */
 export async function restore(
   fs: FileSystem,
@@ -91,7 +93,7 @@ export async function restore(
           ? size !== counts.bytes
           : size === undefined && state === 'finishing';
       if (isNamed) {
-        // A crash came after this file got its final name; the name may not be on disk yet.
+        // The crash came after this file got its final name. That name may not be on disk yet, so sync the folder.
         const size = await finishedSize(fs, file, counts, callOnFile !== undefined);
         if (size !== undefined) folders.add(path.dirname(counts.path));
         named.add(counts);
@@ -114,7 +116,8 @@ async function finishedSize(
   callsOnFile: boolean,
 ): Promise<number | undefined> {
   const size = (await regularStatus(fs, counts.path))?.size;
-  // The call of `onFile` that was under way may have moved or deleted it: the next call finds out.
+  // The interrupted call of `onFile` may have moved or deleted the file. That is not an error here, because `onFile`
+  // is called again.
   const mayLack = size === undefined && callsOnFile;
   if (size !== counts.bytes && !mayLack) throw lost(file, counts.path, size, counts.bytes);
   return size;

@@ -7,32 +7,35 @@ import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 export interface WrittenFile {
   readonly path: string;
   readonly posts: number;
-  /** Size on disk, after compression. */
+  /** The size on disk, after compression. */
   readonly bytes: number;
-  /** What `onFile` resolved to, `null` for nothing; absent where it was not called, or has failed. */
+  /** The result of `onFile`, `null` for no result. Absent if `onFile` was not called or has failed. */
   readonly handedOn?: Json | undefined;
 }
 
-/** What `files` or `stdout` has written, including earlier runs that this one resumed. */
+/** The result of `files` or `stdout`. Includes earlier runs that this run has resumed. */
 export interface Written {
-  /** Lines, one for each item: a post that is routed to two tags counts twice. */
+  /** The number of lines, one for each item. A post that is routed to two tags counts twice. */
   readonly posts: number;
-  /** Bytes on disk, or handed to the stream. */
+  /** The number of bytes on disk, or passed to the stream. */
   readonly bytes: number;
-  /** In the order of their creation; empty for a stream. */
+  /** The files in the order of their creation; empty for a stream. */
   readonly files: readonly WrittenFile[];
-  /** The time since which the checkpoint is complete, if this run found it complete and opened and requested nothing. */
+  /**
+   * If this run found the checkpoint complete, and neither opened nor requested anything, the time since
+   * which it is complete.
+   */
   readonly completeSince?: Date | undefined;
   /**
-   * With `damaged`: the number of records in that file, including earlier runs. In each branch of `tee`, the number
-   * over all branches.
+   * The number of records in the file of the option `damaged`, including earlier runs; absent without that
+   * option. In each branch of `tee`, the number for all branches.
    */
   readonly damaged?: number | undefined;
   /** The number of lines that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
   readonly added?: number | undefined;
   /**
-   * Of `localFiles` with `incremental`: files that changed after an earlier run read them, as `applyCompliance` changes
-   * them, and that are not read again. Absent if there are none.
+   * Set for `localFiles` with `incremental`: the number of files that changed after an earlier run had read
+   * them, for example by `applyCompliance`, and that are not read again. Absent if there are none.
    */
   readonly changedFiles?: number | undefined;
 }
@@ -43,25 +46,25 @@ export interface SinkOfRun {
   readonly branch?: number | undefined;
 }
 
-/** What the result of a run depends on. */
+/** The parts of a run that its result depends on. */
 export interface RunOfSinks {
   readonly sinks: readonly SinkOfRun[];
-  /** The file of the records that cannot be used. */
+  /** The file of damaged records. */
   readonly damaged: string | undefined;
   readonly progress: Progress | undefined;
 }
 
-/** What a run has written. */
+/** The result of a run of sinks. */
 export interface RunResult {
-  /** What each sink has. */
+  /** The result of each sink. */
   readonly written: readonly Written[];
   /** The number of damaged records; `undefined` if there never was a file of them. */
   readonly damaged: number | undefined;
-  /** The time since which the checkpoint is complete, if this run found it complete. */
+  /** If this run found the checkpoint complete, the time since which it is complete. */
   readonly completeSince?: Date | undefined;
 }
 
-/** Adds to each result what this run has written. */
+/** Adds to each result the number of items that this run has written. */
 export function withAdded(
   { sinks, progress }: RunOfSinks,
   run: RunResult,
@@ -76,13 +79,13 @@ export function withAdded(
   return { ...run, written };
 }
 
-/** What a result says of changed files, if the source has found any. */
+/** The member `changedFiles` of a result, if the source has found changed files. */
 export function changedFilesOf(progress: Progress | undefined): Pick<Written, 'changedFiles'> {
   const { changedFiles = 0 } = progress ?? {};
   return changedFiles === 0 ? {} : { changedFiles };
 }
 
-/** What each sink has written, by the files of a checkpoint. */
+/** The result of each sink, from the files of a checkpoint. */
 export function writtenOf(
   { sinks, damaged }: RunOfSinks,
   committed: readonly CommittedFile[],

@@ -32,46 +32,46 @@ interface FileSinkOfRun<T> extends SinkOfRun {
   readonly progress: Progress | undefined;
 }
 
-/** File sinks that run together and commit together. */
+/** Options of file sinks that run and commit together. */
 export interface RunSinksOptions<T> extends RunOfSinks {
   readonly sinks: readonly FileSinkOfRun<T>[];
-  /** A file, or what opens another store. */
+  /** The path of a checkpoint, or a function that opens another store. */
   readonly checkpoint: string | OpenStore | undefined;
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
   /**
-   * Reads the input to its end. Not called if a checkpoint says that all items are written.
+   * Reads the input to its end. Not called if the checkpoint is complete.
    *
-   * @returns The cursor after all items; `null` if the input had no items and no cursors; `undefined` if items came
-   * after the last cursor.
+   * @returns The cursor after all items; `null` if the input had no items and no cursors; `undefined` if
+   * items came after the last cursor.
    */
   read(session: Session<T>): Promise<Cursor | null | undefined>;
 }
 
-/** Opens a store. @param folder The working folder. */
+/** Opens a store. @param folder The folder that relative paths start from. */
 export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointStore>;
 
 export interface Session<T> {
-  /** One for each sink. */
+  /** The run of each sink. */
   readonly sinkRuns: readonly FileSinkRun<T>[];
-  /** What runs the plan of the input, for all sinks together. */
+  /** The engine that runs the plan of the input, for all sinks together. */
   readonly engine: Engine;
-  /** Fires also when a file cannot be written. */
+  /** Fires when the run must end, or a file cannot be written. */
   readonly signal: AbortSignal;
-  /** The checkpoint to continue from. */
+  /** The checkpoint to continue from, if there is one. */
   readonly before: Checkpoint | undefined;
-  /** Absent without a checkpoint. */
+  /** The committer; absent without a checkpoint. */
   readonly committer: Committer | undefined;
-  /** Where what cannot be used goes. */
+  /** Takes damaged records. */
   readonly damaged: DamagedLog | undefined;
 }
 
 /**
- * Runs file sinks: takes the locks, restores the files of the checkpoint, lets `read` write, and gives the
- * files their final names. Resolves to what was written.
+ * Runs file sinks. Takes the locks, restores the files of the checkpoint, lets `read` write items, and gives
+ * the files their final names. Resolves to the result of the run.
  */
 export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): Promise<RunResult> {
-  // Resolved once: the working folder may change or be deleted during the run.
+  // Resolved once, because the working folder may change or be deleted during the run.
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
   const { checkpoint } = options;
@@ -109,7 +109,7 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   }
 }
 
-/** Whether the checkpoint has files for which no call of `onFile` is recorded. */
+/** Whether the checkpoint has files without a recorded call of `onFile`. */
 function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
   return sinks.some(
     ({ config, branch }) =>
@@ -118,7 +118,7 @@ function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint)
   );
 }
 
-/** The result of a run whose checkpoint is already complete: requests and opens nothing. */
+/** The result of a run whose checkpoint is already complete. Sends no requests and opens no files. */
 async function completedRun<T>(
   fs: FileSystem,
   { shownName }: CheckpointStore,
@@ -150,7 +150,7 @@ async function run<T>(
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
   const formats = await Promise.all(sinks.map(({ config }) => config.format()));
-  // A full disk ends the source immediately, also during a long wait.
+  // A write error, such as a full disk, ends the source immediately, even during a long wait.
   const broken = new LinkedAbort(signal);
   let committer: Committer | undefined;
   const fail = (error: unknown) => {
@@ -167,7 +167,8 @@ async function run<T>(
     onFailure: fail,
   };
   const kept = locked?.before?.files.filter(({ branch }) => branch === DAMAGED) ?? [];
-  // Without the option, the file of an earlier run is finished, and nothing is added.
+  // If the option is no longer set, the file of damaged records of an earlier run is still finished, but nothing is
+  // added.
   const log = damagedFile ?? kept[0]?.path;
   const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
   const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];
@@ -219,13 +220,13 @@ async function run<T>(
   }
 }
 
-/** What commits in a run: a sink, or the log of damaged records. */
+/** A member that commits in a run: a sink, or the log of damaged records. */
 interface RunMember extends Member {
   resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Each holds a lock, which the next run needs, whatever becomes of the others. */
+/** Closes all members, even if some fail, because each may hold a lock that the next run needs. */
 async function closeAll(all: readonly RunMember[]): Promise<void> {
   const closing = all.map(one => one.close());
   await Promise.allSettled(closing);

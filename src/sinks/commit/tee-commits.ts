@@ -3,16 +3,16 @@ import type { Cursor } from '../../flow/flow.js';
 import type { Committer } from './committer.js';
 import type { InputCursorOf, TeeInput } from './tee-input.js';
 
-/** Recorded in a checkpoint for a branch that has ended before its input. */
+/** The recorded position of a branch that has ended before its input. */
 export const ENDED = 'ended';
 
-/** How long a branch waits for others that make no progress. */
+/** How long a branch waits for others that make no progress, in milliseconds. */
 const STUCK_MS = 200;
-/** The time from an abandoned commit to the next try. */
+/** The time from an abandoned commit to the next try, in milliseconds. */
 const PAUSE_MS = 10 * STUCK_MS;
 
 interface BranchState {
-  /** The last cursor that its sink has reached. */
+  /** The last cursor that the sink of the branch has reached. */
   reached: Cursor | undefined;
   /** Set while the branch waits: its cursor, and the function that lets it continue. */
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
@@ -22,16 +22,17 @@ interface BranchState {
 }
 
 /**
- * Commits several branches together, where all have taken exactly the items up to one cursor of their input.
- * When a commit is due, the branch that is ahead waits at its cursor for the others. A branch that passes
- * it, because an operator holds items back or drops cursors, makes its next cursor the one to wait at.
+ * Commits several branches together, at a cursor of the input where all have processed exactly the same
+ * items. When a commit is due, a branch that reaches the next cursor waits there for the others. If a branch
+ * skips this cursor, because an operator holds items back or drops cursors, all wait at its next cursor
+ * instead.
  */
 export class TeeCommits {
   readonly #committer: Committer;
   readonly #feed: TeeInput;
   readonly #signal: AbortSignal;
   readonly #branches: readonly BranchState[];
-  /** The cursor that all are to reach. */
+  /** The cursor of the input that all branches must reach. */
   #target: InputCursorOf | undefined;
   #stuck: NodeJS.Timeout | undefined;
   #notBefore = 0;
@@ -52,11 +53,14 @@ export class TeeCommits {
     }));
   }
 
-  /** Called with each cursor that the sink of a branch has reached; the branch continues when it resolves. */
+  /**
+   * Called with each cursor that the sink of a branch has reached. The branch continues when the promise
+   * resolves.
+   */
   async reached(index: number, cursor: Cursor): Promise<void> {
     const branch = this.#branches[index] as BranchState;
     branch.reached = cursor;
-    // The others make progress, so the branch that waits may wait for longer.
+    // Another branch makes progress, so the waiting branches may wait longer.
     this.#stuck?.refresh();
     if (this.#target === undefined) {
       if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;
@@ -98,7 +102,7 @@ export class TeeCommits {
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
     );
     if (!isWaited) return;
-    // Items that the operators of the branch still hold may come.
+    // Gives up after a while, unless a branch reaches a cursor: its operators may still hold items.
     this.#stuck ??= setTimeout(() => {
       this.#target = undefined;
       this.#notBefore = performance.now() + PAUSE_MS;
@@ -107,25 +111,25 @@ export class TeeCommits {
   }
 
   /**
-   * The cursor after all items, once all branches have ended; `undefined` where they do not stand at one cursor of
-   * their input.
+   * The cursor after all items, once all branches have ended; `undefined` if they have not reached the same
+   * cursor of their input.
    *
-   * @param before The cursor that the run began at.
+   * @param before The cursor that the run started from.
    */
   end(before: Cursor | undefined): Cursor | null | undefined {
     const ends = this.#branches.map(({ end }) => end);
     const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
     const reading = inputs.filter(input => input !== ENDED);
     const [first] = reading;
-    // The other branches have read on: the next run gives them what follows.
+    // All committing branches have ended early, while others have read further. The next run continues behind those.
     if (reading.length === 0 && this.#feed.lastTaken !== undefined)
       return { tee: ends as readonly Cursor[], inner: this.#feed.lastTaken };
-    // Without a cursor of the input, nothing came: the branches stand where they began.
+    // No branch has reached a cursor of the input, so the position has not changed.
     if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
       return before ?? null;
     if (reading.some(input => input === undefined || input.number !== first?.number))
       return undefined;
-    // As `commitIfAll` prints it.
+    // The same form as in `commitIfAll`.
     return { tee: ends as readonly Cursor[], inner: first?.cursor ?? null };
   }
 
@@ -147,7 +151,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // A branch whose files had no items at the start of the commit may have started files since.
+    // Asked again: a branch whose files had no items when the commit was planned may have started files since then.
     const due = await this.#committer.due();
     if (this.#target !== target) return;
     if (!due) {

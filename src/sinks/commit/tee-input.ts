@@ -6,39 +6,39 @@ import type { Cursor, Run } from '../../flow/flow.js';
 import { detached } from '../../post/detach-from-block.js';
 
 /**
- * The maximum number of batches between the fastest branch and the slowest. A branch that holds items back
- * needs some to come to the cursor that the others wait at.
+ * The maximum number of batches between the fastest branch and the slowest. A branch whose operators hold
+ * items back needs some more batches to reach the cursor at which the others wait.
  */
 export const MAX_LEAD = 16;
 
-/** What a branch gets instead of a cursor of the input. Operators wrap it like any cursor. */
+/** Replaces a cursor of the input in each branch. Operators wrap it like any cursor. */
 export interface InputCursor extends Cursor {
   readonly tee: 'input';
 }
 
-/** A cursor of the input, and its number: later ones have higher numbers. */
+/** A cursor of the input with its number. Later cursors have higher numbers. */
 export interface InputCursorOf {
   readonly number: number;
   readonly cursor: Cursor;
 }
 
 interface Reader {
-  /** The number of the batch that it takes next. */
+  /** The number of the batch that the branch reads next. */
   position: number;
   isWaiting: boolean;
   readonly wakeUp: WakeUp;
 }
 
 /**
- * One input read by several branches, at the pace of the slowest. Each branch reads it once. A file that rows are of
- * is released once all have.
+ * Lets several branches read one input, at the pace of the slowest. Each branch reads it once. The file of a
+ * batch of rows is released once all branches have read them.
  */
 export class TeeInput {
   readonly #iterator: AsyncIterator<EngineBatch>;
   readonly #onFull: () => void;
   readonly #cursors = new WeakMap<object, InputCursorOf>();
   readonly #readers = new Map<number, Reader>();
-  /** The batches that a branch has yet to take; the first has the number `#first`. */
+  /** The batches that some branch has not read yet. The first has the number `#first`. */
   #batches: EngineBatch[] = [];
   #first = 0;
   readonly #opened = new Set<number>();
@@ -52,8 +52,9 @@ export class TeeInput {
   failure: { readonly error: unknown } | undefined;
 
   /**
-   * @param branches The numbers of the branches that read.
-   * @param onFull Called while a branch waits for a batch that cannot be read before the slowest branch continues.
+   * @param branches The numbers of the branches that read the input.
+   * @param onFull Called while a branch waits for a batch that cannot be read before the slowest branch
+   * continues.
    */
   constructor(input: AsyncIterable<EngineBatch>, branches: readonly number[], onFull: () => void) {
     this.#iterator = input[Symbol.asyncIterator]();
@@ -62,7 +63,7 @@ export class TeeInput {
       this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
   }
 
-  /** The input of one branch. @param resumes True if its operators resume from a cursor. */
+  /** The input of one branch. @param resumes True if the operators of the branch resume from a cursor. */
   read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
     if (this.#opened.has(branch))
       throw new Error('The input of a branch of tee() can be read only once');
@@ -71,7 +72,7 @@ export class TeeInput {
     return this.#read(branch, run);
   }
 
-  /** The cursor of the input that a cursor of a branch wraps; of the branch's last batch if there are several. */
+  /** The cursor of the input that a cursor of a branch wraps. If it wraps several, the one from the last batch. */
   inputCursorIn(cursor: unknown): InputCursorOf | undefined {
     if (typeof cursor !== 'object' || cursor === null || 'toJSON' in cursor) return undefined;
     const known = this.#cursors.get(cursor);
@@ -106,23 +107,23 @@ export class TeeInput {
     return this.#atEnd.has(branch);
   }
 
-  /** The last cursor of the input that any branch has taken. */
+  /** The last cursor of the input that any branch has read. */
   get lastTaken(): Cursor | undefined {
     return this.#lastTaken?.cursor;
   }
 
-  /** Whether this is the branch that the others wait for. */
+  /** Whether the other branches wait for this one. */
   isSlowest(branch: number): boolean {
     return this.#readers.get(branch)?.position === this.#slowest;
   }
 
-  /** Lets the branches read. */
+  /** Lets the branches start to read. */
   start(): void {
     this.#started = true;
     this.check();
   }
 
-  /** Reads the next batch where a branch waits for it and the slowest is near enough. */
+  /** Reads the next batch if a branch waits for it and the slowest branch is close enough. */
   check(): void {
     this.#drop();
     if (this.#readers.size === 0) void this.close().catch(() => {});
@@ -198,7 +199,7 @@ export class TeeInput {
     for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
-  /** A cursor that is known to come from this input. */
+  /** Checks that a cursor comes from this input. */
   #inputCursor(cursor: Cursor): InputCursor {
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });
@@ -209,7 +210,7 @@ export class TeeInput {
     return Math.min(...[...this.#readers.values()].map(({ position }) => position));
   }
 
-  /** Drops the batches that all branches have taken. */
+  /** Drops the batches that all branches have read. */
   #drop(): void {
     const taken = Math.min(this.#slowest - this.#first, this.#batches.length);
     if (taken <= 0) return;

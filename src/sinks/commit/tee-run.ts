@@ -42,10 +42,10 @@ export interface CommittedBranch extends TeeBranch {
   readonly committed: CommittedSink;
 }
 
-/** The branches of `tee`, by what their sinks take part in. */
+/** The branches of `tee`, grouped by the kind of their sinks. */
 export interface TeeBranches {
   readonly files: readonly FileBranch[];
-  /** The branch to `committed`, whose text is the checkpoint then. */
+  /** The branch to `committed`. Its text is then the checkpoint. */
   readonly committed: CommittedBranch | undefined;
   /** The branches to other sinks. */
   readonly others: readonly TeeBranch[];
@@ -56,13 +56,13 @@ export interface TeeConfig extends TeeBranches {
   readonly damaged: string | undefined;
 }
 
-/** A branch in a run. */
+/** A branch of a running `tee`. */
 interface OpenBranch {
-  /** Its number in `TeeInput`, and of a branch that commits in the checkpoint. */
+  /** The number of the branch in `TeeInput`. A branch that commits has the same number in the checkpoint. */
   readonly number: number;
   readonly branch: TeeBranch;
   readonly progress: Progress | undefined;
-  /** What its operators make of the input. */
+  /** The output of the branch's operators. */
   readonly output: AsyncIterable<unknown>;
 }
 
@@ -78,7 +78,7 @@ export class TeeRun {
   readonly #others: readonly OpenBranch[];
   #uncommitted: UncommittedRows<unknown, unknown> | undefined;
   #started = false;
-  /** The engine that the input is read by, where a branch takes rows. */
+  /** The engine that reads the input, if a branch takes rows. */
   #engine: Engine | undefined;
   #readFeed: (number: number, run: Run) => AsyncIterable<EngineBatch> = async function* () {};
 
@@ -105,7 +105,7 @@ export class TeeRun {
     return this.#rows === undefined ? this.#files : [...this.#files, this.#rows];
   }
 
-  /** How the branches that commit run. */
+  /** The options to run the committing branches together. */
   together(): RunSinksOptions<unknown> {
     const { files, damaged, checkpoint } = this.#config;
     const owner = this.#owner();
@@ -126,7 +126,7 @@ export class TeeRun {
 
   #owner(): CheckpointOwner {
     const { files } = this.#config;
-    // The steps of each branch and the settings of its sink, with the number of the branch.
+    // For each branch, its steps and the settings of its sink, with its number.
     const branches = this.#committing.flatMap(({ output, number }) => {
       const settings = files[number]?.file.config.settings ?? { step: 'committed' };
       return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
@@ -157,7 +157,7 @@ export class TeeRun {
     };
   }
 
-  /** Takes what the branches have written, in this run and before. */
+  /** Sets the results of the branches. */
   async end(result: RunResult): Promise<void> {
     if (!this.#started) await this.#readNothing();
     for (const { number, branch } of this.#files)
@@ -220,7 +220,7 @@ export class TeeRun {
           write.then(end => commits?.ended(number, end)),
         );
       }
-      // All sinks are called, so all arguments are what they should be.
+      // Reading starts only now: the sinks of all branches were called, so all arguments are valid.
       feed.start();
     } catch (error) {
       fail(error);
@@ -234,7 +234,7 @@ export class TeeRun {
     return commits?.end(before?.cursor);
   }
 
-  /** Runs the other branches without items, where a checkpoint says that all is written. */
+  /** Runs the other branches without items, if the checkpoint is already complete. */
   async #readNothing(): Promise<void> {
     const { signal = new AbortController().signal } = this.#run;
     for (const branch of this.#others) await this.#deliverToSink(branch, signal);
@@ -255,7 +255,7 @@ export class TeeRun {
     });
   }
 
-  /** Runs the sink of a branch. @throws OptionError if a function is not a sink. */
+  /** Runs the sink of a branch. @throws OptionError if the function of a branch is not a sink. */
   #deliverToSink({ output, progress, branch }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
     return deliverToSink(boundFlow(output, run), branch.sink, run).then(result => {
@@ -263,7 +263,7 @@ export class TeeRun {
     });
   }
 
-  /** The input: rows, where a branch can take them, and items otherwise. */
+  /** The input, as rows if a branch can take rows, otherwise as items. */
   #batches(pull: Pull, { sinkRuns, engine }: Opened): AsyncIterable<EngineBatch> {
     const plan = Plan.in(this.#input);
     const takesRows = this.#files.some(
@@ -279,11 +279,11 @@ export class TeeRun {
     return engine.run(plan, pull, branches);
   }
 
-  /** The input of a branch, which is known when it is opened. */
+  /** The flow of a branch. Its input is created when the flow is opened. */
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
     const plan = Plan.in(this.#input);
-    // Without a plan, all batches are items.
+    // Without a complete plan, all batches are items.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;
     return sharedFlow(plan, {

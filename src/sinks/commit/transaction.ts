@@ -12,21 +12,21 @@ import {
 } from './checkpoint-text.js';
 import { CommitRetries, type RetryOptions, type RetryRun } from './commit-retries.js';
 
-/** Identifies what one call of `write` gets. */
+/** Identifies the rows of one call of `write`. */
 export interface WriteRange {
   /**
-   * A name for these rows: the same if they are written again, and never used for other rows. For targets that drop
-   * rows whose name they already have.
+   * A name for these rows. It is the same if they are written again, and never used for other rows. Use it
+   * for targets that drop rows by name if they already have them.
    */
   readonly token: string;
   /**
-   * Whether these rows were passed to `write` before and may be in the target, all or some of them. Only
-   * without `transaction`: otherwise what failed was undone.
+   * Whether these rows were passed to `write` before, so that all or some of them may be in the target.
+   * Always false with `transaction`, because failed transactions are rolled back.
    */
   readonly again: boolean;
 }
 
-/** What the caller does for a target. */
+/** The functions of the caller that write to a target. */
 export interface TargetCalls<T, Tx> {
   readonly load: (tx: Tx) => unknown;
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
@@ -35,45 +35,45 @@ export interface TargetCalls<T, Tx> {
 }
 
 export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx>, RetryOptions {
-  /** The maximum number of rows that `write` gets. */
+  /** The maximum number of rows in a call of `write`. */
   readonly rows: number;
 }
 
-/** What the run gives a target. */
+/** What the run provides to a target. */
 export interface TargetRun extends RetryRun {
   readonly owner: CheckpointOwner;
 }
 
-/** What a commit ends with. */
+/** The state and cursor that a commit records, besides its rows. */
 export interface CommitEnd {
   /** `complete` once nothing is left to do. */
   readonly state: Saved['state'];
   /** The cursor after the rows, as JSON, or `null`. */
   readonly cursor: string;
-  /** The files of the other branches of `tee`, and of the records that could not be used, on disk. */
+  /** The files of the other branches of `tee`, and the file of damaged records. They are on disk. */
   readonly files: readonly CommittedFile[];
 }
 
-/** Rows that go into a transaction which is open. */
+/** Rows that are written in parts into an open transaction. */
 export interface OpenParts<T> {
   /** Takes the rows. */
   readonly queue: Channel<readonly T[]>;
-  /** Settles when they are committed, or cannot be. */
+  /** Settles when the rows are committed, or the commit has failed. */
   readonly committing: Promise<void>;
-  /** Commits them. */
+  /** Commits the rows. */
   end(end: CommitEnd): Promise<void>;
 }
 
 /**
- * Commits rows and text together, through functions of the caller. If a commit fails, its outcome is unknown, so the
- * next try reads the saved text before it writes, in the same transaction.
+ * Commits rows and text together, through functions of the caller. If a commit fails, its outcome is unknown.
+ * Therefore each retry first reads the saved text, in the same transaction.
  */
 export class Target<T, Tx> {
   readonly #options: TargetOptions<T, Tx>;
   readonly #run: TargetRun;
   readonly #place: CheckpointPlace;
   readonly #retries: CommitRetries;
-  /** What is committed. */
+  /** The last committed state. */
   saved: Saved = {
     state: 'running',
     id: randomUUID(),
@@ -82,9 +82,9 @@ export class Target<T, Tx> {
     cursor: 'null',
     files: [],
   };
-  /** What `save` got last. */
+  /** The text that `save` got last. */
   #text: string;
-  /** What it gets in the commit that is under way, once that is known. */
+  /** The text for the running commit, once it is known. */
   #nextText: string | undefined;
 
   constructor(options: TargetOptions<T, Tx>, run: TargetRun) {
@@ -95,12 +95,15 @@ export class Target<T, Tx> {
     this.#text = printSaved(this.saved, run.owner);
   }
 
-  /** Whether rows of a transaction that fails are gone. */
+  /** Whether the rows of a failed commit are rolled back. */
   get hasTransactions(): boolean {
     return this.#options.transaction !== undefined;
   }
 
-  /** Reads the text of earlier runs. If there is none, saves a first one, so that each commit replaces a saved text. */
+  /**
+   * Reads the text of earlier runs. If there is none, saves an initial text, so that each commit replaces a
+   * saved text.
+   */
   async open(): Promise<void> {
     let found: string | undefined;
     try {
@@ -139,7 +142,10 @@ export class Target<T, Tx> {
     this.#text = text;
   }
 
-  /** Begins to commit rows that come in parts, more of them than are kept in memory: they cannot be tried again. */
+  /**
+   * Starts to commit rows that come in parts, because there are more than fit in memory. Such a commit cannot
+   * be retried.
+   */
   openParts(): OpenParts<T> {
     const queue = new Channel<readonly T[]>(1);
     const { rows } = this.#options;
@@ -149,7 +155,7 @@ export class Target<T, Tx> {
     }
     let last: CommitEnd | undefined;
     const committing = this.#commitParts(read(), () => last as CommitEnd);
-    // After a failure, nothing takes rows from the queue, so adding some must not wait for room.
+    // After a failure, nothing reads the queue, so a producer must not wait for space in it.
     committing.catch(() => queue.end());
     const end = async (end: CommitEnd) => {
       last = end;
@@ -161,7 +167,7 @@ export class Target<T, Tx> {
 
   /**
    * @param parts Ends after the last part.
-   * @param end Called then.
+   * @param end Called after the last part.
    */
   async #commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
     const { id, commits } = this.saved;
@@ -171,7 +177,7 @@ export class Target<T, Tx> {
     let isTaken = false;
     const calledAgain = () => this.#calledAgain();
     async function* once() {
-      // What the call before took from the queue is gone.
+      // The previous call has already consumed the parts from the queue.
       if (isTaken) throw calledAgain();
       isTaken = true;
       for await (const part of parts) {
@@ -188,7 +194,7 @@ export class Target<T, Tx> {
         return text;
       });
     } catch (error) {
-      // The outcome is unknown where it was about to be committed.
+      // If the error came during the commit itself, its outcome is unknown: read the saved text to find out.
       if (
         text === undefined ||
         !this.#retries.isRetryable(error) ||
@@ -221,7 +227,7 @@ export class Target<T, Tx> {
     await this.#inTransaction(async tx => {
       const found = await this.#load(tx);
       if (found !== this.#text) {
-        // An earlier try of this commit succeeded, though its answer was lost.
+        // An earlier try of this commit has succeeded, but its answer was lost.
         if (found !== undefined && found === this.#nextText) return;
         throw this.#anotherRun();
       }
@@ -234,7 +240,10 @@ export class Target<T, Tx> {
     });
   }
 
-  /** Without transactions: first it is saved which rows are about to be written, then that they are. */
+  /**
+   * Commits without transactions: first saves which rows are about to be written, then writes them, then
+   * saves that they are written.
+   */
   async #writePending(
     parts: () => Iterable<readonly T[]>,
     commit: { readonly tokens: string; readonly next: Saved; readonly text: string },
@@ -291,7 +300,7 @@ export class Target<T, Tx> {
     );
   }
 
-  /** What is saved, after an error. */
+  /** Reads the saved text after an error, with retries. Returns `undefined` if it cannot be read. */
   async #loaded(error: unknown): Promise<string | undefined> {
     for (let failures = 1; ; failures++) {
       await this.#retries.pause(failures, error);

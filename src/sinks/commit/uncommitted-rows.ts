@@ -23,52 +23,56 @@ export interface UncommittedRowsOptions<T, Tx> extends TargetOptions<T, Tx> {
   readonly waitMs: number;
 }
 
-/** How the rows take part in the commits of a run. */
+/** What the run provides to the rows for its commits. */
 export interface RowsRun extends Pull {
   readonly signal: AbortSignal;
-  /** Called with each cursor, once the rows before it are held. The next rows come when it has ended. */
+  /** Called with each cursor once the rows before it are held. Reading continues when the promise resolves. */
   reached(cursor: Cursor): Promise<void> | undefined;
-  /** Resolves when no commit is under way. */
+  /** Resolves when no commit is running. */
   idle(): Promise<void>;
   /** Ends the run. */
   fail(error: unknown): void;
-  /** Commits up to a cursor, due or not, and waits for it. Absent in `tee`, where a commit needs all branches. */
+  /**
+   * Commits up to a cursor, even if no commit is due, and waits for it. Absent in `tee`, where a commit needs
+   * all branches.
+   */
   readonly commitNow?: ((cursor: Cursor) => Promise<void>) | undefined;
 }
 
 /**
- * In multiples of `rows`: beyond that many held rows, further ones are written into an open transaction. Branches of `tee` have
- * to wait for each other before they commit, so more is held.
+ * Maximum number of held rows, in multiples of the option `rows`. Any more rows are written into an open
+ * transaction. In `tee`, branches wait for each other before they commit, so the limit is higher.
  */
 const MAX_HELD = { alone: 1, inTee: 4 };
 
 /**
- * The rows of `committed` that wait for their commit. What the target saves with them is the checkpoint of the run: a
- * transaction that commits the rows commits the cursor and the counts of files, which are on disk then.
+ * The rows of `committed` that wait for their commit. The text that the target saves with them is the
+ * checkpoint of the run: the transaction that commits the rows also commits the cursor and the counts of
+ * files, which are already on disk.
  *
- * Where many rows come before a commit, as between cursors that lie far apart, they go into a transaction that is open until
- * then, and such a commit cannot be tried again.
+ * If many rows arrive before a commit, for example because cursors are far apart, they are written into a
+ * transaction that stays open until the commit. Such a commit cannot be retried.
  */
 export class UncommittedRows<T, Tx> implements CheckpointStore {
   readonly name: string;
   readonly everyMs: number;
   readonly #options: UncommittedRowsOptions<T, Tx>;
   readonly #progress: Progress | undefined;
-  /** Fires when the run is to end. */
+  /** Fires when the run must end. */
   readonly #broken: LinkedAbort;
   readonly #target: Target<T, Tx>;
   /** True if the next run continues where this one ends. */
   readonly #incremental: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
-  /** The rows since the last commit began. */
+  /** The rows since the start of the last commit. */
   #held: T[] = [];
-  /** How many of the held rows are before the last cursor. */
+  /** The number of held rows before the last cursor. */
   #reached = 0;
-  /** The last cursor since the last commit began, and when it is committed at the latest. */
+  /** The last cursor since the start of the last commit, and the latest time to commit it. */
   #cursor: Cursor | undefined;
   #dueAt: number | undefined;
-  /** The rows of the commit under way. */
+  /** The rows of the running commit. */
   #taken: readonly T[] = [];
   #parts: OpenParts<T> | undefined;
 
@@ -91,15 +95,16 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   }
 
   /**
-   * Locks the files of other branches against other runs: a checkpoint that is a file would be locked itself.
+   * Locks the files of other branches against other runs. A checkpoint file would have its own lock, but this
+   * checkpoint is in the target.
    *
-   * @param paths The paths of the branches, as they were given.
+   * @param paths The paths of the branches, as the caller gave them.
    */
   async lock(fs: FileSystem, folder: string, paths: readonly string[]): Promise<void> {
     const [first] = paths;
     if (first === undefined) return;
     const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
-    // The folder that does not depend on the items.
+    // The part of the folder that is the same for all items.
     const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
     await prepareFolder(fs, path.resolve(folder, file));
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };
@@ -126,7 +131,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     return this.#target.saved.rows;
   }
 
-  /** The number of rows of this run. */
+  /** The number of rows that this run has committed. */
   get added(): number {
     return this.rows - this.#rowsBefore;
   }
@@ -135,20 +140,20 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     await this.#target.open();
     const { state, commits, cursor, completed, rows, files = [] } = this.#target.saved;
     this.#rowsBefore = rows;
-    // Nothing is committed yet.
+    // No run has committed anything yet.
     if (commits === 0) return undefined;
     return { state, cursor: parseCursor(cursor), completed, files };
   }
 
   /**
-   * Holds the rows of a flow for their commits.
+   * Reads the rows of a flow and holds them until they are committed.
    *
-   * @returns The cursor after the last row; `null` if the flow had no rows and no cursors; `undefined` if rows came
-   * after the last cursor.
+   * @returns The cursor after the last row; `null` if the flow had no rows and no cursors; `undefined` if
+   * rows came after the last cursor.
    */
   async write(input: AsyncIterable<T>, run: RowsRun): Promise<Cursor | null | undefined> {
     const { signal, commitNow } = run;
-    // Not only until all rows have come: the last commit is to end, too.
+    // Not removed when all rows have arrived, because an abort must also end the last commit.
     signal.addEventListener('abort', () => this.#broken.abort(signal.reason), { once: true });
     const batches = new DeadlineReader(batchesOf(input, run));
     let { pending } = this.#target.saved;
@@ -172,18 +177,19 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
         }
         if (cursor !== undefined) {
           const committing = this.#fixesWindow ? this.#commitReached(run) : run.reached(cursor);
-          // Each wait takes longer than holding a row.
+          // Only awaited if there is a commit, because a wait takes longer than holding a row.
           if (committing !== undefined) await committing;
         }
         if (this.#isOverfull(run)) await this.#addPart(run);
       }
       if (pending !== undefined && (!pending.isLast || this.#held.length !== pending.rows))
         throw this.#otherRows(pending);
-      // What is behind the last cursor belongs to the last commit.
+      // Rows behind the last cursor belong to the last commit.
       this.#reached = this.#held.length;
       return end;
     } catch (error) {
-      // What is held was paid for. Rows that may be in the target already are not told apart before all of them came.
+      // The held rows were paid for, so commit them. Not if some rows may already be in the target, since these can
+      // be recognized only once all of them have arrived.
       const isWhole = pending === undefined && this.#parts === undefined;
       if (isBudgetSpent(error) && isWhole) await this.#commitReached(run);
       throw error;
@@ -219,7 +225,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     if (this.#parts !== undefined) {
       const { queue, committing } = this.#parts;
       queue.fail(new Error('The run has ended'));
-      // It is rolled back, or its failure has ended the run.
+      // The open transaction is rolled back, or its failure has already ended the run.
       await committing.catch(() => {});
     }
     this.#broken.unlink();
@@ -232,24 +238,27 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     this.#dueAt ??= performance.now() + this.everyMs;
   }
 
-  /** Commits the rows before the last cursor, due or not. */
+  /** Commits the rows before the last cursor, even if no commit is due. */
   async #commitReached({ commitNow }: RowsRun): Promise<void> {
     if (this.#cursor !== undefined) await commitNow?.(this.#cursor);
   }
 
   /**
-   * Whether there is nothing but the cursor that an incremental run begins with. Without transactions it is saved immediately:
-   * until then, the next run may not deliver the same rows.
+   * Whether an incremental run has only the cursor that it starts from. Without transactions, this cursor is
+   * saved immediately: until then, another run may not deliver the same rows.
    */
   get #fixesWindow(): boolean {
     return this.#incremental && this.#held.length === 0 && !this.#target.hasTransactions;
   }
 
-  /** Commits the rows that may be in the target already once all of them have come again. Returns whether they have. */
+  /**
+   * Commits the rows that may already be in the target, once all of them have arrived again. Returns whether
+   * they have.
+   */
   async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
     if (this.#held.length > pending.rows) throw this.#otherRows(pending);
-    // Its cursor may be another string: page tokens depend on when they were requested. An incremental source may now
-    // deliver more rows after them.
+    // The cursor after them cannot be compared, because page tokens depend on the time of the request. An incremental
+    // source may now deliver more rows after them.
     const isEnd = cursor !== undefined && (this.#incremental || !pending.isLast);
     if (!isEnd || this.#held.length !== pending.rows) return false;
     await this.#commitReached(run);
@@ -260,16 +269,16 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     if (!this.#target.hasTransactions) return false;
     const max = commitNow === undefined ? MAX_HELD.inTee : MAX_HELD.alone;
     const most = this.#parts === undefined ? max : 1;
-    // Rows that have a cursor need no open transaction where they can be committed.
+    // Rows before a cursor need no open transaction if they can be committed.
     const rows = this.#held.length - (commitNow === undefined ? 0 : this.#reached);
     return rows >= most * this.#options.rows;
   }
 
-  /** Writes what is held into a transaction that the next commit ends. */
+  /** Writes the held rows into a transaction, which the next commit ends. */
   async #addPart(run: RowsRun): Promise<void> {
     const { idle, fail, signal } = run;
     await this.#commitReached(run);
-    // The transaction of the commit under way is still open until that commit ends.
+    // The transaction of a running commit stays open until that commit has ended.
     await idle();
     signal.throwIfAborted();
     if (!this.#isOverfull(run)) return;

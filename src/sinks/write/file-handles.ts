@@ -7,7 +7,7 @@ import {
 
 interface Entry {
   opening: Promise<OpenFile> | undefined;
-  /** Set once it is open: awaiting it again takes longer than a small write. */
+  /** Set once the file is open, because awaiting the promise again takes longer than a small write. */
   open: OpenFile | undefined;
   users: number;
 }
@@ -15,11 +15,11 @@ interface Entry {
 /** A file to open. */
 interface FileToOpen {
   readonly part: string;
-  /** Whether an existing file of that name is removed first; read when the file is opened. */
+  /** Whether an existing file of that name is removed first. Read when the file is opened. */
   readonly fresh: boolean;
 }
 
-/** Runs calls on a file, and names it in their errors. */
+/** Runs calls on a file, and adds the name of the file to their errors. */
 type Guard = <T>(part: string, work: () => Promise<T>) => Promise<T>;
 
 /** A limited number of files that are open for writing. Closes the least recently used one to open another. */
@@ -27,9 +27,9 @@ export class FileHandles {
   readonly #fs: FileSystem;
   readonly #limit: number;
   readonly #guard: Guard;
-  /** In order of use, the latest last. */
+  /** Open files, the most recently used last. */
   readonly #entries = new Map<string, Entry>();
-  /** Uses of files that wait until other files are no longer in use. */
+  /** Callers that wait until enough other files are no longer in use. */
   #waiting: (() => void)[] = [];
 
   constructor(fs: FileSystem, limit: number, guard: Guard) {
@@ -38,7 +38,7 @@ export class FileHandles {
     this.#guard = guard;
   }
 
-  /** Opens different files, at most `limit`, unless they are open, and uses them together. */
+  /** Opens at most `limit` different files, if they are not open yet, and uses them together. */
   async use<T>(
     files: readonly FileToOpen[],
     work: (files: readonly OpenFile[]) => Promise<T>,
@@ -70,7 +70,7 @@ export class FileHandles {
     }
   }
 
-  /** Closes a file that is not in use. */
+  /** Closes a file. The file must not be in use. */
   async close(path: string): Promise<void> {
     const entry = this.#entries.get(path);
     this.#entries.delete(path);
@@ -82,7 +82,7 @@ export class FileHandles {
     await Promise.allSettled([...this.#entries.keys()].map(path => this.close(path)));
   }
 
-  /** Whether these files can be open together with those in use. */
+  /** Whether these files can be open at the same time as those in use. */
   #fit(files: readonly FileToOpen[]): boolean {
     let used = files.length;
     for (const [path, { users }] of this.#entries)

@@ -4,83 +4,93 @@ import type { EncodedBlock } from '../../files/rows.js';
 import { LINE_FEED, type Line } from '../../flow/line.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
 
-/** How the items of a sink become the bytes of its files. */
+/** Defines how the items of a sink are encoded in its files. */
 export interface FileFormat<T, Entry extends FileEntry = FileEntry> {
   /**
-   * What the encoder of a file takes for an item.
+   * Converts an item to an entry for the encoder of its file.
    *
-   * @throws DataError for an item that does not fit, which the encoder may throw, too.
+   * @throws DataError for an item that cannot be encoded. The encoder may throw it, too.
    */
   encode(item: T, origin: string | undefined): Entry;
-  /** Begins to encode a file. */
+  /** Creates the encoder of a file. */
   encoder(file: FileToEncode): Encoder<Entry>;
-  /** Set where a file cannot be continued, as it has an end: a commit then ends all open files, and lists only such. */
+  /** Set if a finished file cannot be continued. A commit then ends all open files, and lists only finished files. */
   readonly wholeFiles?: WholeFiles | undefined;
-  /** How a thread does the same for posts, where it can. */
+  /** How a thread encodes posts in the same format, if it can. */
   readonly rows?: RowEncoding | undefined;
 }
 
-/** What a file takes for an item. */
+/** An item in the form in which an encoder takes it. */
 export interface FileEntry {
-  /** How many bytes it takes in the file, without the line feed after it; 0 where that is not known before it is encoded. */
+  /** The size of the entry in the file in bytes, without a line feed after it; 0 if it is unknown before encoding. */
   readonly byteLength: number;
 }
 
 export interface WholeFiles {
-  /** Memory of all encoders of a run together; beyond it the largest are flushed. */
+  /** Maximum memory of all encoders of a run together, in bytes. If it is exceeded, the largest are flushed. */
   readonly maxHeldBytes: number;
-  /** With a checkpoint, a file ends at this size where `maxBytes` is not given: a crash costs the files under way. */
+  /**
+   * The size at which a file ends in a run with a checkpoint, unless `maxBytes` is set. A crash loses the
+   * open files, so they must not become too large.
+   */
   readonly committedBytes: number;
-  /** With a checkpoint, files are committed once those that still get items have this number of them on average. */
+  /**
+   * In a run with a checkpoint, files are committed once the files that still get items have this number of
+   * items on average.
+   */
   readonly committedItems: number;
 }
 
-/** What an encoder gets. */
+/** The arguments of an encoder. */
 export interface FileToEncode {
-  /** Whether the file has nothing yet. */
+  /** Whether the file is empty. */
   readonly isNew: boolean;
-  /** Memory that is used again once the bytes in it are written. */
+  /** Memory for blocks. It is reused once their bytes are written. */
   readonly buffers: Buffers;
   /** Runs a task in another thread; returns `undefined` if there is none. */
   readonly inThread?: RunInThread | undefined;
 }
 
-/** Encodes one file. */
+/** Encodes the items of one file. */
 export interface Encoder<Entry> {
-  /** Takes what `encode` has made of an item. */
+  /** Adds an entry. */
   add(entry: Entry): void;
   /**
-   * Takes rows of a block that a thread makes. A block that fails makes `flush` and `end` fail. Absent where blocks are
-   * bytes of the file as they are.
+   * Adds rows that a thread encodes as a block. If the block fails, `flush` and `end` fail. Absent if blocks
+   * are already bytes of the file.
    */
   addBlock?(rows: number, block: Promise<EncodedBlock>): void;
-  /** How many rows `addBlock` may take before it is time to `flush`. */
+  /** The number of rows that `addBlock` may add before the next `flush`. */
   readonly room?: number;
-  /** The same after a `flush`. */
+  /** The value of `room` after a `flush`. */
   readonly maxRoom?: number;
-  /** Memory of what was added since the last `flush`, in bytes, without blocks; an estimate will do. */
+  /** Memory of the items since the last `flush`, in bytes, without blocks. May be an estimate. */
   readonly heldBytes: number;
-  /** How many bytes of the file the next `flush` gives, where that is not `heldBytes`. */
+  /** The number of bytes that the next `flush` returns, if it differs from `heldBytes`. */
   readonly size?: number;
-  /** Whether it is time to `flush`. */
+  /** Whether `flush` must be called now. */
   readonly full: boolean;
-  /** The next bytes of the file: all that was added since the last call. The caller owns their memory. */
+  /**
+   * Returns the next bytes of the file, with everything that was added since the last call. The caller owns
+   * their memory.
+   */
   flush(): Uint8Array | Promise<Uint8Array>;
-  /** The last bytes of the file, including all that was added since the last `flush`. */
+  /** Returns the last bytes of the file, including everything that was added since the last `flush`. */
   end(): Uint8Array | Promise<Uint8Array>;
 }
 
-/** Larger writes are not faster. */
+/** The largest buffer. Larger writes are not faster. */
 export const MAX_BUFFER_BYTES = 1 << 20;
 export const MIN_BUFFER_BYTES = 1 << 14;
-/** The memory limit of all outputs together, where the format sets none. */
+/** The memory limit of all outputs together, in bytes, if the format sets none. */
 const LIMIT = 16 << 20;
 const SPARE = 16;
 
 /**
- * The format of files of lines, each with a line feed after it: they can be cut after any line and continued.
+ * The format of files of lines. Each line ends in a line feed, so that a file can be truncated after any line
+ * and continued.
  *
- * @param encode The line of an item.
+ * @param encode Returns the line of an item.
  */
 export function linesFormat<T>({
   encode,
@@ -88,21 +98,21 @@ export function linesFormat<T>({
   rows,
 }: {
   readonly encode: (item: T, origin: string | undefined) => Line;
-  /** What each new file begins with; it counts in `maxBytes`, not as an item. */
+  /** The first line of each new file. It counts towards `maxBytes`, but not as an item. */
   readonly header?: Line | undefined;
   readonly rows?: RowEncoding | undefined;
 }): FileFormat<T, Line> {
   return { encode, encoder: file => new LinesEncoder(file, header), rows };
 }
 
-/** If a buffer of the maximum size has less room than this, the next line may not fit. */
+/** If a full-size buffer has less space than this left, it is flushed, since the next line may not fit. */
 const ROOM_FOR_A_LINE = MAX_BUFFER_BYTES / 16;
 const NOTHING = new Uint8Array();
 
 /** Appends lines to a buffer. */
 class LinesEncoder implements Encoder<Line> {
   readonly #buffers: Buffers;
-  /** Until it is in the buffer: it is in the same block as the first line. */
+  /** Set until it is written to the buffer, in the same block as the first line. */
   #header: Line | undefined;
   #buffer: Buffer | undefined;
   #used = 0;
@@ -137,7 +147,7 @@ class LinesEncoder implements Encoder<Line> {
   }
 
   flush(): Uint8Array {
-    // A block of a thread may follow.
+    // A block of a thread may follow, and must come after the header.
     this.#addHeader();
     const lines = this.#buffer?.subarray(0, this.#used) ?? NOTHING;
     this.#size = nextSize(this.#size, this.#used);
@@ -157,7 +167,7 @@ class LinesEncoder implements Encoder<Line> {
     this.add(header);
   }
 
-  /** The buffer, larger where it has less than these bytes. */
+  /** The buffer, replaced by a larger one if it has less space than this. */
   #bufferOf(bytes: number): Buffer {
     const buffer = this.#buffer;
     if (buffer !== undefined && bytes <= buffer.length) return buffer;
@@ -170,12 +180,12 @@ class LinesEncoder implements Encoder<Line> {
   }
 }
 
-/** The memory that items wait in before they are written: limited in total, and reused. */
+/** The memory of items that wait to be written. It is limited in total, and reused. */
 export class Buffers {
   readonly #limit: number;
   #held = 0;
   readonly #spare: Buffer[] = [];
-  /** The memory that was taken and not given back. */
+  /** The memory that was taken and not given back yet. */
   readonly #taken = new WeakSet<ArrayBufferLike>();
   #waiting: (() => void)[] = [];
 
@@ -183,7 +193,7 @@ export class Buffers {
     this.#limit = limit;
   }
 
-  /** Memory to collect items in, which is not counted yet. */
+  /** Memory to collect items in. It does not count towards the limit before `hold`. */
   take(size: number): Buffer {
     const spare = size === MAX_BUFFER_BYTES ? this.#spare.pop() : undefined;
     const buffer = spare ?? Buffer.allocUnsafeSlow(size);
@@ -191,24 +201,24 @@ export class Buffers {
     return buffer;
   }
 
-  /** The memory that a block takes until it is written: all of what it was collected in. */
+  /** The memory that a block occupies until it is written: the whole buffer in which it was collected. */
   memoryOf({ buffer, byteLength }: Uint8Array): number {
     return this.#taken.has(buffer) ? buffer.byteLength : byteLength;
   }
 
-  /** Takes back the memory of a block that is written. */
+  /** Gives back the memory of a written block. */
   give(block: Uint8Array): void {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
     const isTaken = this.#taken.delete(buffer);
-    // The main thread makes too little garbage for it to be collected soon.
+    // The main thread creates too little garbage for this memory to be collected soon.
     if (!isTaken) releaseMemory(block);
     else if (bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
       this.#spare.push(Buffer.from(buffer as ArrayBuffer));
     this.hold(-bytes);
   }
 
-  /** Counts memory, in bytes; what is free again is negative. */
+  /** Counts memory in bytes. Freed memory is negative. */
   hold(bytes: number): void {
     this.#held += bytes;
     if (bytes < 0 && this.#held <= this.half) this.release();
@@ -219,29 +229,32 @@ export class Buffers {
     return this.#held > this.#limit;
   }
 
-  /** Whether somebody waits for memory. */
+  /** Whether a caller waits for memory. */
   get awaited(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** The maximum that is held after a wait for `relief`. */
+  /** Half of the limit. A wait for `relief` ends when at most this much is held. */
   get half(): number {
     return this.#limit / 2;
   }
 
-  /** Waits until half of the memory is free again. */
+  /** Waits until half of the memory is free. */
   relief(): Promise<void> {
     if (this.#held <= this.half) return Promise.resolve();
     return new Promise(resolve => this.#waiting.push(resolve));
   }
 
-  /** Ends all waits, after a failure too. */
+  /** Ends all waits, for example after a failure. */
   release(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
 
-/** The next buffer size of an output that filled `used` bytes of its last one: busy outputs get larger buffers. */
+/**
+ * The size for an output's next buffer, computed from the `used` bytes of its last buffer. Busy outputs get
+ * larger buffers.
+ */
 export function nextSize(last: number, used: number): number {
   if (used * 2 < last) return Math.max(MIN_BUFFER_BYTES, last / 4);
   return Math.min(MAX_BUFFER_BYTES, last * 4);

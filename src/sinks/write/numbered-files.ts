@@ -6,15 +6,15 @@ import { numberedName } from './output-names.js';
 export interface FilesByPath {
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
-  /** The file of a path, which may get another name where its own is reserved. */
+  /** The file of a path. It gets another name if the path is reserved. */
   fileAt(path: string): OutputFile;
   /** Whether the path has a file. */
   has(path: string): boolean;
-  /** Called when a file has ended as it was full. */
+  /** Called when a file has ended because it was full. */
   filledOne(): void;
 }
 
-/** The files of one path: one, or several with numbers where their size is limited. */
+/** The files of one path: one file, or several numbered files if their size is limited. */
 export class NumberedFiles {
   readonly #outputs: FilesByPath;
   readonly #path: string;
@@ -26,7 +26,7 @@ export class NumberedFiles {
     this.#outputs = outputs;
     this.#path = path;
     this.#maxBytes = maxBytes;
-    // Skips to the last file of an earlier run, which continues unless it is finished.
+    // Skips to the last file of an earlier run. It is continued unless it is finished.
     if (maxBytes !== undefined)
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }
@@ -34,11 +34,11 @@ export class NumberedFiles {
   add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);
-    // A commit waits for files that are full: their end must not wait for the next item.
+    // A commit waits for full files, so a full file must end now, not with the next item.
     if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
   }
 
-  /** The file that an entry of this size goes to. */
+  /** The file for an entry of this size. */
   fileFor(byteLength: number): OutputFile {
     let file = this.#file;
     if (this.#maxBytes === undefined) {
@@ -47,7 +47,8 @@ export class NumberedFiles {
       this.#number = Math.max(1, this.#number);
       file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
     }
-    // The next file may be full already: an output whose path is spelled differently adds to it, too.
+    // Repeated, because the next file may be full already: an output whose path is spelled differently may write to
+    // it, too.
     while (this.#isFull(file, byteLength)) {
       this.#end(file);
       file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));

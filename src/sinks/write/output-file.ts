@@ -3,12 +3,12 @@ import type { Buffers, Encoder, FileEntry } from './format.js';
 import { PART } from './output-names.js';
 import type { PartFile, PartFiles } from './part-files.js';
 
-/** What a file has on disk: its entry in a checkpoint. */
+/** The counts of a file on disk, for its entry in a checkpoint. */
 export interface FileCounts {
   readonly path: string;
   readonly posts: number;
   readonly bytes: number;
-  /** Its bytes before compression. */
+  /** The number of bytes before compression. */
   readonly lineBytes: number;
 }
 
@@ -18,32 +18,33 @@ export interface SharedByFiles {
   readonly parts: PartFiles;
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
-  /** @param isNew Whether the file has nothing yet. */
+  /** @param isNew Whether the file is empty. */
   encoderOf(path: string, isNew: boolean): Encoder<FileEntry>;
   /** Called when the file has items that are not on disk. */
   changed(file: OutputFile): void;
-  /** Counts items that were added, and returns how many there are since the last commit. */
+  /** Counts added items, and returns their number since the last commit. */
   counted(items: number): number;
-  /** Called with each block of another thread: counts its memory, and ends the run if it cannot be made. */
+  /** Called with each block of another thread. Counts its memory, and ends the run if it fails. */
   expect(block: Promise<EncodedBlock>): void;
-  /** Counts what was written to disk. */
+  /** Counts items and bytes that were written to disk. */
   wrote(posts: number, bytes: number): void;
-  /** Called with what a write threw; nothing is written afterwards. */
+  /** Called with the error of a write. Nothing is written after that. */
   fail(error: unknown): void;
 }
 
-/** What the encoder of a file has since its last `flush`. */
+/** The items that an encoder has collected since its last `flush`. */
 interface Collected {
   posts: number;
-  /** Memory of the items that were added one by one. */
+  /** Memory of the items that were added one by one, in bytes. */
   heldBytes: number;
-  /** Memory of the blocks that have come, also of those that came after the `flush`. */
+  /** Memory of the blocks that have arrived, in bytes. Includes blocks that arrive after the `flush`. */
   blockBytes: number;
 }
 
 /**
- * A file being written. Its encoder collects items in memory and makes large blocks of them. These, the blocks that threads
- * encode, and the ranges that threads write themselves are appended in the order in which they were added.
+ * A file being written. Its encoder collects items in memory and makes large blocks of them. Threads also
+ * encode blocks, or write ranges of the file themselves. All of these are appended in the order in which they
+ * were added.
  */
 export class OutputFile implements PartFile {
   readonly path: string;
@@ -56,17 +57,17 @@ export class OutputFile implements PartFile {
   fresh: boolean;
   ino = 0;
   named = false;
-  /** Whether nothing can be added to it. */
+  /** Whether the file has ended, so that nothing can be added to it. */
   ended: boolean;
-  /** How many items all files had when it got its last. */
+  /** The number of items of all files when this file got its last item. */
   lastItem = 0;
   readonly #shared: SharedByFiles;
-  /** Made with the first item. */
+  /** Created with the first item. */
   #encoder: Encoder<FileEntry> | undefined;
   #collected: Collected | undefined;
-  /** What is behind `lineBytes` and not collected, where its size is known: queued blocks, ranges, blocks of an encoder. */
+  /** The known bytes between `lineBytes` and the collected items: queued blocks, ranges, and blocks of an encoder. */
   #pendingBytes = 0;
-  /** The running writes; unset for most of many files. */
+  /** The running writes. Unset for most files if there are many. */
   #queue: Promise<void> | undefined;
 
   constructor(path: string, shared: SharedByFiles, before?: FileCounts) {
@@ -76,7 +77,7 @@ export class OutputFile implements PartFile {
     this.bytes = before?.bytes ?? 0;
     this.lineBytes = before?.lineBytes ?? 0;
     this.fresh = before === undefined;
-    // Files of an earlier run that end at commits are finished.
+    // If each commit ends files, the files of an earlier run are finished.
     this.ended = before !== undefined && shared.endsFiles;
   }
 
@@ -90,19 +91,19 @@ export class OutputFile implements PartFile {
     return heldBytes + blockBytes;
   }
 
-  /** Its bytes so far before compression, with those in memory. */
+  /** The size so far before compression, including items in memory. */
   get size(): number {
     const encoder = this.#encoder;
     const collected = encoder === undefined ? 0 : (encoder.size ?? encoder.heldBytes);
     return this.lineBytes + this.#pendingBytes + collected;
   }
 
-  /** How many rows the next block may have. */
+  /** The number of rows that the next block may have. */
   get room(): number {
     return this.#open().room ?? Number.POSITIVE_INFINITY;
   }
 
-  /** How many rows a block may have once the file was flushed. */
+  /** The number of rows that a block may have after a `flush`. */
   get maxRoom(): number {
     return this.#open().maxRoom ?? Number.POSITIVE_INFINITY;
   }
@@ -123,7 +124,7 @@ export class OutputFile implements PartFile {
   /**
    * Adds rows that another thread encodes as a block.
    *
-   * @param allocated The bytes that were allocated for their lines.
+   * @param allocated The bytes that were allocated for the lines of these rows.
    */
   addBlock(rows: number, block: Promise<EncodedBlock>, allocated = 0): void {
     const encoder = this.#open();
@@ -143,7 +144,7 @@ export class OutputFile implements PartFile {
           this.#pendingBytes += byteLength;
         }
       },
-      // What waits for the block fails, too.
+      // Ignored here, because everything that waits for the block fails, too.
       () => {},
     );
     this.#shared.expect(block);
@@ -151,8 +152,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Allocates space for a line that another thread writes or encodes, with a line feed after it, and returns its
-   * position; in a file that is compressed, that within its lines.
+   * Allocates space for a line with a line feed, which another thread writes or encodes. Returns its
+   * position, in a compressed file the position before compression.
    */
   allocate(byteLength: number): number {
     this.flush();
@@ -161,7 +162,7 @@ export class OutputFile implements PartFile {
     return position;
   }
 
-  /** Appends what another thread writes to allocated space. Threads may end in any order. */
+  /** Appends a range that another thread writes to allocated space. Threads may end in any order. */
   appendRange(posts: number, bytes: number, written: Promise<void>): void {
     this.#shared.changed(this);
     this.#inTurn(bytes, async () => {
@@ -170,13 +171,13 @@ export class OutputFile implements PartFile {
     });
   }
 
-  /** Queues the collected items after the running writes. */
+  /** Queues the collected items for writing. */
   flush(): void {
     if (this.#collected !== undefined && this.#encoder !== undefined)
       this.#pass(this.#encoder.flush());
   }
 
-  /** Writes the rest of the file, to which nothing is added from then on. */
+  /** Writes the rest of the file. Nothing may be added after that. */
   end(): void {
     if (this.ended) return;
     this.ended = true;
@@ -185,9 +186,9 @@ export class OutputFile implements PartFile {
     if (encoder !== undefined) this.#pass(encoder.end());
   }
 
-  /** The counts once all items up to now are on disk. */
+  /** Resolves to the counts once all items so far are on disk. */
   settle(): FileCounts | Promise<FileCounts> {
-    // A commit lists only what can be continued, or is finished.
+    // A commit lists only files that are finished or can be continued.
     if (this.#shared.endsFiles) this.end();
     else this.flush();
     const counts = () => {
@@ -217,14 +218,14 @@ export class OutputFile implements PartFile {
     return this.#collected;
   }
 
-  /** Appends what the encoder has made of the items that it had. */
+  /** Appends the bytes that the encoder has made of the collected items. */
   #pass(encoded: Uint8Array | Promise<Uint8Array>): void {
     const { buffers } = this.#shared;
     const collected = this.#collected ?? NOTHING;
     const { posts, heldBytes } = collected;
     this.#collected = undefined;
     if (encoded instanceof Promise) {
-      // What was held is held until it is encoded.
+      // The memory of these items counts until they are encoded.
       const block = encoded.then(bytes => {
         buffers.hold(bytes.byteLength - heldBytes - collected.blockBytes);
         this.#pendingBytes -= collected.blockBytes;
@@ -243,13 +244,13 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Appends bytes, compressed as the options demand, or a block that is already encoded.
+   * Appends bytes, which are compressed if the sink compresses, or an encoded block.
    *
-   * @param pending The number of `#pendingBytes` that they account for.
+   * @param pending Its part of `#pendingBytes`.
    */
   #append(posts: number, content: Uint8Array | Promise<EncodedBlock>, pending: number): void {
     const { buffers, parts } = this.#shared;
-    // Its turn may come late.
+    // The block is awaited later; until then, a failure must not be an unhandled rejection.
     if (content instanceof Promise) content.catch(() => {});
     this.#inTurn(pending, async () => {
       const isEncoded = content instanceof Promise;
@@ -266,8 +267,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Writes after the running writes, and counts what was written then: a commit counts what is before its cursor.
-   * A failure ends the run.
+   * Queues a write, and counts what it has written after it ends, because a commit counts only what is before
+   * its cursor. A failure ends the run.
    */
   #inTurn(pending: number, write: () => Promise<Omit<FileCounts, 'path'>>): void {
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {

@@ -7,18 +7,18 @@ export const PART = '.part';
 export interface OutputNamesOptions {
   /** The folder that relative paths start from. */
   readonly folder: string;
-  /** Paths that no output may have. */
+  /** Paths that must not be used for outputs. */
   readonly reserved: readonly string[];
-  /** The owner of each output, by absolute path, of all sinks that run together. */
+  /** The owner of each output, by absolute path, for all sinks that run together. */
   readonly claims: Map<string, unknown>;
 }
 
 const MIN_DIGITS = 4;
 const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.(?:gz|zst))?)$/s;
-/** Marks the name of an output whose own name is reserved. `safeName` never produces it. */
+/** Inserted into the name of an output if its own name is reserved. `safeName` never returns it. */
 const RESERVED_MARK = '%=';
 
-/** The names of outputs: none is reserved, and two sinks never write one file. */
+/** Assigns the names of outputs, so that none is reserved and no two sinks write the same file. */
 export class OutputNames {
   readonly #folder: string;
   readonly #reserved: ReadonlySet<string>;
@@ -30,20 +30,21 @@ export class OutputNames {
     this.#claims = claims;
   }
 
-  /** The same for all spellings of a path. */
+  /** The absolute path. It is the same for all spellings of a path. */
   absolute(file: string): string {
     const absolute = path.resolve(this.#folder, file);
-    // The caller's string where they are equal, so that the copy can be freed: there may be many thousands of outputs.
+    // Returns the caller's string if both are equal, so that the copy can be freed. There may be many thousands of
+    // outputs.
     return absolute === file ? file : absolute;
   }
 
-  /** The path itself, or another where the checkpoint, a lock or a part has that name. */
+  /** The path itself, or another path if the checkpoint, a lock or a part has that name. */
   unreserved(file: string): string {
     if (isPart(file) || this.#reserved.has(this.absolute(file))) return markedName(file);
     return file;
   }
 
-  /** Makes `owner` the only one that writes the file, and returns its absolute path. */
+  /** Makes `owner` the only writer of the file, and returns its absolute path. */
   claim(file: string, owner: unknown): string {
     const key = this.absolute(file);
     const claimed = this.#claims.get(key);

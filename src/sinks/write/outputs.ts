@@ -12,18 +12,18 @@ import { PartFiles, type PartFilesOptions, type WriteRanges } from './part-files
 
 export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   readonly maxOutputs: number;
-  /** The maximum size of a file, before compression. */
+  /** The maximum size of a file before compression, in bytes. */
   readonly maxBytes: number | undefined;
   readonly progress: Progress | undefined;
   onFailure(error: unknown): void;
-  /** What runs tasks for a file in other threads. */
+  /** Returns a function that runs tasks for a file in other threads. */
   tasksFor?(path: string): RunInThread;
 }
 
-/** How files are encoded. */
+/** The part of a format that encodes files. */
 type EncodesFiles = Pick<FileFormat<never>, 'encoder' | 'wholeFiles'>;
 
-/** What all outputs of a run have in common. */
+/** The options that all outputs of a run share. */
 export type SharedOptions = Pick<
   OutputsOptions,
   'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
@@ -37,7 +37,10 @@ export interface FileRange {
   readonly posts: number;
 }
 
-/** A file that got none of the last items, this part of a commit's, is over. */
+/**
+ * A file counts as still growing if it got an item among the last items. This is their number, as a divisor
+ * of the items in a commit.
+ */
 const RECENT = 5;
 
 /** All output files of a sink. They share memory, the limit of open files, and the first failure. */
@@ -51,18 +54,18 @@ export class Outputs implements SharedByFiles, FilesByPath {
   readonly #names: OutputNames;
   /** Files by absolute path, in the order of their creation. */
   readonly #files = new Map<string, OutputFile>();
-  /** Where files are numbered, only one output of a path may decide which is the last. */
+  /** Set if files are numbered. Only one output of a path may decide which file is the last. */
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
-  /** One file of each folder that may have to be made, by folder. */
+  /** For each folder that may not exist yet, one of its files. */
   #begun = new Map<string, OutputFile>();
-  /** All blocks that encoders wait for: whether they were made is known in their order. */
+  /** Settles when all blocks so far have arrived. Blocks are checked in order. */
   #expected: Promise<void> = Promise.resolve();
   #filled = false;
-  /** Items since the last commit, and from which number on it is looked again whether one is due. */
+  /** The number of items since the last commit, and the number from which to check again whether a commit is due. */
   #items = 0;
   #lookAt = 0;
-  /** Aborted by the first failure, which is its reason. */
+  /** Aborted by the first failure. Its reason is that failure. */
   readonly #ended = new AbortController();
 
   constructor(fs: FileSystem, options: OutputsOptions, format: EncodesFiles) {
@@ -87,7 +90,10 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return output;
   }
 
-  /** Resumes the files of an earlier run; all but those in `named` are parts as long as `counts` says. */
+  /**
+   * Resumes the files of an earlier run. Files in `named` have their final names; all others are parts with
+   * the size in `counts`.
+   */
   resume(counts: readonly FileCounts[], named: ReadonlySet<FileCounts>): void {
     for (const before of counts) this.#add(before.path, before).named = named.has(before);
   }
@@ -114,7 +120,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.#files.get(this.#names.absolute(file))?.named === true;
   }
 
-  /** Waits until the folders of new files are there. */
+  /** Waits until the folders of new files exist. */
   async begin(): Promise<void> {
     if (this.#begun.size === 0) return;
     const begun = this.#begun;
@@ -132,8 +138,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Whether files that a commit ends have their size, as one has ended since the last `settle`, or most have enough items.
-   * After it has found that they have, it looks at their items again only when more have come.
+   * Whether a commit is due because of the files that it would end: one has reached its size since the last
+   * `settle`, or the files have enough items on average. If they do not have enough, looks at their items
+   * again only after more have arrived.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;
@@ -141,7 +148,10 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.#filled || this.#haveItems(wholeFiles.committedItems);
   }
 
-  /** Whether the files that still get items, and would be cut, have enough of them. The others are over: ending them costs nothing. */
+  /**
+   * Whether the files that still get items have enough of them. Other files are not counted, because ending
+   * them costs nothing.
+   */
   #haveItems(committedItems: number): boolean {
     if (this.#items < committedItems || this.#items < this.#lookAt) return false;
     const since = this.#items - committedItems / RECENT;
@@ -160,14 +170,17 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.buffers.full;
   }
 
-  /** Writes collected items and waits until memory is free again. */
+  /** Writes collected items, and waits until memory is free. */
   async relieve(): Promise<void> {
     this.#flushLargest();
     await this.buffers.relief();
     this.throwFailure();
   }
 
-  /** Queues what frees half of the memory, the largest first: a block of few items is larger on disk and slower to read. */
+  /**
+   * Queues items that occupy half of the memory, largest first, because blocks of few items are larger on
+   * disk and slower to read.
+   */
   #flushLargest(): void {
     const files = Array.from(this.#changed).filter(({ heldBytes }) => heldBytes > 0);
     files.sort((a, b) => b.heldBytes - a.heldBytes);
@@ -179,7 +192,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     }
   }
 
-  /** The counts of the files that changed since the last call, once all items up to now are on disk. */
+  /** Resolves to the counts of the files that changed since the last call, once all items so far are on disk. */
   async settle(): Promise<FileCounts[]> {
     this.#filled = false;
     this.#items = 0;
@@ -197,7 +210,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     await this.parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
   }
 
-  /** Renames the files to their final names, but for those with items that are not yet on disk, or without any. */
+  /** Renames files to their final names, except empty files and files with items that are not yet on disk. */
   async nameFiles(): Promise<void> {
     const files = [...this.#files.values()];
     await this.parts.rename(
@@ -210,7 +223,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     await this.parts.lock();
   }
 
-  /** Removes that lock, also after a power cut. Nothing is written afterwards. */
+  /** Removes the lock in a way that survives a power failure. Nothing may be written after that. */
   async unlock(): Promise<void> {
     await this.parts.unlock();
   }
@@ -223,8 +236,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Lets another thread write lines in allocated ranges, of at most `maxOpen` different files. Resolves
-   * when they are written, or the run has failed.
+   * Lets another thread write lines in allocated ranges of at most `maxOpen` different files. Resolves when
+   * they are written or the run has failed.
    */
   async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
     const written = this.parts.writeRanges(ranges, write);
@@ -247,7 +260,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   expect(block: Promise<EncodedBlock>): void {
-    // The run ends with the error of the first, and does not wait until it is written.
+    // In order, so that the run ends with the error of the first block, as soon as it fails.
     this.#expected = this.#expected
       .then(() => block)
       .then(
@@ -274,7 +287,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     if (this.#end(error)) this.#options.onFailure(error);
   }
 
-  /** The failure of a file that ended the run. */
+  /** The failure of a file that has ended the run. */
   get failure(): unknown {
     return this.#ended.signal.reason;
   }
@@ -283,7 +296,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     this.#ended.signal.throwIfAborted();
   }
 
-  /** Returns whether this is the first call. */
+  /** Ends all writing. Returns whether this is the first call. */
   #end(reason: unknown): boolean {
     if (this.#ended.signal.aborted) return false;
     this.#ended.abort(reason);

@@ -17,10 +17,10 @@ import { FileHandles } from './file-handles.js';
 import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
-  /** How each block of lines is compressed. */
+  /** The compression of each block of lines. */
   readonly compression: Compression | undefined;
   readonly maxOpen: number;
-  /** The single path of all items, if there is one: it is locked against other runs. */
+  /** The only path of all items, if there is one. It is locked against other runs. */
   readonly only: string | undefined;
   /** Advice for the message of a failure. */
   afterFailure(): string;
@@ -28,16 +28,16 @@ export interface PartFilesOptions {
 
 /** A file that is being written. */
 export interface PartFile {
-  /** Its name once it is finished. */
+  /** The final name of the file. */
   readonly path: string;
-  /** Its name before that. */
+  /** The name of the file until it is finished. */
   readonly part: string;
   readonly posts: number;
-  /** Its size on disk. */
+  /** The size on disk in bytes. */
   readonly bytes: number;
-  /** Whether this run has not created the file yet; an earlier one may have left a part of that name. */
+  /** Whether this run has not created the file yet. An earlier run may have left a part of that name. */
   fresh: boolean;
-  /** The inode of the part; 0 before it is known. */
+  /** The inode of the part; 0 until it is known. */
   ino: number;
   /** Whether the file has its final name. */
   named: boolean;
@@ -50,15 +50,15 @@ interface PartRange {
   readonly bytes: number;
 }
 
-/** Writes to open files by their descriptors, and resolves to the first that failed. */
+/** Writes to open files by their descriptors. Resolves to the first failure, if any. */
 export type WriteRanges = (
   fds: readonly number[],
 ) => Promise<{ readonly index: number; readonly error: Error } | undefined>;
 
-/** More writes than this at a time do not make a disk faster. */
+/** Maximum number of concurrent writes. More do not make a disk faster. */
 const CONCURRENT_WRITES = 8;
 
-/** The parts on disk: what is written until a file is finished and gets its final name. */
+/** The files on disk: each is a part until it is finished and gets its final name. */
 export class PartFiles {
   readonly #fs: FileSystem;
   readonly #options: PartFilesOptions;
@@ -69,7 +69,7 @@ export class PartFiles {
   readonly #limit;
   /** The lock of a single output. */
   #lock: Promise<Lock> | undefined;
-  /** Finished files that become parts again. */
+  /** Finished files that are being renamed back to parts. */
   readonly #reopened = new Map<PartFile, Promise<void>>();
 
   /** @param signal Ends all writing. */
@@ -85,8 +85,9 @@ export class PartFiles {
   }
 
   /**
-   * Locks the single output, as a checkpoint is by its own lock: a second run is refused. Without a checkpoint, if the
-   * items decide the paths, both runs write, and `#check` ends the run whose part the other has replaced.
+   * Locks the only output, so that a second run is refused. Checkpoints have a lock of the same kind. If
+   * there is no checkpoint and the paths depend on the items, both runs write, and `#check` ends the run
+   * whose part was replaced by the other.
    *
    * @throws StorageError if another run holds the lock.
    */
@@ -98,13 +99,16 @@ export class PartFiles {
     await this.#lock;
   }
 
-  /** Makes the folder of a file, so that one that is removed later is missed by every run, however little it writes. */
+  /**
+   * Creates the folder of a file early, so that every run notices if the folder is removed later, however
+   * little it writes.
+   */
   async begin(file: PartFile): Promise<void> {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
   }
 
   /**
-   * Appends a block to a file, and returns its size on disk. Compresses the block as the options demand,
+   * Appends a block to a file, and returns its size on disk. Compresses the block if the sink compresses,
    * unless it is already encoded.
    */
   write(file: PartFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
@@ -112,7 +116,8 @@ export class PartFiles {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
       const { bytes: position } = file;
-      // Each block is a gzip member or a zstd frame: truncated to any committed length, the file is whole.
+      // Each block is a complete gzip member or zstd frame, so a file that is truncated to a committed length is
+      // valid.
       const content =
         isEncoded || compression === undefined ? block : await compressBlock(block, compression);
       const { length: bytes } = content;
@@ -169,7 +174,7 @@ export class PartFiles {
     for (const { path, posts, bytes } of files) publish('file', () => ({ path, posts, bytes }));
   }
 
-  /** Removes the lock, also after a power cut. Nothing is written afterwards. */
+  /** Removes the lock in a way that survives a power failure. Nothing may be written after that. */
   async unlock(): Promise<void> {
     const { only } = this.#options;
     if (only === undefined || this.#lock === undefined) return;
@@ -180,14 +185,17 @@ export class PartFiles {
     await this.#syncFolders();
   }
 
-  /** Closes all files, to which nothing more is written, and removes the lock, also one that is being taken. */
+  /** Closes all files and removes the lock, even if it is still being taken. Nothing may be written after that. */
   async close(): Promise<void> {
     await this.#handles.abandon();
     const lock = await this.#lock?.catch(() => undefined);
     await lock?.release();
   }
 
-  /** Opens the files of ranges that `write` writes: creates those that are new, and takes finished ones back. */
+  /**
+   * Opens the files for the ranges that `write` writes. Creates new files, and renames finished files back to
+   * parts.
+   */
   async #use(
     ranges: readonly PartRange[],
     write: (open: readonly OpenFile[]) => Promise<void>,
@@ -213,7 +221,7 @@ export class PartFiles {
     await regularStatus(this.#fs, file.path);
   }
 
-  /** Makes a finished file a part again, so that more can be added. */
+  /** Renames a finished file back to a part, so that more can be added. */
   #reopen(file: PartFile): Promise<void> {
     let reopened = this.#reopened.get(file);
     if (reopened === undefined) {
@@ -236,7 +244,8 @@ export class PartFiles {
         { path: file.path, retryable: true },
       );
     await this.#fs.rename(file.path, file.part);
-    // Before anything is added: after a power cut, the old name must not stand for more than was finished.
+    // Synced before anything is added: after a power failure, the final name must not lead to a file with unfinished
+    // data.
     await syncFolder(this.#names.absolute(path.dirname(file.path)), this.#fs);
     file.named = false;
   }
@@ -249,7 +258,7 @@ export class PartFiles {
   /**
    * Checks that a part is the file that this run created, with the length that it wrote.
    *
-   * @param bytes The length that it had before the `lstat`: a write may end while that runs.
+   * @param bytes The length before the `lstat`, because a write may end while the `lstat` runs.
    */
   async #check(file: PartFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
@@ -273,7 +282,7 @@ export class PartFiles {
   }
 
   async #each<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>): Promise<void> {
-    // Keeping a promise for each of many thousands of files would take more memory than the files.
+    // Iterated lazily, because a promise for each of many thousands of files would take more memory than the files.
     const rest = items[Symbol.iterator]();
     const failures: unknown[] = [];
     const worker = async () => {
@@ -308,10 +317,10 @@ export class PartFiles {
   }
 }
 
-/** The folders of outputs: each is made once, and those with new names are synced at a commit. */
+/** The folders of outputs. Each is created once, and folders with new names are synced at a commit. */
 class OutputFolders {
   readonly #fs: FileSystem;
-  /** The folders that are being made, or are made, by path. */
+  /** Folders that exist or are being created, by path. */
   readonly #made = new Map<string, Promise<void>>();
   #changed = new Set<string>();
 
@@ -319,12 +328,12 @@ class OutputFolders {
     this.#fs = fs;
   }
 
-  /** Whether the folder is made, or being made. */
+  /** Whether the folder exists or is being created. */
   has(folder: string): boolean {
     return this.#made.has(folder);
   }
 
-  /** Makes a folder and those above it. */
+  /** Creates a folder and its parents. */
   make(folder: string): Promise<void> {
     let made = this.#made.get(folder);
     if (made === undefined) {
@@ -336,12 +345,12 @@ class OutputFolders {
     return made;
   }
 
-  /** A file in the folder was created or renamed. */
+  /** Called when a file in the folder was created or renamed. */
   changed(folder: string): void {
     this.#changed.add(folder);
   }
 
-  /** The folders that changed since the last call. */
+  /** Returns the folders that have changed since the last call. */
   takeChanged(): ReadonlySet<string> {
     const changed = this.#changed;
     this.#changed = new Set();

@@ -8,7 +8,7 @@ export function withSuffix(file: string, suffix: string): string {
   return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
 }
 
-/** Routes by the caller's function; `..` in its names is refused. */
+/** Routes items by the caller's function. Refuses names with `..`. */
 export function routeByFunction<T, O>(
   pathOf: (item: T) => string,
   finish: (path: string) => string,
@@ -37,6 +37,6 @@ function checked(name: unknown, origin: string | undefined): string {
     throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
   if (endsInZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
   const normal = path.normalize(name);
-  // The key in `outputs` where they are equal, so that the copy can be freed.
+  // The key in `outputs` if both are equal, so that the copy can be freed.
   return normal === name ? name : normal;
 }

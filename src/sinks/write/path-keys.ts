@@ -2,13 +2,16 @@ import type { RecordColumn, RecordColumnKind } from '../../files/record-columns.
 import type { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 
-/** What the fields of a path template are for each row: few combinations of keys. */
+/**
+ * The values of a path template's fields for each row. There are few combinations of keys, so each is stored
+ * once.
+ */
 export interface PathKeys {
   readonly names: readonly PostKey[];
-  /** For each row, the index of its keys in `sets`. */
+  /** For each row, the index of its combination of keys in `sets`. */
   readonly indexes: Uint32Array;
   readonly sets: (readonly (string | number)[])[];
-  /** The index of the keys in `sets`, by their JSON. */
+  /** The index of a combination in `sets`, by its JSON. */
   readonly byText: Map<string, number>;
 }
 

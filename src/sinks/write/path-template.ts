@@ -7,18 +7,18 @@ import { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
 
-/** The names of the fields that a path template may have, each in `{}`. */
+/** A field of a path template, which is written in `{}`. */
 export type PathField = PostKey | 'tag';
 
 export interface PathTemplate {
-  /** Whether the path depends on the item at all. */
+  /** Whether the path is the same for all items. */
   readonly constant: boolean;
-  /** Whether it needs the tag that only `routeByTag` gives. */
+  /** Whether the path needs a tag, which only `routeByTag` provides. */
   readonly needsTag: boolean;
   readonly fields: readonly PathField[];
-  /** What the path depends on, cheap to compare; as many keys as fields. */
+  /** The values that the path depends on, one for each field. They are cheaper to compare than paths. */
   readonly keys: readonly ((activity: Activity, tag: string) => string | number)[];
-  /** The path for these keys. It never leaves the folder that the template begins with. */
+  /** The path for these keys. It never leads out of the folder at the start of the template. */
   fill(keys: readonly (string | number)[]): string;
 }
 
@@ -27,7 +27,7 @@ interface Field {
   text(key: string | number): string;
 }
 
-/** The longest name that common file systems take, less room for `.0001`, `.gz` and `.part`. */
+/** The longest name in bytes that common file systems allow, minus space for `.0001`, `.gz` and `.part`. */
 const LONGEST_NAME = 255 - 20;
 
 const FIELDS: Readonly<Record<PathField, Field>> = {
@@ -50,7 +50,7 @@ const FIELDS: Readonly<Record<PathField, Field>> = {
 /**
  * Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`.
  *
- * @param writesZstd Whether what is written is zstd.
+ * @param writesZstd Whether the files are compressed with zstd.
  */
 export function parsePathTemplate(
   call: string,
@@ -80,13 +80,19 @@ export function parsePathTemplate(
   };
 }
 
-/** Readers of datasets take these values for NULL before they decode `%6E`. DuckDB ignores the case. */
+/** Values that readers of datasets take for NULL before they decode `%6E`. DuckDB ignores the case. */
 const READ_AS_NULL = /^(?:n(?=ull$)|_(?=_hive_default_partition__$))/i;
 
-/** A lone surrogate as `safeName` writes it. DuckDB refuses a dataset with such a name: decoded, it is not UTF-8. */
+/**
+ * A lone surrogate in the form in which `safeName` writes it. DuckDB refuses a dataset with such a name,
+ * because it does not decode to UTF-8.
+ */
 const LONE_SURROGATE = /%ED%([AB][\dA-F])%([89AB][\dA-F])/g;
 
-/** A value of a partition, such as `tag=snow`: readers of datasets look for one `=` in each name. */
+/**
+ * The name of a partition's value, such as `snow` in `tag=snow`. Readers of datasets expect one `=` in each
+ * name, so others are escaped.
+ */
 function partitionName(text: string, limit: number): string {
   const longer = (text.match(/[=\p{Cs}]/gu) ?? []).length;
   return safeName(text, Math.max(MIN_NAME_BYTES, limit - 2 * longer))
@@ -95,13 +101,16 @@ function partitionName(text: string, limit: number): string {
     .replace(LONE_SURROGATE, escapeOf);
 }
 
-/** What decodes to an escape such as `\ud800`, and differs from the name of that text. */
+/**
+ * A name for a lone surrogate that decodes to an escape such as `\ud800`. It differs from the name of a post
+ * that contains this escape as text.
+ */
 function escapeOf(_: string, ...bytes: readonly string[]): string {
   const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);
   return `%5C%75${(0xd000 | (high << 6) | low).toString(16)}`;
 }
 
-/** The start of a unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
+/** Formats the start of a unit of time (UTC): `2024-03-05`, `2024-03-05T14` or `2024-03-05T14-07`. */
 function timeText(length: number): (key: string | number) => string {
   return key => new Date(key).toISOString().slice(0, length).replace(':', '-');
 }
@@ -112,7 +121,10 @@ function fieldName(call: string, name: string): PathField {
   throw optionError(call, 'path', `must use the fields ${known}, got {${name}}`);
 }
 
-/** Why no name may end in `.zst`: plain contents under such a name would mislead every reader. */
+/**
+ * The reason why no name may end in `.zst` if zstd is not used: uncompressed contents under such a name would
+ * mislead every reader.
+ */
 export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
 
 export function endsInZstd(name: string): boolean {
@@ -130,7 +142,7 @@ function checkLiterals(
     throw optionError(call, 'path', `must ${must}, got ${JSON.stringify(template)}`);
 }
 
-/** What the template must do, and does not. */
+/** The rule that the template breaks, as a message states it; `undefined` if there is none. */
 function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string | undefined {
   const last = literals.at(-1) as string;
   const isFixed = literals.length === 1;
@@ -143,7 +155,7 @@ function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string 
   return undefined;
 }
 
-/** The maximum bytes of each field, so that every name in the path fits the file system. */
+/** The maximum size of each field in bytes, so that every name in the path fits the file system. */
 function nameLimits(call: string, template: string, literals: readonly string[]): number[] {
   const marked = literals.join('\0').split(path.sep);
   return marked.flatMap(name => {
@@ -156,10 +168,10 @@ function nameLimits(call: string, template: string, literals: readonly string[])
   });
 }
 
-/** A sink that writes files. */
+/** The name of a sink that writes files. */
 export type FileSinkName = 'files' | 'csv' | 'parquet';
 
-/** What each sink writes, and the extensions of its paths. */
+/** For each sink, the kind of its files and the extensions of its paths. */
 const SINKS: Readonly<
   Record<FileSinkName, { readonly writes: string; readonly extensions: readonly string[] }>
 > = {
@@ -168,13 +180,13 @@ const SINKS: Readonly<
   parquet: { writes: 'Parquet', extensions: ['parquet'] },
 };
 
-/** What the end of a path says of its contents. */
+/** What the end of a path tells about the contents of the file. */
 export interface PathExtension {
-  /** The extension in lower case without its dot: `csv` for `posts.CSV.gz`. Absent if the name has none. */
+  /** The extension in lower case without its dot, such as `csv` for `posts.CSV.gz`. Absent if the name has none. */
   readonly extension: string | undefined;
-  /** The sink that writes such files. */
+  /** The sink that writes files with this extension. */
   readonly sink: FileSinkName | undefined;
-  /** `.gz` or `.zst`, if the name ends so. */
+  /** `.gz` or `.zst`, if the name ends in one of them. */
   readonly compression: string | undefined;
 }
 
@@ -187,10 +199,11 @@ export function pathExtension(path: string): PathExtension {
 }
 
 /**
- * What is wrong with the extension of a path for a sink, as a message continues after the name of the option. An
- * extension of compression is ignored: `posts.csv.gz` is CSV.
+ * Returns what is wrong with the extension of a path for a sink, as the end of a message that starts with the
+ * name of the option. Ignores the extension of a compression: `posts.csv.gz` is CSV.
  *
- * @param makesLines Whether a function of the caller makes the lines: these may be CSV or JSON, but never Parquet.
+ * @param makesLines Whether a function of the caller creates the lines. These may be CSV or JSON, but not
+ * Parquet.
  */
 export function extensionProblem(
   sink: string,
@@ -216,14 +229,14 @@ export function untagged(origin: string | undefined): DataError {
   );
 }
 
-/** Which output an item goes to. */
+/** Returns the output for an item. */
 export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
 
 type Keys = Map<string | number, Keys | object>;
 
 /**
- * Routes by a template. Outputs are kept in a tree keyed by the template's fields, so a path is built only
- * once.
+ * Routes items by a template. Outputs are kept in a tree keyed by the fields of the template, so that each
+ * path is built only once.
  */
 export function routeByTemplate<O extends object>(
   template: PathTemplate,

@@ -8,36 +8,39 @@ import type { Outputs } from './outputs.js';
 import type { PathKeys } from './path-keys.js';
 import { type PathTemplate, untagged } from './path-template.js';
 
-/** Files that one command to a thread writes. */
+/** Maximum number of files that one call to a thread writes. */
 const FILES_AT_A_TIME = 32;
-/** More files than this, with few bytes each, are written from the main thread, which collects their posts. */
+/**
+ * If posts go to more files than this, with few bytes each, the main thread collects their lines and writes
+ * the files.
+ */
 const MANY_FILES = 64;
 const FEW_BYTES = 16 * 1024;
-/** A combination of a tag and keys is a number of 32 bits. */
+/** Maximum number of combinations of a tag and keys, since a combination is stored as a 32-bit number. */
 const MAX_COMBINATIONS = 2 ** 32;
 
-/** Posts that follow each other in a file: lines at a position, or a block. */
+/** Adjacent posts in a file, either as lines at a position or as a block. */
 interface Range {
   readonly file: OutputFile;
   readonly position: number;
   bytes: number;
   /** The indices of the posts in the rows. */
   readonly rows: number[];
-  /** How many posts it may have. */
+  /** The maximum number of posts in the range. */
   readonly room: number;
 }
 
-/** The posts that go to one file, and those after it where its size is limited. */
+/** The posts for one file, and for the files after it if their size is limited. */
 interface Partition {
   readonly output: NumberedFiles;
-  /** The last range; the next post extends it where it follows in the same file. */
+  /** The last range. The next post extends it if it is adjacent in the same file. */
   range: Range | undefined;
 }
 
 interface Partitioned {
-  /** For each item, the number of its tag and its other keys. */
+  /** For each post, a number for its tag and keys. */
   readonly combinations: Uint32Array;
-  /** Partitions by combination. */
+  /** The partition of each combination. */
   readonly partitions: readonly Partition[];
   readonly files: number;
 }
@@ -47,19 +50,20 @@ interface RowWriterOptions<T> {
   readonly maxOpen: number;
   readonly format: FileFormat<T>;
   readonly encoding: RowEncoding;
-  /** What the engine knows it by. */
+  /** The number of the encoding in `DecodedRows.encode`. */
   readonly encodingNumber: number;
   readonly keys: RecordColumn<PathKeys>;
 }
 
 /**
- * Writes decoded posts: decides on the main thread, in order, which file each goes to, and lets the thread that holds the
- * posts write their lines there, or encode them in blocks. Where that does not pay, the main thread collects the lines.
+ * Writes decoded posts. Decides on the main thread, in order, which file each post goes to. Then the thread
+ * that holds the posts writes their lines to these files, or encodes them in blocks. If posts are scattered
+ * over many files, the main thread collects the lines instead.
  */
 export class RowWriter<T> {
   readonly #outputs: Outputs;
   readonly #options: RowWriterOptions<T>;
-  /** Files by the keys that fill the template, as JSON, so that each path is built once. */
+  /** Files by the keys that fill the template, as JSON, so that each path is built only once. */
   readonly #byKeys = new Map<string, NumberedFiles>();
 
   constructor(outputs: Outputs, options: RowWriterOptions<T>) {
@@ -68,8 +72,9 @@ export class RowWriter<T> {
   }
 
   /**
-   * Writes posts, and releases their file once nothing needs it any more. Returns `false`, and has done nothing, where
-   * the posts cannot be partitioned by numbers, or the main thread had better encode them as items.
+   * Writes posts, and releases their file once its content is no longer needed. Returns `false`, without
+   * having done anything, if the posts cannot be partitioned by numbers, or are better encoded as items on
+   * the main thread.
    */
   async write(posts: StoredRows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
@@ -101,7 +106,7 @@ export class RowWriter<T> {
     const blocks = posts.file
       .encode(list, ends, this.#options.encodingNumber)
       .then(async encoded => encoded ?? Promise.reject(await this.#errorOf(posts)));
-    // Nothing needs the content any more; a failure ends the run through the outputs.
+    // The content is no longer needed. A failure ends the run through the outputs.
     const release = () => posts.file.release();
     blocks.then(release, release);
     for (const [index, { file, rows, bytes }] of ranges.entries()) {
@@ -180,7 +185,7 @@ export class RowWriter<T> {
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
       const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
-      // Several combinations may give the same path, and several paths may belong to the same file.
+      // Several combinations may give the same path, and several paths may lead to the same file.
       const first = output.fileFor(0);
       let partition = byFile.get(first);
       if (partition === undefined) {
@@ -204,10 +209,10 @@ export class RowWriter<T> {
 }
 
 /**
- * Gives each post a place in its file; posts that follow each other in one file are one range.
+ * Assigns each post to a place in its file. Adjacent posts in a file form one range.
  *
- * @param areLines Whether a post takes the bytes of its line. Where that is not known, ranges are cut only where they are
- * full, and follow each other in the file that the first one is of.
+ * @param areLines Whether each post takes the bytes of its line. If not, sizes are unknown before encoding,
+ * so a range ends only when it is full, and the next range continues in the same file.
  */
 function rangesOf(
   { bounds, rows }: StoredRows,
@@ -243,7 +248,7 @@ function rangeAt(file: OutputFile, position: number, room: number): Range {
   return { file, position, bytes: 0, rows: [], room };
 }
 
-/** The rows of ranges one after the other, with their tags, and where each range ends. */
+/** The rows of all ranges in one list, with their tags, and the index in the list at which each range ends. */
 function listOf(
   { rows, tags }: StoredRows,
   ranges: readonly { readonly rows: readonly number[] }[],
@@ -264,7 +269,7 @@ function listOf(
   return { rows: listed, tags: listedTags, ends };
 }
 
-// Separate functions for the loops over all posts: V8 optimises short functions sooner.
+// The loops over all posts are separate functions, because V8 optimises short functions sooner.
 function combinationsOf(
   rows: Uint32Array,
   keys: Uint32Array,
@@ -277,7 +282,7 @@ function combinationsOf(
   return combinations;
 }
 
-/** Returns each combination once, in the order of first occurrence. */
+/** Returns the distinct combinations, in the order of first occurrence. */
 function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   const distinct = new Set<number>();
   let last = -1;

@@ -6,7 +6,7 @@ const RESERVED =
 const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
 const HASH_LENGTH = 32;
 
-/** The minimum of `safeName`'s `maxBytes`. */
+/** The minimum value of the argument `maxBytes` of `safeName`. */
 export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
 const TEXT = required(
@@ -15,14 +15,14 @@ const TEXT = required(
 const MAX_BYTES = required(whole('the bytes that a name may have', { min: MIN_NAME_BYTES }));
 
 /**
- * Turns any string into a single safe file name: without separators, control characters, leading or trailing
+ * Converts any string to a single safe file name: without separators, control characters, leading or trailing
  * dots, names reserved by Windows, or names that `files` uses. Unsafe characters are percent-encoded as
  * UTF-8. A name longer than `maxBytes` (200 by default) is cut and ends in `%~` and a hash of the whole
- * string. Different strings give different names, also on file systems that normalize Unicode. Names
- * keep their case: where the file system ignores it, `files` refuses a second output whose name differs in
- * case only.
+ * string. Different strings give different names, even on file systems that normalize Unicode. Names keep
+ * their case. If the file system ignores case, `files` refuses a second output whose name differs only in
+ * case.
  *
- * @throws OptionError For what is not text, and for a `maxBytes` below 40.
+ * @throws OptionError For an argument that is not a string, and for a `maxBytes` below 40.
  * @example
  * safeName('../etc/passwd'); // '%2E.%2Fetc%2Fpasswd'
  */
@@ -37,7 +37,8 @@ export function safeName(text: string, maxBytes = 200): string {
 }
 
 function encode(text: string): string {
-  // Some file systems treat composed and decomposed forms as one name, so only the composed form is kept.
+  // Some file systems treat composed and decomposed forms as the same name, so only the composed form is kept
+  // unescaped.
   const foldable = text.normalize('NFC') !== text;
   return text
     .replace(UNSAFE, percent)
@@ -49,7 +50,7 @@ function encode(text: string): string {
 
 export function percent(character: string): string {
   const unit = character.charCodeAt(0);
-  // A lone surrogate has no UTF-8 form; it gets the three bytes of its code point.
+  // A lone surrogate has no UTF-8 form, so the three bytes of its code point are used.
   const bytes =
     character.length === 1 && unit >= 0xd800 && unit <= 0xdfff
       ? [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)]
@@ -60,7 +61,7 @@ export function percent(character: string): string {
 /** A character: literal, or as percent-encoded bytes of UTF-8. */
 const CHARACTER = /%[0-7][\dA-F]|%[C-F][\dA-F](?:%[89AB][\dA-F])+|./gsu;
 
-/** Truncates to at most `maxBytes` of UTF-8, at a whole character. */
+/** Truncates to at most `maxBytes` bytes, at a whole character. */
 function cut(encoded: string, maxBytes: number): string {
   let end = 0;
   let bytes = 0;
