@@ -2,10 +2,10 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { isZstd, nodeZstd } from './zstd.js';
 
-/** The first byte of every gzip file, and of no text. */
+/** The first byte of every gzip file. No text begins with it. */
 export const GZIP_MAGIC = 0x1f;
 
-/** What `gunzip` does with plain bytes, and the maximum size of what it inflates. */
+/** Options of `gunzip`: what to do with plain bytes, and the maximum inflated size. */
 export interface InflateLimits {
   readonly plain: 'refuse' | 'pass';
   readonly maxBytes: number;
@@ -13,13 +13,13 @@ export interface InflateLimits {
 
 export type FileCompression = 'plain' | 'gzip' | 'zstd';
 
-/** How a file is compressed, by its first `MAGIC_BYTES` bytes. */
+/** The compression of a file, detected from its first `MAGIC_BYTES` bytes. */
 export function compressionOf(start: Uint8Array): FileCompression {
   if (start[0] === GZIP_MAGIC) return 'gzip';
   return isZstd(start) === true ? 'zstd' : 'plain';
 }
 
-/** How blocks are compressed. */
+/** The compression of blocks. */
 export type Compression =
   | { readonly kind: 'gzip'; readonly level: number }
   | { readonly kind: 'zstd' };
@@ -28,7 +28,7 @@ const gzipInPool: (block: Uint8Array, options: zlib.ZlibOptions) => Promise<Buff
   zlib.gzip,
 );
 const zstdInPool = nodeZstd && promisify(nodeZstd.zstdCompress);
-/** Adds a checksum to zstd frames. Gzip members always have one. */
+/** Parameters for zstd to add a checksum to each frame. Gzip members always have one. */
 export const WITH_CHECKSUM: { readonly params: Record<number, number> } | undefined = nodeZstd && {
   params: { [nodeZstd.constants.ZSTD_c_checksumFlag]: 1 },
 };
@@ -40,14 +40,14 @@ export function compressBlock(block: Uint8Array, compression: Compression): Prom
   return zstdInPool(block, zstdOptions(block));
 }
 
-/** The same on this thread. */
+/** Compresses a block on this thread to an independent gzip member or zstd frame. */
 export function compressBlockSync(block: Uint8Array, compression: Compression): Uint8Array {
   if (compression.kind === 'gzip') return zlib.gzipSync(block, gzipOptions(block, compression));
   if (nodeZstd === undefined) throw new Error('This version of Node has no zstd');
   return nodeZstd.zstdCompressSync(block, zstdOptions(block));
 }
 
-/** One call of the encoder, not one call for each 16 KiB of output. */
+/** The options for one call of the encoder, instead of one call for each 16 KiB of output. */
 function gzipOptions({ length }: Uint8Array, { level }: { readonly level: number }) {
   return { level, chunkSize: Math.max(16 << 10, length >> 1) };
 }

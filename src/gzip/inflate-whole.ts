@@ -4,14 +4,17 @@ import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
 import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
 
-/** Maximum size, stored and inflated, of a file that is inflated in one call. */
+/** Maximum stored size, and maximum inflated size, of a file that is inflated in one call. */
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_CONTENT = 64 * 1024 * 1024;
-/** A gzip header and trailer around empty data. */
+/** The size of a gzip header and trailer around empty data. */
 const SMALLEST_FILE = 20;
 const SMALLEST_CHUNK = 64 * 1024;
 const LARGE_CHUNK = 1024 * 1024;
-/** A buffer of the zstd decoder has room for this many times a frame, up to this size: few frames need a second one. */
+/**
+ * The initial output buffer for a zstd frame has this many times its size, up to a limit, so that few frames
+ * need a second buffer.
+ */
 const ZSTD_GROWTH = 10;
 const LARGEST_ZSTD_CHUNK = 8 * 1024 * 1024;
 
@@ -26,15 +29,15 @@ interface Inflated {
   readonly engine: Zlib;
 }
 
-/** What inflates, in the thread pool or on this thread. */
+/** Functions that inflate, either in the thread pool or on this thread. */
 interface Decoders {
   gzip(file: Buffer, call: OneCall): Inflated | Promise<Inflated>;
-  /** Absent where Node has no zstd. */
+  /** Absent if this version of Node has no zstd. */
   readonly zstd: ((frame: Buffer, options: BrotliOptions) => Buffer | Promise<Buffer>) | undefined;
 }
 
 const IN_POOL: Decoders = {
-  // The types of node:zlib lack the option `info`.
+  // The option `info` is missing in the types of node:zlib.
   gzip: promisify(zlib.gunzip) as unknown as Decoders['gzip'],
   zstd: nodeZstd && promisify(nodeZstd.zstdDecompress),
 };
@@ -45,7 +48,8 @@ const HERE: Decoders = {
 
 /**
  * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to
- * `undefined` if the file is too large or not a good gzip file: a decoder that takes it in parts then says what is wrong.
+ * `undefined` if the file is too large or not a valid gzip file. A decoder that reads the file in blocks then
+ * reports the reason.
  */
 export async function inflateGzip(
   file: Buffer,
@@ -59,7 +63,7 @@ export async function inflateGzip(
   const chunkSize = roundedUp(size + 1);
   try {
     const { buffer, engine } = await gzip(file, { info: true, chunkSize, maxOutputLength });
-    // The decoder does not read what follows the last member.
+    // The decoder stops after the last member. If bytes follow it, the file is not valid.
     return engine.bytesWritten === file.length ? buffer : undefined;
   } catch {
     return undefined;
@@ -67,8 +71,9 @@ export async function inflateGzip(
 }
 
 /**
- * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` if the file is too large, damaged, in
- * another format, or zstd on a Node without zstd: the block decoders then report the reason.
+ * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` if the file is too large,
+ * damaged, in another format, or zstd and this version of Node has no zstd. A decoder that reads the file in
+ * blocks then reports the reason.
  */
 export async function inflateWhole(
   file: Buffer,
@@ -88,22 +93,23 @@ export async function inflateWhole(
   return joined(contents);
 }
 
-/** The same on this thread. */
+/** Like `inflateWhole`, but on this thread. */
 export function inflateWholeHere(file: Buffer, maxBytes: number): Promise<Buffer | undefined> {
   return inflateWhole(file, maxBytes, HERE);
 }
 
 /**
- * The inflated size that a gzip file states: the size of its last member, modulo 4 GiB. It may be wrong, so it only
- * chooses the size of buffers.
+ * The inflated size that a gzip file states, which is the size of its last member modulo 4 GiB. Used only to
+ * choose the size of buffers, because it may be wrong.
  */
 export function inflatedSize(file: Buffer): number {
   return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
 }
 
 /**
- * Files of one source have similar sizes: blocks of equal size take the memory of released ones, where
- * others need new memory from the system, which takes 4 % of the time.
+ * Rounds up the size of a block. Files of one source have similar sizes, and blocks of equal size can reuse
+ * the memory of released blocks. Blocks of other sizes need new memory from the system, which takes 4 % of
+ * the time.
  */
 function roundedUp(bytes: number): number {
   const unit = bytes < LARGE_CHUNK ? SMALLEST_CHUNK : LARGE_CHUNK;
@@ -111,7 +117,7 @@ function roundedUp(bytes: number): number {
 }
 
 /**
- * Splits a file into frames to decode one by one: Node's decoder stops after the first frame.
+ * Splits a file into frames to decode one by one, because Node's decoder stops after the first frame.
  *
  * @throws Error if the file is too large or does not consist of whole frames.
  */
@@ -128,7 +134,7 @@ function framesOf(file: Buffer): readonly Buffer[] {
   return found;
 }
 
-/** @param before The contents of the frames before this one. */
+/** @param before The inflated contents of the earlier frames. */
 function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: number) {
   return {
     chunkSize: Math.min(Math.max(SMALLEST_CHUNK, ZSTD_GROWTH * length), LARGEST_ZSTD_CHUNK),
@@ -136,7 +142,7 @@ function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: num
   };
 }
 
-/** Not in memory of Node's buffer pool, so that the result can be transferred. */
+/** Joins buffers in memory outside of Node's shared pool, so that the result can be transferred. */
 function joined(contents: readonly Buffer[]): Buffer {
   const all = Buffer.allocUnsafeSlow(bytesOf(contents));
   let at = 0;

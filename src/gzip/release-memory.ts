@@ -1,33 +1,36 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
 /**
- * glibc returns memory to the system when it frees a chunk that it took with mmap, one of M_MMAP_THRESHOLD or more,
- * and when more than M_TRIM_THRESHOLD is free at the top of the heap; to take it again costs a page fault for each
- * page. Both thresholds are dynamic, see mallopt(3): freeing an mmapped chunk raises M_MMAP_THRESHOLD to its size, up
- * to DEFAULT_MMAP_THRESHOLD_MAX, which is 32 MiB, and M_TRIM_THRESHOLD to twice that. A chunk of this size, with its
- * header and rounded to pages, raises both nearly to their maxima; a chunk beyond 32 MiB raises neither.
+ * The size of a chunk that makes glibc keep freed memory instead of returning it to the system. Taking memory
+ * again costs a page fault for each page.
+ *
+ * glibc returns a freed chunk to the system if it took the chunk with mmap, as it does for M_MMAP_THRESHOLD
+ * bytes or more. It also returns the top of the heap if more than M_TRIM_THRESHOLD bytes are free there. Both
+ * thresholds are dynamic, see mallopt(3): freeing an mmapped chunk raises M_MMAP_THRESHOLD to its size, up to
+ * DEFAULT_MMAP_THRESHOLD_MAX (32 MiB), and M_TRIM_THRESHOLD to twice that. A chunk of this size, with its
+ * header and rounded to pages, raises both nearly to their maxima. A chunk beyond 32 MiB raises neither.
  */
 const THRESHOLD_RAISING_BYTES = 32 * 1024 * 1024 - 64 * 1024;
 
 let closed: MessagePort | undefined;
 
 /**
- * Frees the memory of bytes immediately; all views of it are empty from then on. Left to the garbage
- * collector, large buffers cost a full collection every few blocks. Does nothing for bytes that may
- * share their memory with others: Node pools small buffers, each less than half of its pool.
+ * Frees the memory of bytes immediately. All views of it become empty. If large buffers were left to the
+ * garbage collector, it would run a full collection every few blocks. Does nothing for bytes that may share
+ * their memory with others, because Node pools small buffers, each less than half of its pool.
  */
 export function releaseMemory({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   const ownsBuffer = 2 * byteLength >= buffer.byteLength && byteLength > 0;
   if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
   if (closed === undefined) {
     closed = closedPort();
-    // Never written to, so it costs no memory.
+    // Never written to, so the system does not allocate its pages.
     closed.postMessage(undefined, [Buffer.allocUnsafeSlow(THRESHOLD_RAISING_BYTES).buffer]);
   }
   closed.postMessage(undefined, [buffer]);
 }
 
-/** A transfer to a closed port detaches a buffer and frees it. */
+/** A port whose other end is closed. Transferring a buffer to it detaches the buffer and frees its memory. */
 function closedPort(): MessagePort {
   const { port1, port2 } = new MessageChannel();
   port1.close();

@@ -9,7 +9,7 @@ type InPool = (
   done: (error: Error | null, result: Buffer) => void,
 ) => void;
 
-/** The options have the same form as the options of Brotli. */
+/** The zstd functions of `node:zlib`. Their options have the same form as those for Brotli. */
 interface NodeZstd {
   readonly zstdCompress: InPool;
   readonly zstdDecompress: InPool;
@@ -20,16 +20,16 @@ interface NodeZstd {
   readonly constants: { readonly ZSTD_c_checksumFlag: number };
 }
 
-/** What `node:zlib` has of zstd; `undefined` before Node 22.15. The types of Node 20 lack it. */
+/** The zstd functions of `node:zlib`; `undefined` before Node 22.15. The types of Node 20 lack them. */
 export const nodeZstd: NodeZstd | undefined =
   (zlib as unknown as Partial<NodeZstd>).zstdCompress && (zlib as unknown as NodeZstd);
 
 const CHUNK = 256 * 1024;
 
-/** The first part of the message about a zstd file, where Node has no zstd. */
+/** The start of the message about a zstd file if Node has no zstd. */
 const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
 
-/** The error about a file that is zstd and stays where it is, where Node has no zstd. */
+/** The error about a zstd file that stays unchanged, because Node has no zstd. */
 export function lacksZstd(file: string, note = ''): DataError {
   return new DataError(`${LACKS_ZSTD}, or replace the file first: \`zstd -d --rm\`${note}`, {
     position: { origin: file },
@@ -37,10 +37,10 @@ export function lacksZstd(file: string, note = ''): DataError {
 }
 
 /**
- * Inflates one zstd file of any number of frames in the thread pool, as its bytes arrive, in bounded
- * memory. Delivers all that can be decoded before a cut or damage.
+ * Inflates one zstd file of any number of frames in the thread pool, as its bytes arrive, in bounded memory.
+ * Before it throws, delivers everything that can be decoded.
  *
- * @throws DataError
+ * @throws DataError for a truncated or damaged file
  */
 export class ZstdDecoder {
   readonly #origin: string | undefined;
@@ -93,7 +93,7 @@ export class ZstdDecoder {
   }
 }
 
-/** The decoder of one frame. */
+/** Decodes one frame. */
 class ZstdFrame {
   readonly #decoder: Transform;
   #failure: Error | undefined;
@@ -110,7 +110,7 @@ class ZstdFrame {
     });
   }
 
-  /** Decodes bytes. The decoder pauses while the consumer reads nothing. */
+  /** Decodes bytes. Pauses the decoder while the consumer reads nothing. */
   async *write(bytes: Buffer, ends: boolean): AsyncGenerator<Buffer, void, undefined> {
     let isTaken = false;
     const taken = () => {
@@ -133,38 +133,38 @@ class ZstdFrame {
   }
 }
 
-/** A part of a frame, and whether the frame ends with it. */
+/** A part of a frame. `ends` is true for the last part. */
 export interface ZstdPart {
   readonly bytes: Buffer;
   readonly ends: boolean;
 }
 
 const FRAME = 0xfd2fb528;
-/** The magic numbers of frames without content differ in their last four bits. */
+/** The magic number of skippable frames, which have no content. Their last four bits vary. */
 const SKIPPABLE = 0x184d2a50;
 export const MAGIC_BYTES = 4;
 
-/** Fields of which each byte is kept, as they are read as a number. */
+/** Fields that are read as a number. Their bytes are collected until the field is complete. */
 const NUMBERS = ['magic', 'skippable size', 'descriptor', 'block'] as const;
-/** What the next bytes are, once `need` of them have come. */
+/** The field that the next bytes belong to. It is complete once `need` bytes have arrived. */
 type Field = (typeof NUMBERS)[number] | 'skippable' | 'header' | 'content' | 'checksum';
 
 /**
- * Cuts zstd files into their frames, as their bytes arrive (RFC 8878). The decoder of Node stops after the
- * first frame without an error, and some versions do not notice that a frame is cut short.
+ * Cuts zstd files into their frames as the bytes arrive (RFC 8878). Necessary because the decoder of Node
+ * stops after the first frame without an error, and in some versions does not notice a truncated frame.
  */
 export class ZstdFrames {
   #field: Field = 'magic';
   #need = MAGIC_BYTES;
-  /** The bytes of a field that is read as a number. */
+  /** The bytes so far of a field that is read as a number. */
   #collected: number[] = [];
   #hasChecksum = false;
   #isLastBlock = false;
   #frames = 0;
-  /** Bytes read. */
+  /** The number of bytes read. */
   read = 0;
 
-  /** Whether the bytes so far are whole frames, one at least. */
+  /** Whether the bytes so far are complete frames, at least one. */
   get isComplete(): boolean {
     return this.#frames > 0 && this.#field === 'magic' && this.#collected.length === 0;
   }
@@ -184,7 +184,7 @@ export class ZstdFrames {
         this.#collected.push(input[at++] as number);
         this.read++;
         this.#need--;
-        // Whether these bytes begin a frame is known at the last of them.
+        // Only the last of these bytes tells whether they begin a frame.
         if (field === 'magic' || field === 'skippable size') start = at;
       }
       while (this.#need === 0) {
@@ -203,7 +203,7 @@ export class ZstdFrames {
     if (start < input.length) yield { bytes: input.subarray(start), ends: false };
   }
 
-  /** Reads a field that is complete. Returns the one after it, and how many bytes that has. */
+  /** Reads a complete field. Returns the next field and its size in bytes. */
   #after(field: Field, number: number): readonly [field: Field, need: number] {
     switch (field) {
       case 'magic':
@@ -225,7 +225,7 @@ export class ZstdFrames {
         const kind = (number >> 1) & 3;
         if (kind === 3) throw new Error('a block of an unknown kind');
         this.#isLastBlock = (number & 1) === 1;
-        // A block of one repeated byte has that byte alone.
+        // A block of type 1 is one repeated byte, of which only one is stored.
         return ['content', kind === 1 ? 1 : number >> 3];
       }
       case 'content':
@@ -239,7 +239,7 @@ export class ZstdFrames {
   }
 }
 
-/** Whether these bytes begin a zstd file; `undefined` if they are too few to know. */
+/** Whether these bytes begin a zstd file; `undefined` if they are too few to tell. */
 export function isZstd(bytes: Uint8Array): boolean | undefined {
   let magic = 0;
   for (let at = 0; at < Math.min(bytes.length, MAGIC_BYTES); at++) {

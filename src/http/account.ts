@@ -42,47 +42,45 @@ import {
 } from './settings.js';
 import { realTime, ServiceClock, type Timing } from './timing.js';
 
-/**
- * The settings of an account, each with an environment variable as its default, and how to send
- * requests.
- */
+/** Options of `account`: its settings, each with an environment variable as its default, and how to send requests. */
 export interface AccountOptions extends SettingOptions {
-  /** How long to wait for a connection, a response, and its next bytes. */
+  /** How long to wait for a connection, for a response, and for the next bytes of it. */
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** How often and how long to retry server errors, rate limits and broken connections. */
   readonly retry?: Partial<RetryPolicy> | undefined;
   /**
-   * Called before each wait for a retry, for example to log it. What it throws, or its promise rejects
-   * with, ends the call.
+   * Called before each wait for a retry, for example to log it. If it throws or its promise rejects, the call
+   * ends with that error.
    */
   readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /**
-   * Rate limits by family of calls, for a service whose limits are not the documented ones; `[]` means
-   * no limit. Account objects of one account share their limits: where they differ, the strictest apply.
-   * @default the documented limits of the service, or none at loopback addresses and `insecureOrigins` where
-   * `MILLRACE_LIMITS` is `relaxed`; a local service with relaxed limits gives these by `start()`
+   * Rate limits by family of calls, for a service whose limits differ from the documented limits. `[]` means
+   * no limit. Several `Account` objects of one account share their limits; if they differ, the strictest
+   * apply.
+   * @default the documented limits of the service; no limits at loopback addresses and `insecureOrigins` if
+   * `MILLRACE_LIMITS` is `relaxed`. `start()` of a local service with relaxed limits returns its limits
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
-  /** The clock and random numbers, for tests. */
+  /** The clock and the source of random numbers, for tests. */
   readonly timing?: Timing | undefined;
   /**
-   * The service's time in epoch milliseconds, where this process knows it: `start()` of the local
-   * service gives it.
-   * @default learned from the `Date` of the service's responses
+   * Returns the service's time in epoch milliseconds, if this process knows it. `start()` of the local
+   * service returns such a function.
+   * @default computed from the `Date` headers of the service's responses
    */
   readonly serviceTime?: (() => number) | undefined;
 }
 
 /**
- * The rate limiters of all account objects of this process, since the service counts by account. Accounts with another
- * clock, in tests, have their own, which go with that clock.
+ * The rate limiters of all `Account` objects of this process, since the service counts requests by account.
+ * Accounts with a test clock have separate limiters, by clock.
  */
 const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
 
-/** The limits of a local service: `strict`, or `relaxed`. Set by what the service prints. */
+/** The limits of a local service, `strict` or `relaxed`. The service prints this variable when it starts. */
 const LIMITS_VARIABLE = 'MILLRACE_LIMITS';
 
-/** A setting: `readSettings` checks its value. */
+/** An option whose value `readSettings` checks. */
 const known = special<never>('a setting', 'a setting', () => true);
 
 const OPTIONS = {
@@ -98,39 +96,39 @@ const OPTIONS = {
 } satisfies OptionTable<AccountOptions>;
 
 /**
- * Extra settings that `start()` of the local service returns: the keys of its unapproved application, and the token of
- * its control path.
+ * Ignored settings that `start()` of the local service returns in addition: the keys of its unapproved
+ * application, and the token of its control path.
  */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 
-/** What all objects of one `account()` share: see `withProgress`. */
+/** The state that copies of an `Account` share, see `withProgress`. */
 interface AccountParts
   extends Pick<Account, 'settings' | 'timeouts' | 'retry' | 'timing'>,
     Pick<Account, 'clock' | 'onRetry' | 'connections'> {
   readonly limits: Limits;
-  /** The limits of a local service: at loopback addresses and `insecureOrigins`. */
+  /** The limits of a local service, which apply at loopback addresses and `insecureOrigins`. */
   readonly localLimits: Limits;
-  /** The encoded Basic credentials, which no error may show either. */
+  /** The encoded Basic credentials, as a `Secret` because errors must not show them either. */
   readonly login: Secret | undefined;
 }
 
-/** What reports the requests and waits of one run. */
+/** Receives the requests and waits of one run. */
 interface AccountProgress {
   readonly onRequest: () => void;
   readonly onWait: OnWait;
 }
 
-/** Credentials and addresses of one account of the service. Made by `account()`. */
+/** Credentials and addresses of one account of the service. Created by `account()`. */
 export class Account {
   readonly settings: Settings;
   readonly timeouts: Timeouts;
   readonly retry: RetryPolicy;
   readonly timing: Timing;
-  /** The service's time. */
+  /** The clock of the service. */
   readonly clock: ServiceClock;
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
-  /** Receives the requests and waits of calls; see `withProgress`. */
+  /** Receives the requests and waits of calls, see `withProgress`. */
   readonly progress: AccountProgress | undefined;
   readonly #parts: AccountParts;
 
@@ -147,9 +145,9 @@ export class Account {
   }
 
   /**
-   * The value of a setting that a call needs.
+   * Returns the value of a setting that a call needs.
    *
-   * @throws OptionError if it was not given; `purpose` says for what it is needed.
+   * @throws OptionError if the setting has no value. The message uses `purpose`.
    */
   need<Name extends SettingName>(name: Name, purpose: string): NonNullable<Settings[Name]> {
     const value = this.settings[name];
@@ -164,7 +162,7 @@ export class Account {
   /**
    * Checks that all of these settings have a value.
    *
-   * @throws OptionError that names all that are missing; `purpose` says for what they are needed.
+   * @throws OptionError that names all settings without a value. The message uses `purpose`.
    */
   needAll(names: readonly SettingName[], purpose: string): void {
     const missing = names.filter(name => this.settings[name] === undefined);
@@ -182,27 +180,28 @@ export class Account {
   }
 
   /**
-   * Names the service at an address, as part of what a checkpoint or cursor belongs to. Empty for a loopback address of
-   * which nothing more is known: its port says nothing, as a local service gets another one at each start.
+   * Identifies the service at an address, for checkpoints and cursors. For a loopback address, uses the
+   * setting `localService`, because a local service gets another port at each start. Empty if that is not
+   * set.
    */
   serviceAt(url: URL): { readonly service?: string } {
     const service = isLoopback(url.hostname) ? this.settings.localService : url.host;
     return service === undefined ? {} : { service };
   }
 
-  /** The Basic credentials for a URL of a configured origin; `undefined` for any other. */
+  /** The Basic credentials for a URL; `undefined` if its origin is not among the configured addresses. */
   basicFor(url: URL): string | undefined {
     if (!BASIC_ADDRESSES.some(name => this.#originOf(name) === url.origin)) return undefined;
     for (const name of ['email', 'password'] as const) this.need(name, `requests to ${url.origin}`);
     return `Basic ${Buffer.from(this.#parts.login?.reveal() ?? '').toString('base64')}`;
   }
 
-  /** The same account, with all its state, that also reports its requests and waits to a run. */
+  /** Returns the same account with all its state, which also reports its requests and waits to a run. */
   withProgress(progress: AccountProgress | undefined): Account {
     return progress === undefined ? this : new Account(this.#parts, progress);
   }
 
-  /** Reports a wait that begins now; call the result when it ends. */
+  /** Reports a wait that begins now. Returns a function to call when the wait ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void {
     const until = new Date(this.clock.now() + wait.waitMs);
     const { reason, setting, waitMs } = wait;
@@ -210,7 +209,7 @@ export class Account {
     return this.progress?.onWait({ ...wait, until }) ?? (() => {});
   }
 
-  /** Waits until the limits of a family allow a request of that kind. */
+  /** Waits until the limits of a family allow a request of this kind. */
   acquire(family: Family, base: URL, signal?: AbortSignal, kind?: string): Promise<Permit> {
     const isStream = family === 'replay' || family === 'compliance';
     const reason = isStream ? 'connect limit' : 'rate limit';
@@ -219,7 +218,7 @@ export class Account {
     );
   }
 
-  /** The limiter of a family of calls, shared by all calls to the same account of the service. */
+  /** The rate limiter of a family of calls. All calls to the same account of the service share it. */
   rateLimiter(family: Family, base: URL): RateLimiter {
     const shared = rateLimiters.get(this.timing) ?? new Map<string, RateLimiter>();
     rateLimiters.set(this.timing, shared);
@@ -264,7 +263,10 @@ export class Account {
   }
 }
 
-/** The limits of an account: the limits of the service, changed by the account's settings, and divided among shards. */
+/**
+ * The limits of an account: the limits of the service, adjusted by the account's settings and divided by the
+ * number of shards.
+ */
 function limitsOf(settings: Settings, service: Limits): Limits {
   const { searchesPerMinute, engagementsPerMinute, shard } = settings;
   const all: Limits = {
@@ -276,23 +278,23 @@ function limitsOf(settings: Settings, service: Limits): Limits {
   return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, shard)));
 }
 
-/** The rate that a contract allows. */
+/** The rate for a contract that allows this many requests per minute. */
 function perMinute(requests: number | undefined): readonly Rate[] {
   return requests === undefined ? [] : [{ requests, perMs: MINUTE }];
 }
 
 /**
- * An account of the service: its credentials, addresses, names and limits. What is not passed comes
- * from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. Where all addresses are one,
- * `url` or `MILLRACE_URL` alone is enough; each more specific one wins over it, and an option over any
- * variable. Nothing is needed before a call needs it. Addresses must be https unless they are
- * loopback or among `insecureOrigins`, and credentials go to their origins only.
+ * Creates an account of the service: its credentials, addresses, names and limits. Options that are not
+ * passed come from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. If all addresses are the
+ * same, `url` or `MILLRACE_URL` is enough. A more specific address overrides it, and an option overrides any
+ * variable. A setting is required only when a call needs it. Addresses must be https, unless they are
+ * loopback or listed in `insecureOrigins`. Credentials are sent only to the origins of these addresses.
  *
- * All calls of one account share the service's rate limits, also over several `account()`s of one
- * process with other options. Where two differ in `limits`, `searchesPerMinute` or
- * `engagementsPerMinute`, both limits hold for both, as long as the process lives.
+ * All calls of one account share the service's rate limits, even if the process calls `account()` several
+ * times with different options. If these differ in `limits`, `searchesPerMinute` or `engagementsPerMinute`,
+ * all of the limits apply to all of these calls until the process ends.
  *
- * @throws OptionError if a setting cannot work.
+ * @throws OptionError if a setting is invalid.
  * @example
  * const acme = account({ baseUrl: 'https://search.example', account: 'acme', label: 'prod' });
  * const local = account(await createService().start());
@@ -319,7 +321,8 @@ function readParts(
   const { onRetry, timing = realTime } = options;
   const timeouts = checked.timeouts as Timeouts;
   const own = withoutUndefined(options.limits ?? {});
-  // A variable that is left over must not lift the limits of the real service.
+  // The variable applies to local services only. If it was left set by mistake, it must not lift the limits of the
+  // real service.
   const local = given === 'relaxed' ? NO_LIMITS : LIMITS;
   return {
     settings,
@@ -342,7 +345,7 @@ function readParts(
 }
 
 /**
- * Checks the arguments that most calls take: the account, and the options by their table.
+ * Checks the arguments that most calls have: the account, and the options by their table.
  *
  * @throws OptionError
  */
@@ -354,7 +357,7 @@ export function checkAccountOptions<
   return checkOptions(call, table, options);
 }
 
-/** @throws OptionError for a first argument that `account()` did not make. */
+/** @throws OptionError for a first argument that `account()` did not create. */
 export function checkAccount(account: unknown): void {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { ConnectionError, type ConnectionFailure } from '../base/errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
-/** Codes of a connection that could not be made. */
+/** Explanations of error codes if a connection could not be made. */
 const REFUSED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the host does not exist',
@@ -12,7 +12,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'it did not answer in time',
 };
 
-/** Why a proxy does not connect to the target. */
+/** The reason why a proxy does not connect to the target. */
 export class ProxyFailure extends Error {
   readonly retryable: boolean;
 
@@ -24,12 +24,12 @@ export class ProxyFailure extends Error {
 
 /** The connection that an error is about. */
 export interface Way {
-  /** The target, without secrets. */
+  /** The URL of the target, without secrets. */
   readonly url: string;
   readonly proxy?: HttpProxy | undefined;
 }
 
-/** Converts the error of undici or a socket about a broken connection. `hasBegun` is true if the response had started. */
+/** Converts an error of undici or a socket to a `ConnectionError`. `hasBegun` is true if the response had started. */
 export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): ConnectionError {
   const code = codeOf(cause);
   const details = { ...shown(way), cause: withoutData(cause) };
@@ -51,7 +51,7 @@ export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): Con
       failure: 'refused',
       retryable: false,
     });
-  // A reset in the middle of a response may look like an orderly end: both can be retried.
+  // A reset in the middle of a response may look like an orderly end, so both are retryable.
   const failure: ConnectionFailure = hasBegun && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
   return new ConnectionError(
@@ -60,13 +60,13 @@ export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): Con
   );
 }
 
-/** The error of a connection that sent nothing for `ms` milliseconds. */
+/** The error for a connection that sent nothing for `ms` milliseconds. */
 export function stalledConnection(way: Way, ms: number, hasBegun: boolean): ConnectionError {
   const what = hasBegun ? `sent nothing for ${ms} ms` : `did not begin to answer within ${ms} ms`;
   return new ConnectionError(`${described(way)} ${what}`, { ...shown(way), failure: 'stalled' });
 }
 
-/** A response that is complete as HTTP, but whose content is cut short. */
+/** The error for a response that is complete as HTTP, but whose content is truncated. */
 export function cutResponse(url: string, what: string, cause?: unknown): ConnectionError {
   return new ConnectionError(`The response of ${url} is cut short: ${what}`, {
     url,
@@ -75,7 +75,7 @@ export function cutResponse(url: string, what: string, cause?: unknown): Connect
   });
 }
 
-/** The error of a proxy that cannot be reached or does not answer as a proxy does. */
+/** The error for a proxy that cannot be reached or does not answer as a proxy does. */
 export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   if (cause instanceof ProxyFailure) return cause;
   const code = codeOf(cause);
@@ -95,7 +95,7 @@ export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   });
 }
 
-/** The error of a proxy that refuses CONNECT. */
+/** The error for a proxy that refuses CONNECT. */
 export function refusedTunnel(
   { url, variable, authorization }: HttpProxy,
   status: number,
@@ -132,7 +132,7 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** Why the TLS handshake failed; `undefined` for other codes. */
+/** The reason why the TLS handshake failed; `undefined` for other codes. */
 function handshakeFailure(code: string): string | undefined {
   if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code))
     return `the server does not answer in TLS (${code}). If it speaks plain HTTP, use http:// instead, which is for servers of this machine only`;
@@ -142,7 +142,10 @@ function handshakeFailure(code: string): string | undefined {
   return undefined;
 }
 
-/** The error of a parser contains part of the response, which may echo secrets of the request. */
+/**
+ * Removes the part of the response that an error of the HTTP parser contains, because it may echo secrets of
+ * the request.
+ */
 function withoutData(error: Error): Error {
   if (!('data' in error)) return error;
   return Object.assign(new Error(error.message), { code: codeOf(error) });

@@ -3,35 +3,35 @@ import { milliseconds, type OptionTable } from '../base/check.js';
 import { SECOND } from '../base/time.js';
 import { type HttpProxy, proxyFor } from './http-proxy.js';
 
-/** Idle connections that are kept for each origin. */
+/** Maximum number of idle connections to keep for each origin. */
 const MAX_IDLE = 32;
 
-/** A connection to an origin, with one request at a time. */
+/** A connection to an origin. It handles one request at a time. */
 export interface Connection {
   readonly origin: string;
   readonly proxy: HttpProxy | undefined;
   readonly client: Client;
-  /** Ends the opening of its socket. */
+  /** Aborts the socket while it is being opened. */
   readonly opening: AbortController;
 }
 
 /**
- * The connections of an account, each with one request at a time. The pools of undici open a new connection
- * after every aborted request, so that one stays open after an abort; here, an abort closes the connection.
- * Idle connections do not keep the process alive, and undici closes them after seconds.
+ * The connections of an account, each with one request at a time. The pools of undici are not used: after
+ * every aborted request, they open a new connection and keep it. Here, an abort closes the connection. Idle
+ * connections do not keep the process alive, and undici closes them after some seconds.
  */
 export class Connections {
   readonly #timeouts: Timeouts;
   readonly #environment: Readonly<Record<string, string | undefined>>;
   readonly #idle = new Map<string, Connection[]>();
 
-  /** @param environment Names the proxies, see `proxyFor`. */
+  /** @param environment The variables that name the proxies, see `proxyFor`. */
   constructor(timeouts: Timeouts, environment: Readonly<Record<string, string | undefined>>) {
     this.#timeouts = timeouts;
     this.#environment = environment;
   }
 
-  /** The proxy for a target; throws as `proxyFor`. */
+  /** The proxy for a target. Throws like `proxyFor`. */
   proxyFor(target: URL): HttpProxy | undefined {
     return proxyFor(target, this.#environment);
   }
@@ -40,7 +40,7 @@ export class Connections {
     return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
-  /** Returns a connection whose response was read to its end. */
+  /** Returns a connection to the idle ones, once its response was read to its end. */
   release(connection: Connection): void {
     const idle = this.#idle.get(connection.origin) ?? [];
     this.#idle.set(connection.origin, idle);
@@ -48,7 +48,7 @@ export class Connections {
     else this.destroy(connection);
   }
 
-  /** Closes a connection and the request on it. */
+  /** Closes a connection, and thereby aborts its request. */
   destroy({ client, opening }: Connection): void {
     opening.abort();
     client.destroy().catch(() => {});
@@ -66,7 +66,7 @@ export class Connections {
     const proxy = this.proxyFor(target);
     const opening = new AbortController();
     const options = { proxy, timeoutMs: this.#timeouts.connectMs, signal: opening.signal };
-    // Loaded with the first connection: work on stored files needs neither.
+    // Loaded with the first connection, because work on stored files needs neither.
     const [Client, { openSocket }] = await Promise.all([loadClient(), import('./open-socket.js')]);
     const client = new Client(origin, {
       connect: (_, callback) => {
@@ -75,7 +75,7 @@ export class Connections {
           error => callback(error, null),
         );
       },
-      // The timeouts of ResponseHandler replace these: undici's stop while a body is paused.
+      // Off, because `ResponseHandler` has its own timeouts: undici's stop while a body is paused.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -84,24 +84,25 @@ export class Connections {
 }
 
 /**
- * Only the client. All of undici, by its main module, takes 240 ms of CPU time to load where the client takes 89 ms
- * (medians of 15 runs on a busy machine), and its own connector keeps an aborted socket until its connect timeout:
- * of 5 s, a TLS handshake that got no answer was closed after 5.3 s. So sockets and proxies are not undici's either.
+ * Loads only the client of undici. The main module takes 240 ms of CPU time to load, the client 89 ms
+ * (medians of 15 runs on a busy machine). Undici's connector is not used either, because it keeps an aborted
+ * socket until its connect timeout: with 5 s, a TLS handshake without an answer was closed after 5.3 s.
+ * Therefore sockets and proxies are implemented here.
  */
 async function loadClient(): Promise<typeof Client> {
   // @ts-expect-error: undici declares the types of its main module only.
   return (await import('undici/lib/dispatcher/client.js')).default;
 }
 
-/** How long to wait for a service, in milliseconds. */
+/** Timeouts for the service, in milliseconds. */
 export interface Timeouts {
-  /** Until a connection is made. @default 10_000 */
+  /** The maximum time to open a connection. @default 10_000 */
   readonly connectMs: number;
   /** The maximum time from the start of a request until its response begins. @default 90_000 */
   readonly responseMs: number;
   /**
-   * Between two arrivals of bytes, heartbeats included. Streams need more than 30 s, since the service
-   * may send nothing for that long.
+   * The maximum time between two arrivals of bytes, including heartbeats. Streams need more than 30 s,
+   * because the service may send nothing for that long.
    * @default 40_000
    */
   readonly silenceMs: number;

@@ -1,6 +1,6 @@
 import type { Permit } from './rate-limits.js';
 
-/** One HTTP request. */
+/** An HTTP request. */
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   readonly url: URL;
@@ -8,17 +8,18 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Whether the address itself grants access, as a signed one of a data file: no credentials are sent, and
-   * the body is not decoded, since a server may call the compression of a stored file a content encoding.
+   * Whether the address itself grants access, like the signed address of a data file. No credentials are sent
+   * then, and the body is not decoded, because a server may declare the compression of a stored file as a
+   * content encoding.
    */
   readonly isSignedUrl?: boolean | undefined;
   /** Returns the `Authorization` header of each try, instead of Basic credentials. */
   readonly authorize?: (() => string | undefined) | undefined;
-  /** The permit of the account's rate limiter that it uses. */
+  /** The permit of the account's rate limiter for this request. */
   readonly permit?: Permit | undefined;
-  /** What to do about an error, by the status; by default, what all calls advise. */
+  /** Returns advice about an error by its status. By default, errors have general advice. */
   readonly advice?: ((status: number) => string | undefined) | undefined;
-  /** Statuses other than successes whose response is returned, not thrown. */
+  /** Statuses besides success whose response is returned instead of thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 
@@ -29,22 +30,22 @@ export type ResponseHeaders = Readonly<Record<string, string | undefined>>;
 export interface HttpResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
-  /** The address without its query, for messages. */
+  /** The URL without its query, for messages. */
   readonly url: string;
-  /** The decoded body, split at any byte. Throws `ConnectionError` when it breaks off. */
+  /** The decoded body, split at any byte. Throws a `ConnectionError` if the body breaks off. */
   readonly body: AsyncIterable<Buffer>;
   /**
-   * The body as received, instead of `body`: each value is all that has arrived. Throws a `ConnectionError`
-   * if the body breaks off.
+   * The body as received, to be used instead of `body`. Each value is everything that has arrived. Throws a
+   * `ConnectionError` if the body breaks off.
    */
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
-  /** Bytes of the body that have been received, before decoding. */
+  /** The number of received bytes of the body, before decoding. */
   readonly receivedBytes: number;
   /** Closes the connection. Does nothing after the end of the body. */
   close(): void;
 }
 
-/** An address without its query, which may have a signature. */
+/** A URL without its query, which may contain a signature. */
 export function urlForMessages(url: URL): string {
   return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
 }

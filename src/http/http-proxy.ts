@@ -8,7 +8,7 @@ import { Secret } from '../base/secret.js';
 export interface HttpProxy {
   /** The address of the proxy, without credentials. */
   readonly url: URL;
-  /** The variable that names it. */
+  /** The environment variable that names the proxy. */
   readonly variable: string;
   /** The value of `Proxy-Authorization`. */
   readonly authorization: Secret | undefined;
@@ -18,11 +18,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The proxy for connections to a host, by the rules of undici's `EnvHttpProxyAgent`: `HTTPS_PROXY` for https,
- * `HTTP_PROXY` for http, and for https without `HTTPS_PROXY`. A lower-case name wins over the same in
- * upper case, and an empty variable counts as absent. Loopback and the hosts in `NO_PROXY` are connected to
- * directly.
+ * `HTTP_PROXY` for http, and for https without `HTTPS_PROXY`. A lower-case name takes precedence over the
+ * same name in upper case, and an empty variable counts as absent. Connections to loopback addresses and to
+ * hosts in `NO_PROXY` use no proxy.
  *
- * @throws OptionError if the variable has no address of a proxy.
+ * @throws OptionError if the variable is not the address of a proxy.
  */
 export function proxyFor(target: URL, environment: Environment): HttpProxy | undefined {
   if (isLoopback(target.hostname)) return undefined;
@@ -34,7 +34,7 @@ export function proxyFor(target: URL, environment: Environment): HttpProxy | und
   return parseProxy(variable, environment[variable]?.trim() ?? '');
 }
 
-/** The first of these variables that is set, each in lower case, then in upper case. */
+/** The first of these variables that is set, trying each name in lower case, then in upper case. */
 function nameOf(names: readonly string[], environment: Environment): string | undefined {
   return names
     .flatMap(name => [name, name.toUpperCase()])
@@ -54,15 +54,15 @@ function isExcepted(target: URL, environment: Environment): boolean {
   });
 }
 
-/** A host of `NO_PROXY`, and its port. */
+/** Matches an entry of `NO_PROXY`: a host with an optional port. */
 const ENTRY = /^(.*?)(?::(\d+))?$/;
 
-/** The port of a URL, also if it is the default port of the protocol. */
+/** The port of a URL, including the default port of its protocol. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port || (protocol === 'https:' ? 443 : 80));
 }
 
-/** A host as `URL` spells it. */
+/** A host name in the form in which `URL` prints it. */
 function normalized(host: string): string {
   const address = host.replace(/^\[(.*)\]$/, '$1');
   if (isIPv6(address)) return new URL(`http://[${address}]`).hostname;
@@ -72,10 +72,10 @@ function normalized(host: string): string {
 
 function parseProxy(variable: string, text: string): HttpProxy {
   const refuse = (what: string) => {
-    // Never with its value, which may have a password.
+    // The message never contains the value, which may have a password.
     throw new OptionError(variable, `\`${variable}\` ${what}`);
   };
-  // As curl does: `proxy.example:3128` is the address of an http proxy.
+  // Like in curl, `proxy.example:3128` is the address of an http proxy.
   const href = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!URL.canParse(href)) refuse('must be the address of a proxy, such as http://host:3128');
   const url = new URL(href);

@@ -7,14 +7,14 @@ import { sendRequest } from './request.js';
 import { realTime } from './timing.js';
 
 /**
- * An open stream of the service: a response whose `rawBlocks` are gzip without an end, and can be read once. They throw
- * a `ConnectionError` when the stream breaks off, and when nothing, not even a heartbeat, arrives for the account's
- * `timeouts.silenceMs`. While nobody reads, silence is not counted.
+ * An open stream of the service: a response whose `rawBlocks` are endless gzip, and can be read once. They
+ * throw a `ConnectionError` if the stream breaks off, or if nothing, not even a heartbeat, arrives for
+ * `timeouts.silenceMs` of the account. Silence is not counted while nobody reads.
  */
 export type LiveConnection = Pick<HttpResponse, 'url' | 'rawBlocks' | 'receivedBytes' | 'close'>;
 
 /**
- * Connects to a stream, without a retry: the caller keeps the rates of connections, by `permit`.
+ * Connects to a stream, without retries. The caller observes the rate limits for connections, with `permit`.
  *
  * @throws HttpError, ConnectionError, DataError, or the signal's reason.
  */
@@ -40,29 +40,29 @@ export async function connectLive(
   });
 }
 
-/** Wrong credentials, addresses and methods: connecting again does not help. */
+/** Statuses for wrong credentials, addresses and methods. Connecting again does not help. */
 const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
- * Whether connecting to a stream again is pointless. After any other status, such as a 406 for the service's
- * present state, the service asks clients to connect again.
+ * Whether it is pointless to connect to a stream again. After any other status, such as a 406 because of the
+ * service's present state, the service asks clients to connect again.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);
 }
 
-/** How long a stream of the service may be silent. */
+/** The longest silence of a stream of the service, in milliseconds. */
 const MAX_SILENCE_MS = 30 * SECOND;
 
 /**
- * Checks that the account waits for longer than a stream may be silent.
+ * Checks that the account's timeout is longer than a stream may be silent.
  *
  * @throws OptionError
  */
 export function checkSilence(account: Account, purpose: string): void {
   checkAccount(account);
   const { silenceMs } = account.timeouts;
-  // A test that sets the time also sets the heartbeats of its service.
+  // Tests that replace the clock also choose the heartbeats of their service.
   if (account.timing !== realTime || silenceMs > MAX_SILENCE_MS) return;
   throw new OptionError(
     'timeouts.silenceMs',

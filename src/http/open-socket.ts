@@ -6,24 +6,24 @@ import { LinkedAbort, onceAborted } from '../base/abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import { type HttpProxy, portOf } from './http-proxy.js';
 
-/** The same delay as in undici's own sockets. */
+/** The delay of undici's own sockets. */
 const KEEP_ALIVE_MS = 60_000;
 const PLAIN = { highWaterMark: 64 * 1024 };
 const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
 
 export interface OpenSocketOptions {
-  /** The proxy on the way to the target. */
+  /** The proxy to use, if any. */
   readonly proxy?: HttpProxy | undefined;
-  /** The time limit for the connection, the tunnel and TLS together. */
+  /** The time limit for the connection, the tunnel and TLS together, in milliseconds. */
   readonly timeoutMs: number;
-  /** Closes a socket that is not open yet. Undici's own connector keeps it until its timeout. */
+  /** Closes a socket that is not open yet, without waiting for its timeout as undici's connector does. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Opens a socket to the origin of a URL, with TLS for https. Through a proxy, it is a tunnel (CONNECT), for
- * http too, as undici's `ProxyAgent` makes it by default: there is one mechanism, and the proxy learns the
- * host and nothing else of a request.
+ * Opens a socket to the origin of a URL, with TLS for https. Uses a proxy through a tunnel (CONNECT), even
+ * for http, like undici's `ProxyAgent` by default. So there is only one mechanism, and the proxy learns
+ * nothing about a request except the host.
  *
  * @throws ProxyFailure, or an error with the code of the system: `ETIMEDOUT` after `timeoutMs`.
  */
@@ -51,7 +51,7 @@ function connect(url: URL, signal: AbortSignal): Promise<Socket> {
 
 async function secure(socket: Socket, url: URL, signal: AbortSignal): Promise<Socket> {
   const host = hostOf(url);
-  // SNI takes a host name, never an IP address (RFC 6066 section 3).
+  // SNI is for host names, never for IP addresses (RFC 6066 section 3).
   const servername = isIP(host) === 0 ? host : '';
   return opened(tlsConnect({ ...TLS, socket, host, servername }), 'secureConnect', signal);
 }
@@ -80,11 +80,11 @@ async function askForTunnel(
   const createConnection = () => socket;
   const asked = request({ method: 'CONNECT', path: authority, headers, createConnection }).end();
   try {
-    // Node emits `connect` for each status, not only for success.
+    // Node emits `connect` for every status, not only for success.
     const answer = await once(asked, 'connect', { signal });
     let [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
     if (head.length > 0) socket.unshift(head);
-    // After a `100 Continue`, the answer is still to come, and Node has left the socket.
+    // After `100 Continue`, the final answer is still to come, and Node no longer reads the socket.
     while (statusCode >= 100 && statusCode < 200)
       ({ statusCode = 0, headers } = await readHead(socket, signal));
     if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);
@@ -100,7 +100,7 @@ function failure(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** Reads the status of a response and the headers that a refusal is explained by, and nothing after its head. */
+/** Reads the status of a response and the headers that explain a refusal. Reads nothing after the head. */
 async function readHead(
   socket: Socket,
   signal: AbortSignal,
@@ -127,13 +127,13 @@ async function readHead(
   }
 }
 
-/** The socket once it is open. Until then, an error or abort closes it. */
+/** Resolves to the socket once it is open. Until then, an error or abort closes it. */
 async function opened<S extends Socket>(
   socket: S,
   event: 'connect' | 'secureConnect',
   signal: AbortSignal,
 ): Promise<S> {
-  // Also for an error between here and undici's listeners, which find a destroyed socket then.
+  // Also handles an error before undici adds its listeners. Undici then finds a destroyed socket.
   socket.on('error', () => {});
   try {
     await once(socket, event, { signal });
@@ -144,7 +144,7 @@ async function opened<S extends Socket>(
   }
 }
 
-/** The host without the brackets of an IPv6 address. */
+/** The host name without the brackets of an IPv6 address. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

@@ -4,12 +4,12 @@ import { DAY, HOUR, MINUTE, SECOND } from '../base/time.js';
 import { WakeUp } from '../base/wait.js';
 import { realTime, type Timing } from './timing.js';
 
-/** At most `requests` requests in any span of `perMs` milliseconds. */
+/** A rate: at most `requests` requests in any span of `perMs` milliseconds. */
 export interface Rate {
   readonly requests: number;
   readonly perMs: number;
   /**
-   * Counts only calls of this kind: `'change'` is add, delete and list of `replayRules`.
+   * If set, the rate counts only calls of this kind. `'change'` means add, delete and list in `replayRules`.
    * @default all calls of the family
    */
   readonly kind?: string | undefined;
@@ -27,35 +27,35 @@ export type Family =
   | 'signIn'
   | 'engagement';
 
-/** The rates of each family of calls. */
+/** The rates for each family of calls. */
 export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 
 /** The rates that the service allows. */
 export const LIMITS: Limits = {
-  /** Search and counts together; the account adds what its contract allows a minute. */
+  /** Search and counts share this limit. The account adds the rate per minute of its contract. */
   search: [{ requests: 20, perMs: SECOND }],
-  /** Status, results and list together. */
+  /** Status, results and list share this limit. */
   jobReads: [{ requests: 5, perMs: 5 * SECOND }],
-  /** The service counts 60 in a UTC day; any 24 hours is stricter. */
+  /** The service counts 60 in a UTC day. A limit for any 24 hours is stricter. */
   jobCreation: [
     { requests: 30, perMs: HOUR },
     { requests: 60, perMs: DAY },
   ],
   replay: [{ requests: 5, perMs: 5 * MINUTE }],
   compliance: [{ requests: 10, perMs: MINUTE }],
-  /** `change` is add, delete and list; get by id counts every rules request. */
+  /** `change` means add, delete and list. The second rate counts all requests, including get by id. */
   replayRules: [
     { requests: 5, perMs: 5 * SECOND, kind: 'change' },
     { requests: 60, perMs: MINUTE },
   ],
   usage: [{ requests: 2, perMs: MINUTE }],
-  /** Each step has an unpublished limit: only `Retry-After` reveals it. */
+  /** Each step has an unpublished limit, which only `Retry-After` reveals. */
   signIn: [],
-  /** The account adds what its contract allows a minute. */
+  /** The account adds the rate per minute of its contract. */
   engagement: [],
 };
 
-/** Makes something of the rates of each family. */
+/** Maps the rates of each family to a value. */
 export function ofEachFamily<T>(
   limits: Limits,
   make: (rates: readonly Rate[]) => T,
@@ -67,10 +67,10 @@ export function ofEachFamily<T>(
   >;
 }
 
-/** No rate at all, as a local service with relaxed limits allows. */
+/** Limits without any rate, for a local service with relaxed limits. */
 export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
-/** Rates by family of calls. They replace the rates of the service. */
+/** The option of rates for each family of calls. They replace the rates of the service. */
 export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
   special<readonly Rate[]>(
     'rates to keep',
@@ -85,20 +85,20 @@ function isRate(value: unknown): boolean {
 }
 
 /**
- * How long after it was sent a request may reach the service. The service counts arrivals, which the client
- * does not see: a request counts as arrived when its response begins, or this much after it was sent,
- * whichever is first.
+ * The longest time in milliseconds that a request takes to reach the service. The service counts arrivals,
+ * which the client does not see. So a request counts as arrived when its response begins, or this long after
+ * it was sent, whichever is first.
  */
 const MAX_TRANSIT_MS = 250;
 
 /**
  * Permission to send one request. Until one of its methods is called, the request counts in every window, and
- * others may wait for it without end.
+ * others may wait for it forever.
  */
 export interface Permit {
-  /** Call it when the request has been written to an open connection, or can no longer be written. */
+  /** Must be called when the request was written to an open connection, or can no longer be written. */
   sent(): void;
-  /** Call it when the response begins. */
+  /** Must be called when the response begins. */
   responded(): void;
 }
 
@@ -106,33 +106,36 @@ type BeginWait = (waitMs: number) => () => void;
 
 interface Counted {
   readonly kind: string | undefined;
-  /** Infinity until it is sent: its connection may take any time to open. */
+  /**
+   * The time at which the request was sent. `Infinity` until then, because its connection may take any time
+   * to open.
+   */
   sentAt: number;
-  /** When its response began: the latest moment at which the service may have counted it. */
+  /** The time at which the response began. The service has counted the request by then. */
   responseAt: number | undefined;
 }
 
 /**
- * A strict sliding window: in any span of a rate's length, there are never more starts than the rate allows,
- * nor arrivals at the service, as long as requests arrive within `MAX_TRANSIT_MS` after they were sent. First
- * come, first served.
+ * A strict sliding window. In any span of a rate's length, never more requests start than the rate allows,
+ * and never more arrive at the service, if each arrives within `MAX_TRANSIT_MS` after it was sent. Requests
+ * are served in the order of their calls.
  *
- * Why it holds: a request starts only while fewer than `requests` earlier ones can be in one window with it.
- * An earlier one that is not sent yet can still arrive at any time, so it can be in every window. So of any
- * `requests + 1` arrivals, the last one started when another had arrived at least `perMs` before.
+ * Proof: a request starts only while fewer than `requests` earlier requests can be in the same window. An
+ * earlier request that is not sent yet can still arrive at any time, so it counts in every window. Therefore,
+ * of any `requests + 1` arrivals, the last request started at least `perMs` after another had arrived.
  */
 export class RateLimiter {
   readonly #rates: Rate[] = [];
-  /** The rate that a response of the service named. */
+  /** The rate that the service has last named in a response. */
   #learned: Rate | undefined;
   readonly #timing: Timing;
   readonly #unsent = new Set<Counted>();
-  /** In order of time. */
+  /** The requests that still count, in chronological order. */
   readonly #sent: Counted[] = [];
-  /** Wakes the first in the queue, which alone waits for a request to be sent. */
+  /** Wakes the first caller in the queue. Only this caller waits for requests to be sent. */
   readonly #wakeUp = new WakeUp();
   #last: Promise<unknown> = Promise.resolve();
-  /** When the wait of the first in the queue ends. */
+  /** The end of the wait of the first caller in the queue. */
   #opensAt = 0;
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
@@ -140,7 +143,7 @@ export class RateLimiter {
     this.add(rates);
   }
 
-  /** Keeps to these rates too. */
+  /** Adds rates, which then apply, too. */
   add(rates: readonly Rate[]): void {
     for (const rate of rates) {
       const known = this.#rates.some(
@@ -152,9 +155,9 @@ export class RateLimiter {
   }
 
   /**
-   * Waits until a request may start. An abort rejects with the signal's reason. `beginWait` is called at the start
-   * of each wait, also while calls before it wait; its result is called at the end. A wait for the connection of
-   * an earlier request to open is not reported: when it ends is not known, and opening has a timeout.
+   * Waits until a request may start. Rejects with the signal's reason on an abort. Calls `beginWait` at the
+   * start of each wait, even while earlier calls wait, and its result at the end. Does not report a wait for
+   * the connection of an earlier request to open, because its end is unknown, and opening has a timeout.
    */
   acquire(
     kind?: string,
@@ -169,17 +172,17 @@ export class RateLimiter {
     });
     this.#last = entered.catch(() => {});
     const permit = abortable(entered, signal);
-    // An abort at the moment of the permit: its request will not be sent.
+    // If the abort comes together with the permit, the request is never sent, so return the permit.
     permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
     return permit;
   }
 
-  /** All rates that it keeps to. */
+  /** All rates that apply. */
   get rates(): readonly Rate[] {
     return this.#learned === undefined ? this.#rates : [...this.#rates, this.#learned];
   }
 
-  /** Keeps to a rate that the service named. It replaces the rate that the service named before. */
+  /** Applies a rate that the service has named. It replaces the rate that the service named before. */
   learn(rate: Rate): void {
     this.#learned = rate;
   }
@@ -215,8 +218,8 @@ export class RateLimiter {
   }
 
   /**
-   * Milliseconds until the next check makes sense; 0 when a request may start now, Infinity when it has to
-   * wait for requests of which none is sent.
+   * Milliseconds until the next check is useful. 0 if a request may start now; `Infinity` if it must wait for
+   * earlier requests, none of which is sent yet.
    */
   #waitFor(kind: string | undefined): number {
     const now = this.#timing.elapsed();
@@ -237,19 +240,19 @@ export class RateLimiter {
   }
 
   #forget(now: number): void {
-    // Another account object or the service may add a rate per minute later.
+    // At least a minute, because another `Account` object or the service may add a rate per minute later.
     const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.perMs));
     const old = this.#sent.findIndex(start => now < start.sentAt + MAX_TRANSIT_MS + longest);
     this.#sent.splice(0, old === -1 ? this.#sent.length : old);
   }
 }
 
-/** The latest moment at which it may arrive at the service. */
+/** The latest time at which the request arrives at the service. */
 function arrivedBy({ sentAt, responseAt = Number.POSITIVE_INFINITY }: Counted): number {
   return Math.min(responseAt, sentAt + MAX_TRANSIT_MS);
 }
 
-/** A request without a response may have arrived immediately, so the first check is early. */
+/** The time of the next check. It is early, because a request without a response may have arrived immediately. */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   const isEarly = start.responseAt === undefined && now < start.sentAt + rate.perMs;
   return (isEarly ? start.sentAt : arrivedBy(start)) + rate.perMs;

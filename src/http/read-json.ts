@@ -5,9 +5,9 @@ import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
 
-/** More than any response but the longest list of files. */
+/** Larger than any response except the longest list of files. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Characters of a body that is not JSON to show. */
+/** The number of characters to show of a body that is not JSON. */
 const MAX_SHOWN = 120;
 
 /** The whole body as text. */
@@ -25,7 +25,7 @@ export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Pr
   return Buffer.concat(chunks).toString();
 }
 
-/** The whole body as JSON, with exact ids. The error of one that is cut short is retryable. */
+/** The whole body as JSON, with exact ids. The error for truncated JSON is retryable. */
 export async function readJson(response: HttpResponse, maxBytes?: number): Promise<unknown> {
   const text = await readText(response, maxBytes);
   try {
@@ -36,8 +36,8 @@ export async function readJson(response: HttpResponse, maxBytes?: number): Promi
 }
 
 /**
- * The error of a body that is not JSON. A body that does not begin as JSON comes from something else, such
- * as a proxy with an error page; any other may have been cut short, so its error is retryable.
+ * The error for a body that is not JSON. A body that does not begin like JSON comes from another program,
+ * such as a proxy with an error page. Any other body may be truncated, so its error is retryable.
  */
 export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
   const position = { origin: url };
@@ -55,13 +55,13 @@ export function notJson({ url, headers }: HttpResponse, text: string, cause: unk
   );
 }
 
-/** The members of a JSON object of the service, taken by type. What is `null` counts as absent. */
+/** Reads members of a JSON object of the service by type. `null` counts as absent. */
 export class JsonMembers {
   readonly #members: Readonly<Record<string, unknown>>;
   readonly #what: string;
   readonly #origin: string;
 
-  /** @throws DataError if the value is not an object; `what` names what it should be. */
+  /** @throws DataError if the value is not an object. The message uses `what`, the expected kind of object. */
   constructor(value: unknown, what: string, origin: string) {
     this.#what = what;
     this.#origin = origin;
@@ -83,7 +83,7 @@ export class JsonMembers {
     return this.text(name) ?? this.refuse(name, 'a string');
   }
 
-  /** A number, or a string that is one. */
+  /** A number, also if the member is a string of digits. */
   number(name: string): number | undefined {
     const value = this.#get(name);
     if (value === undefined || typeof value === 'number') return value;
@@ -108,12 +108,12 @@ export class JsonMembers {
     return value === undefined ? undefined : this.#within(name, value);
   }
 
-  /** Empty where it is absent. */
+  /** A list of objects; empty if the member is absent. */
   objects(name: string): JsonMembers[] {
     return this.#list(name).map((value, index) => this.#within(`${name}[${index}]`, value));
   }
 
-  /** Empty where it is absent. */
+  /** A list of strings; empty if the member is absent. */
   texts(name: string): string[] {
     return this.#list(name).map(value =>
       typeof value === 'string' ? value : this.refuse(name, 'a list of strings'),
@@ -123,7 +123,7 @@ export class JsonMembers {
   /** @throws DataError always */
   refuse(name: string, expected: string): never {
     const value = this.#get(name);
-    // The query of an address may be a signature, which gives access to a file.
+    // The query of a URL is removed, because it may be a signature that gives access to a file.
     const json = JSON.stringify(value)?.replace(/\?[^"\s]*/g, '?...');
     const shown = json && redact(json).slice(0, 80);
     const found = shown === undefined ? 'is missing' : `is ${shown}`;

@@ -11,21 +11,24 @@ import { retry } from './retry.js';
 import type { UrlSettingName } from './settings.js';
 
 export interface AccountRequest extends HttpRequest {
-  /** The family whose rate limits it counts against, and its kind within the family. */
+  /** The family whose rate limits apply to the request, and its kind within the family. */
   readonly family: Family;
   readonly kind?: string | undefined;
-  /** Sends it once, without a retry: it may take effect although no response comes. */
+  /**
+   * If true, sends the request only once, without retries, because it may have an effect even if no response
+   * arrives.
+   */
   readonly once?: boolean | undefined;
-  /** Called before each try. What it throws ends the call. */
+  /** Called before each try. If it throws, the call ends. */
   readonly onTry?: (() => void) | undefined;
 }
 
 /**
- * Sends a request within the account's rate limits, with retries, and resolves to what `read` returns for
- * the response. A body that breaks off is retried like a request that failed, so `read` must have no effects
- * before the end of the body. The connection is released or closed afterwards.
+ * Sends a request within the account's rate limits, with retries, and resolves to what `read` returns for the
+ * response. If the body breaks off, the request is retried, so `read` must have no effects before the end of
+ * the body. Releases or closes the connection.
  *
- * @throws HttpError, ConnectionError, what `read` throws, or the signal's reason.
+ * @throws HttpError, ConnectionError, the error of `read`, or the signal's reason.
  */
 export function request<T>(
   account: Account,
@@ -53,8 +56,8 @@ async function attempt<T>(
 }
 
 /**
- * Sends one request and resolves once its response begins. Credentials go to configured origins only;
- * redirects are not followed; anything but a success is an `HttpError`.
+ * Sends one request and resolves once its response begins. Sends credentials to configured origins only. Does
+ * not follow redirects. Throws an `HttpError` for any status but a success.
  *
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
@@ -67,7 +70,7 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
     watched?.fail(error);
     throw error;
   } finally {
-    // A request that failed before it was sent will not be.
+    // Releases the permit even if the request was never sent.
     request.permit?.sent();
   }
 }
@@ -102,7 +105,7 @@ async function send(
     handler,
   );
   const { status, headers } = await handler.begun;
-  // The hosts of data files are other machines, with other clocks.
+  // Data files are on other hosts, with other clocks.
   if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
   const response: HttpResponse = {
     status,
@@ -142,17 +145,20 @@ function decodedBody(handler: ResponseHandler, headers: ResponseHeaders): AsyncI
   });
 }
 
-/** Bytes that go into the decoder in one call. Gzip expands up to 1,032 times, so 4 MiB come out. */
+/** The number of bytes for one call of the decoder. Gzip expands up to 1,032 times, so a call returns up to 4 MiB. */
 const STEP = 4 * 1024;
 
-/** A body above this that is this many times as long as its gzip bytes is a bomb. JSON expands some 30 times at most. */
+/**
+ * A body is refused as a decompression bomb if it is larger than this, and also larger than its gzip bytes
+ * times `MAX_RATIO`. JSON expands at most about 30 times.
+ */
 const MAX_BOMB_BYTES = 16 * 1024 * 1024;
 const MAX_RATIO = 200;
 
 /**
- * Decodes a gzip body as it arrives. A body that ends early is a cut response; one with wrong bytes
- * throws a retryable `DataError`, since the bytes may have been damaged in transit. One that expands far more
- * than JSON does throws one that is not retryable.
+ * Decodes a gzip body as it arrives. For a body that ends early, throws the error of `cutResponse`. For wrong
+ * bytes, throws a retryable `DataError`, because they may have been damaged in transit. For a body that
+ * expands far more than JSON does, throws a `DataError` that is not retryable.
  */
 export async function* decodeBody(
   body: AsyncIterable<Buffer>,
@@ -213,11 +219,13 @@ function bodyError(error: unknown, url: string): Error {
 }
 
 /**
- * Sets the account's clock by the service, before a run computes its window: this machine's clock may be off, and a
- * window that it decides would miss minutes or report gaps that there are not. Any response has the `Date`, so it asks for
- * the head of the base address, without credentials: that costs nothing and counts against no limit.
+ * Sets the account's clock to the time of the service, before a run computes its window. If this machine's
+ * clock is wrong, the window would miss minutes or report gaps that do not exist. Sends a HEAD request to the
+ * base address without credentials, because every response has a `Date`, and this request is free and counts
+ * against no limit.
  *
- * @param responses `clock.responses` when the run began: a response since then has set the clock.
+ * @param responses `clock.responses` at the start of the run. If it has changed, a response has already set
+ * the clock.
  * @throws ConnectionError, or the signal's reason.
  */
 export async function learnServiceTime(
@@ -233,7 +241,7 @@ export async function learnServiceTime(
       const authorize = () => undefined;
       (await sendRequest(account, { method: 'HEAD', url, signal, authorize })).close();
     } catch (error) {
-      // A refusal has the time, too.
+      // Refusals have a `Date` header, too.
       if (!clock.isKnownSince(responses)) throw error;
     }
   };

@@ -8,18 +8,19 @@ import type { HttpRequest, HttpResponse } from './http-message.js';
 import { parseRetryAfter } from './retry.js';
 import { SETTINGS } from './settings.js';
 
-/** Bytes of an error's body that are read. */
+/** The number of bytes to read of an error's body. */
 const MAX_BYTES = 64 * 1024;
-/** How long reading the body may take. */
+/** The maximum time to read the body, in milliseconds. */
 const MAX_READ_MS = 5_000;
-/** Characters of a body without a message that are shown. */
+/** The number of characters to show of a body without a message. */
 const MAX_SHOWN = 500;
 
 /**
- * The error of a response that is not a success.
+ * The error for a response that is not a success.
  *
- * @param text Its body.
- * @param advice What to do, by the status and the service's message, which may contain a secret.
+ * @param text The body of the response.
+ * @param advice Returns what to do, by the status and the service's message. The message may contain a
+ * secret.
  */
 export function responseError(
   account: Account,
@@ -52,7 +53,10 @@ export function responseError(
   });
 }
 
-/** The start of an error's body, or what has arrived if the body breaks off or takes too long: the status alone says enough. */
+/**
+ * The start of an error's body. If the body breaks off or takes too long, returns what has arrived, because
+ * the status alone is informative enough.
+ */
 export async function readErrorBody(
   response: HttpResponse,
   signal: AbortSignal | undefined,
@@ -74,7 +78,7 @@ export async function readErrorBody(
   return Buffer.concat(chunks).subarray(0, MAX_BYTES).toString();
 }
 
-/** `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }`. */
+/** The message in `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }`. */
 function messageOf(text: string): string | undefined {
   const body = parsedAs(text, isRecord);
   const error = memberOf(body, 'error');
@@ -93,7 +97,7 @@ function messageOf(text: string): string | undefined {
   );
 }
 
-/** The message of a job that was not created: `statusMessage`, and the reason of each rule. */
+/** The message about a job that was not created: its `statusMessage`, and the reason for each rule. */
 export function jobMessage(body: unknown): string | undefined {
   const message = memberOf(body, 'statusMessage');
   const detail = memberOf(memberOf(body, 'rules'), 'detail');
@@ -111,7 +115,7 @@ function memberOf(value: unknown, key: string): unknown {
   return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** One line without control characters. */
+/** Converts text to one line without control characters. */
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zs}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 }

@@ -7,15 +7,15 @@ import type { Connection } from './connections.js';
 import { type HttpRequest, type ResponseHeaders, urlForMessages } from './http-message.js';
 import type { Permit } from './rate-limits.js';
 
-/** Bytes that may wait for their reader before the connection is paused. */
+/** The number of unread bytes at which the connection is paused. */
 const READ_AHEAD = 256 * 1024;
 
-/** Turns undici's events of one request into a promise of the response's head and a stream of its bytes. */
+/** Converts undici's events of one request to a promise of the response's head and a stream of its bytes. */
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly url: string;
   readonly begun: Promise<{ status: number; headers: ResponseHeaders }>;
   receivedBytes = 0;
-  /** The error that ended the response early; `undefined` if the response continues or has ended. */
+  /** The error that has ended the response early; `undefined` if the response continues or is complete. */
   failure: unknown;
   readonly #account: Account;
   readonly #connection: Connection;
@@ -24,7 +24,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #begin: (head: { status: number; headers: ResponseHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #hasBegun = false;
-  /** The bytes that have arrived. */
+  /** The bytes that have arrived and are not read yet. */
   readonly #body = new Channel<Buffer>(READ_AHEAD, chunk => chunk.length);
   #watch: NodeJS.Timeout | undefined;
 
@@ -38,13 +38,13 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
       this.#begin = resolve;
       this.#refuse = reject;
     });
-    // It may fail before the sender waits for it.
+    // It may reject before the sender waits for it, which must not be an unhandled rejection.
     this.begun.catch(() => {});
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
   }
 
-  /** Undici calls it when the connection is open, just before it writes the request. */
+  /** Called by undici when the connection is open, just before it writes the request. */
   onRequestStart(_controller: Dispatcher.DispatchController): void {
     this.#permit?.sent();
   }
@@ -84,7 +84,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     for await (const blocks of this.blocks()) yield* blocks;
   }
 
-  /** Can be read once. A reader that stops early must call `close`. */
+  /** Yields the bytes that have arrived. Can be read once. A reader that stops early must call `close`. */
   async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
     while (await this.#body.ready()) yield this.#body.takeAll();
   }
@@ -104,7 +104,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watch = setTimeout(() => {
       const { receivedBytes } = this;
       const hadBegun = this.#hasBegun;
-      // After a blocked event loop, timers fire before the bytes that arrived during the block are read.
+      // If the event loop was blocked, timers fire before the bytes that arrived in the meantime are read.
       setImmediate(() => {
         if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
           this.#fail(stalledConnection(this.#way, ms, hadBegun), false);
@@ -121,7 +121,10 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#refuse(failure);
   }
 
-  /** Pauses the connection until its reader has taken the bytes. It receives nothing then, so its silence is not counted. */
+  /**
+   * Pauses the connection until the reader has taken the bytes. Silence is not counted during the pause,
+   * because nothing can arrive.
+   */
   async #pause(controller: Dispatcher.DispatchController): Promise<void> {
     controller.pause();
     clearTimeout(this.#watch);

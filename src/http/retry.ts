@@ -8,21 +8,21 @@ import type { Timing } from './timing.js';
 
 /** How often and how long a request is retried. */
 export interface RetryPolicy {
-  /** Tries of one request in all; 1 never retries. @default 10 */
+  /** Maximum number of tries of one request, including the first. 1 means no retries. @default 10 */
   readonly attempts: number;
-  /** Tries to make a connection, where none could be made. @default 4 */
+  /** Maximum number of tries to open a connection. @default 4 */
   readonly connects: number;
   /**
-   * The longest first wait, in milliseconds; it doubles with each try. Each wait is random, from half of
-   * this up.
+   * The longest wait before the first retry, in milliseconds. It doubles with each try. Each wait is random,
+   * at least half of the longest.
    * @default 1_000
    */
   readonly firstWaitMs: number;
   /** The longest wait between two tries, in milliseconds. @default 32_000 */
   readonly maxWaitMs: number;
-  /** The longest `Retry-After` to wait for, in milliseconds; a longer one is an error. @default 900_000 */
+  /** The longest `Retry-After` to wait for, in milliseconds. A longer one is an error. @default 900_000 */
   readonly maxRetryAfterMs: number;
-  /** No try starts later than this after the first, in milliseconds. @default 1_200_000 */
+  /** The maximum time from the first try to the start of the last, in milliseconds. @default 1_200_000 */
   readonly totalMs: number;
 }
 
@@ -38,27 +38,27 @@ export const RETRY = {
   totalMs: milliseconds('no try starts later than this', { min: 0, default: 20 * MINUTE }),
 } satisfies OptionTable<Partial<RetryPolicy>>;
 
-/** What is about to be retried, and why. */
+/** Describes the next retry, and the error that caused it. */
 export interface Retrying {
   readonly error: MillraceError;
-  /** Tries so far. */
+  /** The number of tries so far. */
   readonly attempts: number;
-  /** Until the next try, in milliseconds. */
+  /** The time until the next try, in milliseconds. */
   readonly waitMs: number;
 }
 
-/** What an account has for retries. */
+/** The part of an account that retries need. */
 export interface RetryAccount {
   readonly retry: RetryPolicy;
   readonly timing: Timing;
   onRetry(retrying: Retrying): unknown;
-  /** Called before the wait for a retry; its result is called when the wait ends. */
+  /** Called before a retry waits. Returns a function to call when the wait ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void;
 }
 
 /**
- * Tries until it succeeds: after server errors, rate limits and broken connections, with exponential
- * backoff and jitter, within the bounds of the policy. Any other error is thrown immediately.
+ * Calls a function until it succeeds. Retries after server errors, rate limits and broken connections, with
+ * exponential backoff and jitter, within the limits of the policy. Throws any other error immediately.
  */
 export async function retry<T>(
   account: RetryAccount,
@@ -82,7 +82,7 @@ export async function retry<T>(
   }
 }
 
-/** Reports a retry, and waits until it is due. What `onRetry` throws or rejects with ends the call. */
+/** Reports a retry, and waits until it is due. If `onRetry` throws or rejects, the call ends with that error. */
 export async function waitForRetry(
   account: RetryAccount,
   retrying: Retrying,
@@ -94,7 +94,7 @@ export async function waitForRetry(
   await account.timing.sleep(waitMs, signal).finally(end);
 }
 
-/** Milliseconds to wait before the next try; `undefined` after the last one. */
+/** Milliseconds to wait before the next try; `undefined` if there is no other try. */
 function waitAfter(
   error: MillraceError,
   attempts: number,
@@ -108,19 +108,20 @@ function waitAfter(
   const backoff = backoffMs(attempts, { firstMs, maxMs, random: random() });
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
   if (error.retryAfterMs > policy.maxRetryAfterMs) return undefined;
-  // Added to the requested wait, or all clients that got the same `Retry-After` come back at the same time.
+  // Some jitter is added to the requested wait. Otherwise all clients with the same `Retry-After` would come back at
+  // the same time.
   return error.retryAfterMs + Math.min(backoff, SECOND);
 }
 
-/** The longest `Retry-After` in seconds, 68 years: HTTP treats larger numbers as an overflow. */
+/** The longest `Retry-After` in seconds, which is 68 years. HTTP treats larger numbers as an overflow. */
 const MAX_RETRY_AFTER = 2 ** 31;
-/** The format of HTTP dates. `Date.parse` alone reads `-5` as a day of May 2001. */
+/** Matches the format of HTTP dates. `Date.parse` alone would read `-5` as a day in May 2001. */
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
 
 /**
- * Milliseconds of a `Retry-After`, in seconds or as a date. A date is compared with the response's own `Date`, so that
- * a wrong clock on either side does not matter. `undefined` for a value that asks for no wait, such as 0 or a date in
- * the past, and for a value that is neither a number nor a date: the usual backoff applies.
+ * Parses a `Retry-After`, in seconds or as a date, to milliseconds. Compares a date with the response's own
+ * `Date`, so that a wrong clock does not matter. Returns `undefined` for a value that requires no wait, such
+ * as 0 or a date in the past, and for an invalid value; the usual backoff then applies.
  */
 export function parseRetryAfter(
   value: string | undefined,

@@ -8,20 +8,21 @@ import {
 } from './settings.js';
 
 export interface ServiceUrlOptions {
-  /** What the address is for, in the plural, for messages. */
+  /** The plural noun for what the address is used for, for messages. */
   readonly purpose: string;
-  /** Values to use instead of the account's settings. */
+  /** Values that replace the account's settings. */
   readonly given?: Readonly<Partial<Record<SettingName, string | undefined>>>;
-  /** Other settings that the call needs. @default the email and password, where requests carry them */
+  /** Other settings that the call needs. @default the email and password, if requests to the address carry them */
   readonly needs?: readonly SettingName[];
 }
 
 /**
- * An address of the service.
+ * Builds an address of the service.
  *
- * @param base The setting that has the base address.
- * @param path The path below it, without a first slash, in which `{account}` stands for that setting.
- * @throws OptionError that names all settings that are missing, or the variable of a proxy that is wrong.
+ * @param base The setting with the base address.
+ * @param path The path below the base address, without a leading slash. `{account}` is replaced by the
+ * setting `account`, and so on.
+ * @throws OptionError that names all missing settings, or the variable of an invalid proxy.
  */
 export function serviceUrl(
   account: Account,
@@ -42,13 +43,13 @@ export function serviceUrl(
   return url;
 }
 
-/** The settings that make Basic credentials. */
+/** The settings of the Basic credentials. */
 const LOGIN: readonly SettingName[] = ['email', 'password'];
 
 /**
- * A name as a segment of a path.
+ * Encodes a name as a segment of a path.
  *
- * @throws OptionError for a name that no segment can be, such as `..`.
+ * @throws OptionError for a name that cannot be a segment, such as `..`.
  */
 export function pathSegment(option: string, name: unknown): string {
   if (typeof name !== 'string' || name === '' || !isPathSegment(name))

@@ -7,7 +7,7 @@ import { Secret } from '../base/secret.js';
 import { isShard, parseShard, SHARD_VARIABLE, type Shard } from '../base/shard.js';
 import { withoutMark } from '../json/byte-codes.js';
 
-/** The values that each kind of setting takes. */
+/** The accepted values for each kind of setting. */
 interface GivenValues {
   readonly url: string;
   readonly origins: readonly string[];
@@ -18,7 +18,7 @@ interface GivenValues {
   readonly shard: Shard;
 }
 
-/** What they are after the checks. */
+/** The checked values for each kind of setting. */
 interface CheckedValues extends Omit<GivenValues, 'url' | 'secret'> {
   readonly url: URL;
   readonly secret: Secret;
@@ -29,20 +29,20 @@ type Kind = keyof GivenValues;
 interface Setting {
   readonly kind: Kind;
   readonly env: string;
-  /** Whether `url` stands for it: programs send requests there, where other pages are for people. */
+  /**
+   * Whether the setting `url` can replace it. True for addresses to which programs send requests; false for
+   * pages that people visit.
+   */
   readonly endpoint?: boolean;
-  /** Whether requests there may carry the email and password. */
+  /** Whether requests to it may carry the email and password. */
   readonly basic?: boolean;
 }
 
-/**
- * Every setting of an account: its option, its kind, and the environment variable that it comes from where
- * the option is not given.
- */
+/** All settings of an account. Each has an option, a kind, and the environment variable that is its default. */
 export const SETTINGS = {
   /**
-   * One base address for a service that has only one. The settings from `baseUrl` to `dataUrl` default to it, and each of
-   * them overrides it.
+   * One base address for a service that has only one. It is the default of the settings from `baseUrl` to
+   * `dataUrl`; each of them overrides it.
    */
   url: { kind: 'url', env: 'MILLRACE_URL' },
   /** Base address of search and counts. */
@@ -71,17 +71,19 @@ export const SETTINGS = {
   /** Base address of the status page. */
   statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
   /**
-   * Origins that may be http though they are not loopback, such as `http://millrace:8080` in a network of containers:
-   * passwords travel there unencrypted. Exact, and separated by commas in the environment.
+   * Origins that may be http although they are not loopback addresses, such as `http://millrace:8080` in a
+   * network of containers. Passwords are sent there unencrypted. Origins are compared exactly, and separated
+   * by commas in the environment variable.
    * @default none
    */
   insecureOrigins: { kind: 'origins', env: 'MILLRACE_INSECURE_ORIGINS' },
   /**
-   * What a local service gives as `localService`: which posts it has. A checkpoint then knows it at any port, and is
-   * refused by one with other posts. Addresses that are not loopback need none: their host is known.
+   * Identifies the posts of a local service. The local service returns it as `localService`. Checkpoints
+   * store it, so that they are valid at any port, and are refused by a local service with other posts. Not
+   * needed for other addresses, because their host identifies them.
    */
   localService: { kind: 'text', env: 'MILLRACE_LOCAL_SERVICE' },
-  /** Account name as the console shows it; upper and lower case differ. */
+  /** Account name as the console shows it. It is case-sensitive. */
   account: { kind: 'segment', env: 'MILLRACE_ACCOUNT' },
   /** Label of the search endpoint as the console shows it. */
   label: { kind: 'segment', env: 'MILLRACE_LABEL' },
@@ -95,23 +97,23 @@ export const SETTINGS = {
   publisher: { kind: 'segment', env: 'MILLRACE_PUBLISHER' },
   /** Email of a console login. */
   email: { kind: 'text', env: 'MILLRACE_EMAIL' },
-  /** Its password. A string is wrapped in a `Secret` immediately. */
+  /** The password of the console login. A string is wrapped in a `Secret` immediately. */
   password: { kind: 'secret', env: 'MILLRACE_PASSWORD' },
   /** Consumer key of the application. */
   consumerKey: { kind: 'text', env: 'MILLRACE_CONSUMER_KEY' },
-  /** Its secret. */
+  /** Consumer secret of the application. */
   consumerSecret: { kind: 'secret', env: 'MILLRACE_CONSUMER_SECRET' },
-  /** Access token of a user of the application, where `users.signIn` is not what gets it. */
+  /** Access token of a user of the application, if it does not come from `users.signIn`. */
   accessToken: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN' },
-  /** Its secret. */
+  /** Access token secret of that user. */
   accessTokenSecret: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN_SECRET' },
-  /** Requests a minute that your contract allows for search and counts together. @default no limit */
+  /** Maximum requests per minute in your contract, for search and counts together. @default no limit */
   searchesPerMinute: { kind: 'count', env: 'MILLRACE_SEARCHES_PER_MINUTE' },
-  /** Requests a minute that your contract allows for engagement totals. @default no limit */
+  /** Maximum requests per minute in your contract, for engagement totals. @default no limit */
   engagementsPerMinute: { kind: 'count', env: 'MILLRACE_ENGAGEMENTS_PER_MINUTE' },
   /**
-   * The part of each source that this process takes, `{ index: 2, of: 8 }`, `2/8` in the environment. The
-   * rate limits of the account are divided by `of`.
+   * The part of each source that this process reads, such as `{ index: 2, of: 8 }`, or `2/8` in the
+   * environment. The rate limits of the account are divided by `of`.
    * @default the whole
    */
   shard: { kind: 'shard', env: SHARD_VARIABLE },
@@ -140,10 +142,10 @@ export type Settings = {
 
 const LIST = Object.entries(SETTINGS) as readonly [SettingName, Setting][];
 
-/** Addresses whose origins take Basic credentials. */
+/** The settings whose origins may get Basic credentials. */
 export const BASIC_ADDRESSES = LIST.filter(([, { basic }]) => basic).map(([name]) => name);
 
-/** Whether an address is https, or one of those that may be http: loopback, and the origins that were given. */
+/** Whether an address is https or may be http, because it is loopback or one of the given origins. */
 export function isSafeAddress(url: URL, insecureOrigins: readonly string[] = []): boolean {
   return (
     url.protocol === 'https:' ||
@@ -151,13 +153,13 @@ export function isSafeAddress(url: URL, insecureOrigins: readonly string[] = [])
   );
 }
 
-/** The variables that a setting is read from, for messages. */
+/** The environment variables of a setting, for messages. */
 export function variablesOf(name: SettingName): string {
   const { env, endpoint }: Setting = SETTINGS[name];
   return endpoint ? `${env}, or ${SETTINGS.url.env} for all addresses` : env;
 }
 
-/** Reads the settings: those that are not given come from the environment, where '' counts as absent. */
+/** Reads the settings. Those that are not given come from the environment, where an empty string counts as absent. */
 export function readSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
@@ -169,7 +171,7 @@ export function readSettings(
     const option: unknown = options[name];
     const text = environment[env] === '' ? undefined : environment[env];
     const fromEnvironment = text === undefined ? undefined : readText(kind, text);
-    // An option wins over any variable, so that its credentials go to no other address.
+    // The option `url` overrides all variables of addresses, so that its credentials are not sent to another address.
     if (option === undefined && options.url !== undefined && endpoint) continue;
     const value = option ?? fromEnvironment;
     if (value === undefined) continue;
@@ -185,7 +187,10 @@ export function readSettings(
 
 type Value = CheckedValues[Kind];
 
-/** The insecure origins that the checks of addresses allow. Invalid ones are reported with the other settings. */
+/**
+ * The insecure origins for the checks of addresses. Invalid origins are reported together with the other
+ * settings.
+ */
 function insecureOriginsOf(
   { insecureOrigins }: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
@@ -213,7 +218,7 @@ function convert(kind: Kind, value: unknown): Value {
   return value as string | number;
 }
 
-/** What is wrong with a value. Never shows it: it may be a password, also by mistake. */
+/** Describes what is wrong with a value. Never shows the value, which may be a password that was set by mistake. */
 function problemOf(
   name: string,
   kind: Kind,
@@ -237,17 +242,20 @@ function problemOf(
   if (typeof value !== 'string' || value === '') return 'must be a string that is not empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(value)) return 'must have no control characters';
   if (kind === 'segment' && !isPathSegment(value)) return 'must be a name, not `.` or `..`';
-  // The first colon of a Basic login ends the email (RFC 7617 section 2).
+  // In a Basic login, the email ends at the first colon (RFC 7617 section 2).
   if (name === 'email' && value.includes(':')) return 'must be an email without a colon';
   return undefined;
 }
 
-/** Whether a string can be a segment of a path: `.` and `..` would lead to another path. */
+/** Whether a string can be a segment of a path. `.` and `..` cannot, because they would lead to another path. */
 export function isPathSegment(text: string): boolean {
   return !/^\.\.?$/.test(text);
 }
 
-/** Exactly as `URL` prints it: in lower case, without the default port, a path, or a user. A `*` would match nothing. */
+/**
+ * Whether a string is exactly an origin as `URL` prints it: in lower case, without the default port, a path,
+ * or a user. `*` is refused, because it would match nothing.
+ */
 function isHttpOrigin(value: unknown): boolean {
   if (typeof value !== 'string' || value.includes('*') || !URL.canParse(value)) return false;
   const { protocol, origin } = new URL(value);
@@ -256,7 +264,7 @@ function isHttpOrigin(value: unknown): boolean {
 
 function urlProblem(value: unknown, insecureOrigins: readonly string[]): string | undefined {
   const text = value instanceof URL ? value.href : value;
-  // `localhost:8787` would be read as an address of the scheme `localhost:`.
+  // `URL` would read `localhost:8787` as an address with the scheme `localhost:`.
   if (typeof text === 'string' && /^(?![a-z]+:\/\/)[\w.-]+(:\d+)?(\/|$)/i.test(text.trim()))
     return 'has no scheme: begin it with https://, or with http:// for this machine, as in http://localhost:8787';
   if (typeof text !== 'string' || !URL.canParse(text))
@@ -275,7 +283,8 @@ function urlProblem(value: unknown, insecureOrigins: readonly string[]): string 
 }
 
 /**
- * Sets the variables of a file that are not set. `process.loadEnvFile` takes a byte order mark for a part of the first name.
+ * Sets the environment variables that a file defines, unless they are set. Unlike `process.loadEnvFile`,
+ * skips a byte order mark.
  *
  * @throws OptionError if the file cannot be read.
  */

@@ -1,11 +1,11 @@
 import { SECOND } from '../base/time.js';
 import { sleep } from '../base/wait.js';
 
-/** The clock and random numbers of an account's calls, so that a test can control both. */
+/** The clock and the random numbers of an account's calls, so that a test can control both. */
 export interface Timing {
-  /** The wall clock, epoch milliseconds. */
+  /** The wall clock, in epoch milliseconds. */
   now(): number;
-  /** Monotonic milliseconds, independent of the wall clock. */
+  /** A monotonic clock in milliseconds, independent of the wall clock. */
   elapsed(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason on an abort. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -21,8 +21,8 @@ export const realTime: Timing = {
 };
 
 /**
- * The service's time: this machine's clock, corrected by the `Date` of the service's responses. It decides
- * what lies in a window that the service checks by its own clock.
+ * The service's time, which is this machine's clock, corrected by the `Date` of the service's responses. Used
+ * for windows that the service checks by its own clock.
  */
 export class ServiceClock {
   readonly #timing: Pick<Timing, 'now'>;
@@ -30,47 +30,48 @@ export class ServiceClock {
   #offsetMs = 0;
   #responses = 0;
 
-  /** @param given Returns the service's time, if it is known because the service runs in this process. */
+  /** @param given Returns the service's time, if the service runs in this process. */
   constructor(timing: Pick<Timing, 'now'>, given?: () => number) {
     this.#timing = timing;
     this.#given = given;
   }
 
-  /** How many responses it has learned from. */
+  /** The number of responses that have set the clock. */
   get responses(): number {
     return this.#responses;
   }
 
-  /** Whether this process has the service's clock itself. */
+  /** Whether the service's clock itself is available in this process. */
   get isGiven(): boolean {
     return this.#given !== undefined;
   }
 
   /**
-   * Whether the time is given, or a response has come after these many. Before that, `now` is of this machine or
-   * of a service whose clock may have been moved since, and may be far off: nothing is to be refused because of it.
+   * Whether the time is given, or a response has arrived since there were this many. Before that, `now` may
+   * be far off, because it comes from this machine, or from a service whose clock was moved since. Nothing
+   * must be refused because of it.
    */
   isKnownSince(responses: number): boolean {
     return this.isGiven || this.#responses > responses;
   }
 
-  /** Epoch milliseconds. */
+  /** The service's time in epoch milliseconds. */
   now(): number {
     return this.#given?.() ?? this.#timing.now() + this.#offsetMs;
   }
 
   /**
-   * Learns from a response that begins now.
+   * Sets the clock from a response that begins now.
    *
    * @param date its `Date` header
-   * @param sentAt when its request was sent, by this machine's clock
+   * @param sentAt the time when its request was sent, by this machine's clock
    */
   learn(date: string | undefined, sentAt: number): void {
     this.#responses++;
     const at = Date.parse(date ?? '');
     if (Number.isNaN(at)) return;
-    // The header has whole seconds, and was written at some time between sending and arrival. An
-    // offset that agrees with it stays, so that a correct clock is not changed.
+    // The header has whole seconds, and was written at some time between sending and arrival. If the current offset
+    // agrees with it, it stays, so that a correct clock is not changed.
     const min = at - this.#timing.now();
     const max = at + SECOND - sentAt;
     if (this.#offsetMs < min || this.#offsetMs > max) this.#offsetMs = Math.round((min + max) / 2);

@@ -13,23 +13,23 @@ export const CLOSE_ARRAY = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
-/** The one bit in which `{` differs from `[`, and `}` from `]`. */
+/** The only bit that differs between `{` and `[`, and between `}` and `]`. */
 const BRACE_BIT = 0x20;
 
-/** May precede UTF-8 text, but is not JSON. */
+/** May precede UTF-8 text, but JSON does not allow it. */
 export const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
 export function startsWithMark(bytes: Uint8Array): boolean {
   return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte);
 }
 
-/** Whether bytes begin as UTF-16 text does: with its mark, or with one half of an ASCII character. */
+/** Whether bytes begin like UTF-16 text: with its byte order mark, or with an ASCII character of two bytes. */
 export function isUtf16([first, second]: Uint8Array): boolean {
   if (first === undefined || second === undefined) return false;
   return first + second === 0xff + 0xfe || (first === 0) !== (second === 0);
 }
 
-/** What to say about text that `isUtf16`. */
+/** The message about text for which `isUtf16` is true. */
 export const UTF_16 = 'This is UTF-16 text, and UTF-8 is expected: convert it, as iconv does';
 
 /**
@@ -42,12 +42,12 @@ export function withoutMark(bytes: Buffer): Buffer {
   return startsWithMark(bytes) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
 }
 
-/** White space between tokens of JSON. */
+/** Whether a byte is white space between tokens of JSON. */
 export function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === 0x09;
 }
 
-/** The end of the blank lines at `start`; `start` if the line there is not blank. */
+/** The end of the blank lines at `start`, or `start` if no blank line begins there. */
 export function afterBlankLines(bytes: Uint8Array, start: number, lineEnd: number): number {
   let after = start;
   for (let at = start; at < bytes.length && isSpace(bytes[at]!); at++)
@@ -69,7 +69,7 @@ export function isSmallLetter(byte: number): boolean {
   return byte >= 0x61 && byte <= 0x7a;
 }
 
-/** The end of the digits that start here. */
+/** The position after the digits that start here. */
 export function afterDigits(bytes: Uint8Array, start: number): number {
   let at = start;
   while (isDigit(bytes[at])) at++;
@@ -81,7 +81,7 @@ export function isTextAt(bytes: Uint8Array, text: Uint8Array, start: number): bo
   return true;
 }
 
-/** Parses digits; `NaN` if any other character is among them. */
+/** Parses digits. Returns `NaN` if they contain any other character. */
 export function digitsIn(bytes: Uint8Array, start: number, count: number): number {
   let number = 0;
   for (let place = start; place < start + count; place++) {
@@ -100,7 +100,7 @@ export function isClosing(byte: number): boolean {
   return (byte | BRACE_BIT) === CLOSE_OBJECT;
 }
 
-/** Whether a number, `true`, `false` or `null` may contain it. */
+/** Whether a byte may be part of a number, `true`, `false` or `null`. */
 export function isScalar(byte: number): boolean {
   return (
     isDigit(byte) ||
@@ -113,9 +113,9 @@ export function isScalar(byte: number): boolean {
 }
 
 /**
- * The same bytes as a `Buffer`, not copied.
+ * The same bytes as a `Buffer`, without copying.
  *
- * @throws DataError for anything else.
+ * @throws DataError for a value that is not a `Uint8Array`.
  */
 export function bufferOf(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes;

@@ -20,7 +20,10 @@ export function isOneObject(json: Buffer, maxDepth: number): boolean {
   return isProvenObject(json, maxDepth) || scanObject(json, 0, maxDepth).end === json.length;
 }
 
-/** Whether bytes are one JSON object with white space around it, one with more bytes after it, or anything else. */
+/**
+ * Whether bytes are one JSON object, one object with more bytes after it, or anything else. White space
+ * around the object is allowed.
+ */
 export function extentOfObject(json: Buffer): 'one' | 'more' | 'other' {
   const noLimit = Number.POSITIVE_INFINITY;
   if (isOneObject(json, noLimit)) return 'one';
@@ -33,9 +36,9 @@ export function extentOfObject(json: Buffer): 'one' | 'more' | 'other' {
 }
 
 /**
- * Proves that bytes are exactly one JSON object, without white space around it.
+ * Checks that bytes are exactly one JSON object, without white space around it.
  *
- * @param what What the bytes are, as in "A result".
+ * @param what A name for the bytes in the message, such as "A result".
  * @throws DataError
  */
 export function checkObject(
@@ -53,24 +56,25 @@ export function checkObject(
   });
 }
 
-/** What `scanObject` has found. */
+/** The result of `scanObject`. */
 export interface ScannedObject {
   /** The position after the object; absent if it is invalid. */
   readonly end?: number;
-  /** The position of the first wrong byte; absent if the object is valid. */
+  /** The position of the first invalid byte; absent if the object is valid. */
   readonly wrongAt?: number;
-  /** Whether that is the bracket that nests too deep. */
+  /** Whether the invalid byte is a bracket that exceeds the maximum depth. */
   readonly isTooDeep?: boolean;
 }
 
 type Expected = 'key' | 'first key' | 'value' | 'first value' | 'end of value';
 
 /**
- * Reads one JSON object from its opening bracket on, as `JSON.parse` would, but keeps nothing of it. `ObjectLines` does
- * the same for many records at once, and leaves the unusual ones to this.
+ * Reads one JSON object from its opening bracket on and accepts exactly what `JSON.parse` accepts, but stores
+ * nothing of it. `ObjectLines` does the same for many records at once, and leaves unusual records to this
+ * function.
  */
 export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): ScannedObject {
-  /** The closing brackets that are expected, innermost last. */
+  /** The expected closing brackets, innermost last. */
   const closers: number[] = [];
   let expected: Expected = 'value';
   if (bytes[start] !== OPEN_OBJECT) return { wrongAt: start };
@@ -112,7 +116,7 @@ export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): 
 /** Letters that may follow a backslash. */
 const ESCAPES = new Set([...Buffer.from('"\\/bfnrt')]);
 
-/** The position after a string, or -1. */
+/** The position after a string, or -1 if it is invalid. */
 function afterString(bytes: Uint8Array, start: number): number {
   for (let at = start + 1; at < bytes.length; at++) {
     const byte = bytes[at]!;
@@ -139,7 +143,7 @@ function isHex(bytes: Uint8Array, start: number): boolean {
 
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** The position after a number or a word, or -1. */
+/** The position after a number or a word, or -1 if it is invalid. */
 function afterScalar(bytes: Uint8Array, start: number): number {
   let end = start;
   while (end < bytes.length && isScalar(bytes[end]!)) end++;

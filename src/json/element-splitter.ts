@@ -23,7 +23,7 @@ import { CarryOver, RECORD_LIMITS, type RecordLimits } from './records.js';
 const EMPTY = Buffer.alloc(0);
 
 export interface ElementSplitterOptions extends RecordLimits {
-  /** The URL or file of the document, for error messages. */
+  /** The URL or path of the document, for error messages. */
   readonly origin?: string | undefined;
   /** Maximum number of elements. @default Infinity */
   readonly maxElements?: number | undefined;
@@ -39,7 +39,7 @@ const OPTIONS = {
   }),
 } satisfies OptionTable<ElementSplitterOptions>;
 
-/** What is expected next, outside of a value. */
+/** The kind of token that must come next, outside of a value. */
 type Next =
   | 'document'
   | 'first name' // or the end of the document
@@ -53,13 +53,14 @@ type Next =
   | 'nothing';
 
 /**
- * Splits one JSON document, which arrives in blocks cut at any byte, into the exact bytes of each element
- * of one array at its top level, as soon as the element is complete. Elements are separated by brackets,
- * strings and commas, not parsed. The rest of the document is kept, and parsed at the end.
+ * Splits one JSON document into the elements of one array at its top level. The document arrives in blocks
+ * that are cut at any byte. Delivers the exact bytes of each element as soon as the element is complete.
+ * Elements are not parsed: only brackets, strings and commas are read. The rest of the document is kept, and
+ * parsed at the end.
  *
  * @throws OptionError If an option is invalid.
- * @throws DataError From `push` and `end`, if the document is damaged or exceeds a limit. The splitter
- * cannot be used after that.
+ * @throws DataError From `push` and `end`, if the document is damaged or exceeds a limit. The splitter cannot
+ * be used after that.
  *
  * @example
  * const splitter = new ElementSplitter('results');
@@ -73,13 +74,13 @@ export class ElementSplitter {
   #elements = 0;
   readonly #origin: string | undefined;
   #next: Next = 'document';
-  /** Bytes of the document before the current block. */
+  /** The number of bytes before the current block. */
   #offset = 0;
   /** Finds the end of the current value, name or element. */
   readonly #value: ValueEnd;
-  /** The bytes of a name or element in earlier blocks. */
+  /** The bytes so far of a name or element that began in an earlier block. */
   readonly #carried = new CarryOver();
-  /** The document around the array. */
+  /** The document without the array. */
   readonly #rest = new CarryOver();
   #name: string | undefined;
   #found = false;
@@ -93,7 +94,7 @@ export class ElementSplitter {
     this.#value = new ValueEnd(maxDepth, (message, at) => this.#error(message, at));
   }
 
-  /** Adds the elements that end in these bytes to `elements`, and returns it. */
+  /** Adds the elements that end in these bytes to `elements`, and returns `elements`. */
   push(bytes: Uint8Array, elements: Buffer[] = []): Buffer[] {
     const block = bufferOf(bytes);
     let start = 0;
@@ -120,12 +121,12 @@ export class ElementSplitter {
     return elements;
   }
 
-  /** Whether the document is complete; until then `end` throws. */
+  /** Whether the document is complete. `end` throws if it is not. */
   get whole(): boolean {
     return this.#next === 'nothing';
   }
 
-  /** The document without the array, parsed with exact ids. Call it after the last block. */
+  /** Returns the document without the array, parsed with exact ids. Call it after the last block. */
   end(): Record<string, unknown> {
     const rest = this.#rest.join(EMPTY);
     if (this.#next === 'document') throw this.#error('The JSON document is empty', 0);
@@ -145,7 +146,7 @@ export class ElementSplitter {
     );
   }
 
-  /** Whether a value, name or element begins with this byte; if not, the byte is processed. */
+  /** Whether a value, name or element begins with this byte. Any other byte is processed here. */
   #beginsValue(byte: number, at: number): boolean {
     switch (this.#next) {
       case 'document':
@@ -239,11 +240,14 @@ function readName(bytes: Buffer): string | undefined {
   }
 }
 
-/** Finds the end of a JSON value that arrives in blocks cut at any byte. It matches brackets and strings, and validates nothing else. */
+/**
+ * Finds the end of a JSON value that arrives in blocks cut at any byte. Matches brackets and strings, and
+ * validates nothing else.
+ */
 export class ValueEnd {
   readonly #maxDepth: number;
   readonly #fail: (message: string, at: number) => Error;
-  /** The closing brackets that are expected, innermost last. */
+  /** The expected closing brackets, innermost last. */
   readonly #closers: number[] = [];
   #inString = false;
   /** Whether a string has just ended. */
@@ -251,20 +255,20 @@ export class ValueEnd {
   #escaped = false;
   #inScalar = false;
 
-  /** @param fail Makes the error for a position in the block. */
+  /** @param fail Creates the error for a position in the block. */
   constructor(maxDepth: number, fail: (message: string, at: number) => Error) {
     this.#maxDepth = maxDepth;
     this.#fail = fail;
   }
 
-  /** True inside a value, up to its known end. */
+  /** Whether the current value is incomplete. */
   get open(): boolean {
     return this.#inString || this.#inScalar || this.#closers.length > 0;
   }
 
   /**
-   * Reads a value from its first byte on, or one that began in the block before, and returns where
-   * it ends, or the end of the block where it is still open.
+   * Reads a value from its first byte, or from the start of the block if it began in an earlier block.
+   * Returns the position after it, or the end of the block if the value is incomplete.
    */
   find(block: Buffer, from: number): number {
     let at = from;
@@ -283,7 +287,8 @@ export class ValueEnd {
       if (this.#pastString) {
         if (isSpace(byte)) continue;
         this.#pastString = false;
-        // In a record that was cut within a string, all that follows is taken the wrong way round.
+        // If a record was truncated inside a string, everything after it is misread: strings as structure, and
+        // structure as strings.
         if (byte !== COMMA && byte !== COLON && !isClosing(byte))
           throw this.#fail('Expected a comma, a colon or a bracket after a string', at - 1);
       }

@@ -4,8 +4,8 @@ import { excerpt } from './excerpt.js';
 import { jsonText } from './json-text.js';
 
 /**
- * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of its digits where its key is
- * `id` or ends in `_id`, or where it has 16 digits or more.
+ * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of digits if its key is `id` or ends
+ * in `_id`, or if it has 16 digits or more.
  *
  * @throws DataError If the text is not JSON.
  * @example parseExact('{"id":1050118621198921728,"n":1}') // { id: '1050118621198921728', n: 1 }
@@ -15,18 +15,21 @@ export function parseExact(json: string | Uint8Array): unknown {
   return parseJson(quoteIntegers(text, isExact), json);
 }
 
-/** Whether the digits of an integer must be kept: it is an id by its key, or too long for a double. */
+/**
+ * Whether the digits of an integer must be kept, because its key names an id, or because it is too long for a
+ * double.
+ */
 function isExact(digits: string, key: string | undefined): boolean {
   return isLong(digits) || key === 'id' || key?.endsWith('_id') === true;
 }
 
-/** Whether an integer has 16 digits or more; doubles lose digits of some of these. */
+/** Whether an integer has 16 digits or more. Doubles do not keep the digits of all such numbers. */
 export function isLong(digits: string): boolean {
   return digits.length > 16 || (digits.length === 16 && !digits.startsWith('-'));
 }
 
 /**
- * `JSON.parse` with a `DataError` that shows the start of the document.
+ * Calls `JSON.parse`, and throws a `DataError` that shows the start of the document.
  *
  * @param original The document before it was changed for parsing, for the message.
  * @throws DataError If the text is not JSON.
@@ -53,8 +56,8 @@ function syntaxError(json: string | Uint8Array): unknown {
 const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
 
 /**
- * Puts quotes around integers of a JSON text, so that `JSON.parse` keeps their digits. `chosen` decides
- * for each, by its digits and its key (`undefined` in an array). A text that is not JSON stays invalid.
+ * Puts quotes around integers in JSON text, so that `JSON.parse` keeps their digits. `chosen` selects the
+ * integers by their digits and their key (`undefined` in an array). Text that is not JSON stays invalid.
  */
 export function quoteIntegers(
   text: string,
@@ -87,7 +90,10 @@ export function quoteIntegers(
   return copied === 0 ? text : quoted + text.slice(copied);
 }
 
-/** True if a colon follows. Quotes around the number would then make it a key, and the text valid JSON. */
+/**
+ * Whether a colon follows the number. With quotes around it, the number would become a key, and invalid text
+ * would become valid JSON.
+ */
 function isKey(text: string, end: number): boolean {
   let at = end;
   while (/[ \t\n\r]/.test(text.charAt(at))) at++;
@@ -100,7 +106,7 @@ function closingQuote(text: string, opening: number): number {
     if (quote === -1) return text.length;
     let start = quote;
     while (text[start - 1] === '\\') start--;
-    // After an even number of backslashes a quote is not escaped.
+    // After an even number of backslashes, a quote is not escaped.
     if ((quote - start) % 2 === 0) return quote;
     at = quote + 1;
   }
@@ -112,7 +118,7 @@ function afterNumber(text: string, start: number): number {
   return at;
 }
 
-/** A key decoded; unchanged where it is not a JSON string, as the text is then not JSON either. */
+/** Decodes a key. Returns it unchanged if it is not a JSON string, because the whole text is then not JSON. */
 function decode(key: string): string {
   if (!key.includes('\\')) return key.slice(1, -1);
   try {

@@ -1,8 +1,11 @@
 import { redact } from '../base/secret.js';
 
-/** Characters that are shown of a document. */
+/** The number of characters of a document that are shown. */
 const MAX_SHOWN = 80;
-/** How many characters are searched for secrets. More than `MAX_SHOWN`, so that a secret at the cut is found as a whole. */
+/**
+ * The number of characters that are searched for secrets. More than `MAX_SHOWN`, so that a secret at the cut
+ * is found completely.
+ */
 const READ = 4_096;
 
 /** The first characters of a document for an error message, as a JSON string, without secrets. */

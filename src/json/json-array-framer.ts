@@ -5,13 +5,16 @@ import { excerpt } from './excerpt.js';
 import type { CheckedLimits, Framer } from './records.js';
 import type { Json } from './type-guards.js';
 
-/** A token of `stream-json`. Keys, strings and numbers are whole; a number is its digits. */
+/**
+ * A token of `stream-json`. Keys, strings and numbers come as one token each; the value of a number is its
+ * digits.
+ */
 interface Token {
   readonly name: string;
   readonly value?: unknown;
 }
 
-/** The types of `stream-json` say that its functions return tokens; they return async generators. */
+/** A reader of `stream-json`. Its types declare functions that return tokens, but they return async generators. */
 type Reader<T> = (text: string) => AsyncIterable<T>;
 
 const BRACKETS: Readonly<Record<string, string>> = {
@@ -21,16 +24,17 @@ const BRACKETS: Readonly<Record<string, string>> = {
   endArray: ']',
 };
 
-/** The tokens of one slice are in memory at the same time. */
+/** The size of a slice in bytes. All tokens of a slice are in memory at the same time. */
 const SLICE_BYTES = 16 * 1024;
-/** More characters than `stream-json` looks ahead: a mistake is found at most that late. */
+/** More characters than `stream-json` looks ahead, so a mistake is found after at most this many. */
 const LOOK_AHEAD = 64;
-/** Characters of the document that are kept for messages. */
+/** The number of characters of the document to keep for messages. */
 const START_CHARS = 4096;
 
 /**
- * The parsed elements of one array of a document; see `jsonArray`. One reader of `stream-json` finds the exact position
- * of the first mistake, so that the other one delivers all elements before it.
+ * Parses the elements of one array of a document, see `jsonArray`. Two readers of `stream-json` run one after
+ * the other on each slice: the first finds the exact position of a mistake, so that the second delivers all
+ * elements before it.
  */
 export class JsonArrayFramer implements Framer<Json> {
   readonly #path: readonly string[];
@@ -40,20 +44,20 @@ export class JsonArrayFramer implements Framer<Json> {
   #verify: Reader<never> | undefined;
   #parse: Reader<Token> | undefined;
   #start = '';
-  /** The end of the earlier slices, and the size of all of them. */
+  /** The last characters of the earlier slices, and the size of all of them. */
   #tail = '';
   #chars = 0;
   #bytes = 0;
-  /** The size of the slices since the last token: a string is kept until it ends. */
+  /** The size of the slices since the last token. A string is kept until it ends. */
   #waitingBytes = 0;
-  /** The key or index in each open object or array, innermost last. */
+  /** The keys and indexes of the open objects and arrays, innermost last. */
   readonly #keys: (string | number)[] = [];
-  /** How many of the values on the path were found, the document included. */
+  /** The number of values on the path that were found, including the document. */
   #found = 0;
   #isInArray = false;
   #isComplete = false;
   #elements = 0;
-  /** The part of the current element so far, as JSON. */
+  /** The current element so far, as JSON. */
   #element = '';
   #elementBytes = 0;
 
@@ -74,7 +78,7 @@ export class JsonArrayFramer implements Framer<Json> {
     await this.#read(this.#decoder.end(), items);
     const length = this.#bytes;
     if (length === 0) throw this.#error('The JSON document is empty', { byteOffset: 0 });
-    // Spaces end what the readers wait for, which may be a mistake.
+    // The readers may wait for more characters. Spaces end the wait, and reveal a mistake at the end.
     if (!this.#isComplete) await this.#read(' '.repeat(LOOK_AHEAD), items);
     if (!this.#isComplete)
       throw this.#error('The JSON document is cut short', { byteOffset: length });
@@ -96,7 +100,7 @@ export class JsonArrayFramer implements Framer<Json> {
     this.#bytes += Buffer.byteLength(text);
   }
 
-  /** The first mistake, and its position in these characters: below 0 if it is in the earlier ones. */
+  /** The first mistake, with its position in these characters; below 0 if it is in earlier characters. */
   async #mistakeIn(text: string): Promise<{ at: number; cause: unknown } | undefined> {
     this.#verify ??= (
       await import('stream-json/utils/verifier.js')
@@ -132,7 +136,7 @@ export class JsonArrayFramer implements Framer<Json> {
     else this.#endValue(items);
   }
 
-  /** A value begins: it may be on the path. */
+  /** Called when a value begins, which may be on the path. */
   #begin(name: string): void {
     const keys = this.#keys;
     const depth = keys.length;
@@ -140,7 +144,8 @@ export class JsonArrayFramer implements Framer<Json> {
     if (typeof index === 'number') keys[depth - 1] = index + 1;
     const isOnPath = !this.#isInArray && keys.every((key, at) => String(key) === this.#path[at]);
     if (!isOnPath) return;
-    // `JSON.parse` takes the last one, and its elements may have been delivered.
+    // A repeated key is refused: `JSON.parse` would take the last one, but elements of the first may have been
+    // delivered.
     if (this.#found > depth)
       throw this.#error(`There is more than one ${named(this.#path.slice(0, depth))}`);
     this.#found = depth + 1;
@@ -214,7 +219,7 @@ export class JsonArrayFramer implements Framer<Json> {
   }
 }
 
-/** How messages call the array. */
+/** The name of the array in messages. */
 function named(path: readonly string[]): string {
   return path.length === 0 ? 'the document' : `\`${path.join('.')}\``;
 }

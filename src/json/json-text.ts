@@ -1,31 +1,35 @@
 import { isAscii, isUtf8, transcode } from 'node:buffer';
 import { BACKSLASH, bufferOf } from './byte-codes.js';
 
-/** Escapes are written only in documents up to this length, and only this many. */
+/** Limits for documents that get escapes: the maximum size, and the maximum number of escapes. */
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 
-/** To guess how many characters are beyond ASCII, one byte in this many is read. */
+/** One byte in this many is read to estimate how many characters are not ASCII. */
 const SAMPLED = 64;
 const MAX_SAMPLES_BEYOND_ASCII = 2;
 
-/** Shorter runs are copied faster byte by byte. */
+/** Runs shorter than this are copied faster byte by byte. */
 const SHORT_RUN = 32;
 
-/** A copy of the document, followed by zeros, as bytes and as words of four bytes. */
+/** A copy of the document, followed by zeros, as bytes and as 32-bit words. */
 const words = new Int32Array(MAX_BYTES / 4 + 4);
 const bytes = new Uint8Array(words.buffer);
-/** The copy with escapes: a character of two bytes becomes one of six, one of four becomes two of six. */
+/**
+ * The copy with escapes. A character of two bytes becomes an escape of six bytes; a character of four bytes
+ * becomes two such escapes.
+ */
 const escaped = Buffer.alloc(MAX_BYTES + 8 * MAX_ESCAPES);
 
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
 /**
- * A text that `JSON.parse` reads like `document.toString()`, or refuses like it, but faster.
+ * Returns JSON text for which `JSON.parse` gives the same result as for `document.toString()`, but faster.
  *
- * Most posts have some characters beyond ASCII: the text has escapes for these. It then has one byte a
- * character, which is faster to make and to parse than two, and it needs no memory outside V8's heap, which
- * slows garbage collection down. Each escape makes parsing slower, so a document with many is decoded instead.
+ * Most posts have some characters beyond ASCII. This text has escapes for them, so V8 stores it with one byte
+ * per character, which is faster to create and to parse than two bytes. It also needs no memory outside V8's
+ * heap, which would slow down garbage collection. Each escape makes parsing slower, so a document with many
+ * such characters is decoded instead.
  *
  * @example JSON.parse(jsonText(Buffer.from('{"name":"Zoë"}'))) // { name: 'Zoë' }
  */
@@ -33,7 +37,7 @@ export function jsonText(document: Uint8Array): string {
   const buffer = bufferOf(document);
   if (isAscii(buffer)) return buffer.toString('latin1');
   if (!isUtf8(buffer)) return buffer.toString();
-  // V8's own decoder takes one character at a time as soon as one is not ASCII.
+  // V8's decoder decodes one character at a time once it finds a character that is not ASCII.
   return (
     (isMostlyAscii(buffer) ? withEscapes(buffer) : undefined) ??
     transcode(buffer, 'utf8', 'utf16le').toString('utf16le')
@@ -48,7 +52,7 @@ function isMostlyAscii(document: Buffer): boolean {
   return beyondAscii <= MAX_SAMPLES_BEYOND_ASCII;
 }
 
-/** The document with escapes; `undefined` if it would have too many, or one after a backslash. */
+/** The document with escapes; `undefined` if it would have too many escapes, or an escape after a backslash. */
 function withEscapes(document: Buffer): string | undefined {
   const { length } = document;
   bytes.set(document);
@@ -57,7 +61,7 @@ function withEscapes(document: Buffer): string | undefined {
   let end = 0;
   let escapes = 0;
   for (let at = nextBeyondAscii(0, length); at < length; at = nextBeyondAscii(at, length)) {
-    // After a backslash, an escape would turn a document that is not JSON into one that is.
+    // After a backslash, an escape could turn invalid JSON into valid JSON.
     if (bytes[at - 1] === BACKSLASH) return undefined;
     end = copyRun(copied, at, end);
     for (let first = bytes[at]!; first >= 0x80; first = bytes[at]!) {
@@ -82,13 +86,13 @@ function withEscapes(document: Buffer): string | undefined {
   return escaped.toString('latin1', 0, copyRun(copied, length, end));
 }
 
-/** The position of the next byte beyond ASCII of the copied document, or `length`. */
+/** The position of the next byte beyond ASCII in the copied document, or `length`. */
 function nextBeyondAscii(start: number, length: number): number {
   let at = start;
   for (; (at & 3) !== 0; at++) if (at >= length || bytes[at]! >= 0x80) return at;
   const end = (length + 3) >> 2;
   let word = at >> 2;
-  // Zeros follow the document, so four words can be read at once.
+  // Zeros follow the document, so four words can be read at once without a check for its end.
   while (
     word < end &&
     isAsciiOnly(words[word]! | words[word + 1]! | words[word + 2]! | words[word + 3]!)

@@ -10,29 +10,33 @@ import {
 } from './byte-codes.js';
 import { excerpt } from './excerpt.js';
 
-/** The one bit in which `{` differs from `[`, and `}` from `]`. */
+/** The only bit that differs between `{` and `[`, and between `}` and `]`. */
 const BRACE_BIT = 0x20;
 
-/** How far from the end a member is looked for. */
+/** How many bytes from the end of the document a member is searched. */
 const REACH = 1024;
 
-/** Entries that one member takes in the list of members: start and end of key, then of value. */
+/** The number of entries that one member has in the list of members: start and end of its key, then of its value. */
 const STRIDE = 4;
 
 /**
- * A view of one JSON object in its bytes. It finds members by key, and copies and parses only these. It
- * scans forward no further than it must, and remembers the members it has passed. Keys to find are ASCII.
+ * A view of one JSON object in its bytes. Finds members by key, and copies and parses only these. Scans no
+ * further than necessary, and remembers the members that it has passed. Keys must be ASCII.
  *
- * Equal to parsing, for any JSON document whose object keys are unique: where a key comes twice,
- * `JSON.parse` takes the last. Skipped members are not checked, so damage there is not found.
+ * Gives the same results as parsing, for any JSON document whose object keys are unique. If a key is
+ * repeated, `JSON.parse` takes the last member, but this class may not. Skipped members are not checked, so
+ * damage in them is not found.
  *
- * @throws DataError From every method, if the bytes it reads are not JSON.
+ * @throws DataError From every method, if the bytes that it reads are not JSON.
  */
 export class LazyObject {
   #bytes: Buffer;
-  /** Keys with their quotes; the start of a key that has escapes is negative. */
+  /**
+   * Positions of the members that were passed. Keys include their quotes. If a key has escapes, the negated
+   * position of its start is stored.
+   */
   readonly #members: number[] = [];
-  /** The delimiter before the next member, or the closing brace. */
+  /** The position of the delimiter before the next member, or of the closing brace. */
   #at: number;
 
   private constructor(bytes: Buffer, openBrace: number) {
@@ -40,32 +44,32 @@ export class LazyObject {
     this.#at = openBrace;
   }
 
-  /** The object that a document is, or `undefined` when it is something else. */
+  /** The object of a document; `undefined` if the document is not an object. */
   static of(document: Buffer): LazyObject | undefined {
     const start = afterSpace(document, 0);
     return document[start] === OPEN_OBJECT ? new LazyObject(document, start) : undefined;
   }
 
-  /** Views equal bytes elsewhere from now on. */
+  /** Continues with equal bytes at another place in memory. */
   moveTo(bytes: Buffer): void {
     this.#bytes = bytes;
   }
 
-  /** Whichever of the keys comes first. */
+  /** The key, among the given ones, that comes first in the object. */
   firstOf(keys: readonly string[]): string | undefined {
     for (let index = 0; index < this.#members.length || this.#advance(); index += STRIDE)
       for (const key of keys) if (this.#isKey(index, key)) return key;
     return undefined;
   }
 
-  /** A member that is a string, decoded. */
+  /** The decoded value of a member, if it is a string. */
   string(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1 || this.#bytes[this.#start(index)] !== QUOTE) return undefined;
     return decodeString(this.#bytes, this.#start(index), this.#end(index));
   }
 
-  /** A member that is an integer, as its exact digits. */
+  /** The exact digits of a member, if it is an integer. */
   integer(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1) return undefined;
@@ -74,8 +78,8 @@ export class LazyObject {
   }
 
   /**
-   * The digits that a string ends with, if it has nothing else or a colon before them: the id in
-   * `tag:search.twitter.com,2005:1050118621198921728`.
+   * The digits at the end of a string member, if it has nothing else or a colon before them, such as the id
+   * in `tag:search.twitter.com,2005:1050118621198921728`.
    */
   lastDigits(key: string): string | undefined {
     const index = this.#find(key);
@@ -86,18 +90,18 @@ export class LazyObject {
     const before = this.#bytes[at - 1];
     if (at < end && (before === COLON || at - 1 === this.#start(index)))
       return this.#bytes.toString('latin1', at, end);
-    // Escapes may hide a colon or a digit.
+    // The string may have escapes for a colon or a digit, so decode it.
     return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
   }
 
-  /** A member that is an object. */
+  /** A view of a member, if it is an object. */
   object(key: string): LazyObject | undefined {
     const index = this.#find(key);
     if (index === -1 || this.#bytes[this.#start(index)] !== OPEN_OBJECT) return undefined;
     return new LazyObject(this.#bytes, this.#start(index));
   }
 
-  /** The position of a member's value in the document: start, inclusive, and end, exclusive. */
+  /** The position of a member's value in the document, as start (inclusive) and end (exclusive). */
   span(key: string): readonly [number, number] | undefined {
     const index = this.#find(key);
     return index === -1 ? undefined : [this.#start(index), this.#end(index)];
@@ -109,7 +113,7 @@ export class LazyObject {
     return { at: this.#at, empty: this.#members.length === 0 };
   }
 
-  /** Looks for a member of the whole document close to its end; for keys that usually come last. */
+  /** Searches a member of the whole document close to its end. For keys that usually come last. */
   seekFromEnd(key: string): void {
     const span = spanNearEnd(this.#bytes, key);
     if (span === undefined) return;
@@ -141,12 +145,12 @@ export class LazyObject {
     return true;
   }
 
-  /** Reads one more member; false at the end of the object. */
+  /** Reads one more member. Returns false at the end of the object. */
   #advance(): boolean {
     const bytes = this.#bytes;
     const delimiter = bytes[this.#at];
     if (delimiter === CLOSE_OBJECT) return false;
-    // Most documents have no white space: each check saves a call.
+    // Most documents have no white space, and each of these checks then saves a call.
     let keyStart = this.#at + 1;
     if (bytes[keyStart] !== QUOTE) keyStart = afterSpace(bytes, keyStart);
     if (delimiter === OPEN_OBJECT && bytes[keyStart] === CLOSE_OBJECT) {
@@ -182,8 +186,8 @@ export class LazyObject {
 }
 
 /**
- * The position of the value of a top-level member that is close to the end of the document: a member is one of
- * the top level if its object ends where the document does.
+ * The position of the value of a top-level member close to the end of the document. A member is at the top
+ * level if its object ends at the end of the document.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
   let member = keyNearEnd(bytes, key);
@@ -202,7 +206,10 @@ export function spanNearEnd(bytes: Buffer, key: string): readonly [number, numbe
   }
 }
 
-/** The bytes to find, and for each byte at their possible start how far to step left (Boyer-Moore-Horspool). */
+/**
+ * The bytes to search for, and for each byte at the possible start of a match, how far to step left
+ * (Boyer-Moore-Horspool).
+ */
 interface Needle {
   readonly bytes: Buffer;
   readonly steps: Uint8Array;
@@ -223,9 +230,9 @@ function needleOf(key: string): Needle {
 }
 
 /**
- * The position of a key with its quotes, the last one close to the end of a document within the bytes, or -1; reads
- * few of the bytes after it. Between a comma and a colon, the text can only be a key, as quotes in strings follow
- * a backslash.
+ * The position of a key with its quotes, or -1. Finds the last occurrence within the given bytes, and only
+ * close to the end of a document. Text between a comma and a colon can only be a key, because quotes inside
+ * strings follow a backslash.
  */
 export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);
@@ -241,7 +248,7 @@ export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.le
   return -1;
 }
 
-/** Whether a comma comes before a string, and a colon after it. */
+/** Whether a string is a key: a comma comes before it and a colon after it. */
 function isKeyAt(bytes: Buffer, start: number, end: number): boolean {
   let before = start - 1;
   while (isSpace(bytes[before])) before--;
@@ -259,7 +266,7 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * The position after a string. This file does not share its scanning functions: sharing them with another scanner made
+ * The position after a string. Not shared with other files: sharing this function with another scanner made
  * reading ids and tags of stored files 6 % slower.
  */
 function afterString(bytes: Buffer, start: number): number {
@@ -273,7 +280,7 @@ function afterString(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Brackets are counted, not matched: skipped values are not validated. */
+/** The position after a value. Brackets are counted but not matched, because skipped values are not validated. */
 function afterValue(bytes: Buffer, start: number): number {
   const { length } = bytes;
   const first = bytes[start]!;
@@ -300,7 +307,7 @@ function afterScalar(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Letters, digits, plus, minus and dot. */
+/** Whether a byte is a letter, a digit, a plus, a minus or a dot. */
 function isOfScalar(byte: number): boolean {
   if (byte < 0x41)
     return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x2b && byte <= 0x2e && byte !== COMMA);

@@ -23,22 +23,23 @@ const EMPTY = Buffer.alloc(0);
 export type { Separator } from './object-lines.js';
 
 export interface LineFramerOptions {
-  /** Called with each damaged line; without it the first one throws. */
+  /** Called with each damaged line. If absent, the first damaged line throws. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Whether the user can set the limits: errors then name the option. @default true */
+  /** Whether the limits are options of the user, which errors then name. @default true */
   readonly limitsAreOptions?: boolean | undefined;
-  /** Whether the records were proven before, and are only to be found again. @default false */
+  /** Whether the records have been checked before, so that they only need to be found again. @default false */
   readonly areProven?: boolean | undefined;
-  /** Whether errors are retryable: of bytes that may have been damaged in transit. @default false */
+  /** Whether errors are retryable, because the bytes may have been damaged in transit. @default false */
   readonly isRetryable?: boolean | undefined;
   /**
-   * Bytes of a line that is too large to skip before it throws: a stream may send a line without an end.
+   * If a line is too large, how many bytes of it are skipped before the framer throws. A stream may send a
+   * line that never ends.
    * @default no limit
    */
   readonly maxSkippedBytes?: number | undefined;
 }
 
-/** Cuts bytes into records, which are JSON objects, one a line; see `jsonLines`. */
+/** Cuts bytes into records, which are JSON objects, one per line, see `jsonLines`. */
 export class LineFramer implements Framer<Buffer> {
   readonly #end: number;
   readonly #lines: ObjectLines;
@@ -46,13 +47,13 @@ export class LineFramer implements Framer<Buffer> {
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
   readonly #options: LineFramerOptions;
-  /** Whether the current line is too large, and the rest of it is skipped. */
+  /** Whether the current line is too large, so that the rest of it is skipped. */
   #skips = false;
   #skippedBytes = 0;
-  /** The part of the current line in earlier blocks. */
+  /** The part of the current line from earlier blocks. */
   readonly #carried = new CarryOver();
   #line = 1;
-  /** Offsets in the file of the current line and block. */
+  /** Offsets of the current line and block in the file. */
   #lineAt = 0;
   #blockAt = 0;
 
@@ -65,14 +66,17 @@ export class LineFramer implements Framer<Buffer> {
     const { maxBytes, maxDepth } = limits;
     this.#options = options;
     this.#lines = new ObjectLines(separator, limits);
-    // With CRLF no record contains a CR, so CR alone ends a record and the LF after it is white space.
+    // With CRLF, no record contains a CR. So a CR alone ends a record, and the LF after it is white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
     this.#maxDepth = maxDepth;
     this.#origin = origin;
   }
 
-  /** Returns a promise only if `onDamaged` is awaited: one for each block made replays slower by some percent. */
+  /**
+   * Returns a promise only if `onDamaged` has to be awaited, because a promise for each block made replays
+   * several percent slower.
+   */
   push(block: Buffer, records: Buffer[]): Promise<void> | undefined {
     return this.#pushFrom(0, block, records);
   }
@@ -100,7 +104,7 @@ export class LineFramer implements Framer<Buffer> {
     return this.#tooLong(this.#carried.join(EMPTY));
   }
 
-  /** Takes the lines that are whole records, up to the first other one. Returns its position. */
+  /** Takes complete records up to the first line that is not one. Returns the position of that line. */
   #takeObjects(from: number, to: number, block: Buffer, records: Buffer[]): number {
     let start = this.#skipBlankLines(block, from);
     if (this.#options.areProven === true || this.#skips || this.#carried.byteLength > 0)
@@ -126,7 +130,7 @@ export class LineFramer implements Framer<Buffer> {
       throw this.#error(`A line has no end within ${this.#maxBytes + this.#skippedBytes} bytes`);
   }
 
-  /** Skips blank lines at the start of a line; a search and a view for each take 50 times as long. */
+  /** Skips blank lines in a loop. A search and a view for each blank line would take 50 times as long. */
   #skipBlankLines(block: Buffer, start: number): number {
     if (this.#skips || this.#carried.byteLength > 0 || !isSpace(block[start]!)) return start;
     const after = afterBlankLines(block, start, this.#end);
@@ -140,7 +144,10 @@ export class LineFramer implements Framer<Buffer> {
     if (!this.#skips) await this.#take(this.#carried.join(EMPTY), records, true);
   }
 
-  /** A promise only where the line is damaged: one for each line would take longer than framing it. */
+  /**
+   * Takes one line. Returns a promise only if the line is damaged, because a promise for each line would take
+   * longer than framing it.
+   */
   #take(line: Buffer, records: Buffer[], isLast = false): Promise<void> | undefined {
     const record = trim(line, this.#lineAt === 0);
     if (record.length === 0) return undefined;
@@ -152,7 +159,7 @@ export class LineFramer implements Framer<Buffer> {
     return this.#takeParts(record, record.byteOffset - line.byteOffset, records, isLast);
   }
 
-  /** Takes the objects that a line begins with; the rest of it is damaged. */
+  /** Takes the objects at the start of a line. The rest of the line is damaged. */
   #takeParts(
     line: Buffer,
     offset: number,
@@ -173,7 +180,7 @@ export class LineFramer implements Framer<Buffer> {
     }
   }
 
-  /** Passes on a copy: the memory of the block may be released. */
+  /** Reports a copy of the record, because the memory of the block may be released. */
   async #damaged(record: Buffer, error: DataError, more: { truncated?: true } = {}): Promise<void> {
     const { onDamaged } = this.#options;
     if (onDamaged === undefined) throw error;
@@ -231,7 +238,7 @@ function afterSpace(line: Buffer, from: number): number {
   return at;
 }
 
-/** The position after what may stand between two objects on a line: white space, and one comma. */
+/** The position after the separator between two objects on a line, which may be white space and one comma. */
 function afterSeparator(line: Buffer, from: number): number {
   const at = afterSpace(line, from);
   return line[at] === COMMA ? afterSpace(line, at + 1) : at;

@@ -4,34 +4,37 @@ import { FRAME_OBJECTS } from './frame-objects-wasm.js';
 /** The bytes between two records. */
 export type Separator = '\n' | '\r\n';
 
-/** Limits of a record. */
+/** The limits of a record. */
 interface Limits {
   readonly maxBytes: number;
   readonly maxDepth: number;
 }
 
-/** What `frame-objects.as` exports. */
+/** The exports of `frame-objects.as`. */
 interface Framer {
   readonly memory: { readonly buffer: ArrayBuffer };
   frameObjects(from: number, end: number, list: number, listEnd: number, separator: number): number;
 }
 
-/** The types of Node lack it. */
+/** Declared here, because the types of Node lack it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Places in the memory of the module, as in `frame-objects.as`.
+// Addresses in the memory of the module, as in `frame-objects.as`.
 const NEXT = 1016;
 const IS_CUT = 1020;
 const LIST = 1024;
 const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
-/** Sizes of the blocks that are read at once. After a line that is not a record they are small: a file may have many such lines. */
+/**
+ * The sizes of blocks that the module reads at once. Blocks after an unusual line are small, because a file
+ * may have many such lines.
+ */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;
-/** The module leaves deeper records to `check-object.ts`. */
+/** The maximum depth in the module. Deeper records are left to `check-object.ts`. */
 const MAX_DEPTH = 63;
 
 class Module {
@@ -48,7 +51,10 @@ class Module {
   }
 }
 
-/** One for all files of a thread; `undefined` if it gets no memory: then `check-object.ts` reads all records. */
+/**
+ * The module for all files of a thread. `undefined` if it gets no memory; `check-object.ts` then reads all
+ * records.
+ */
 let module: Module | undefined | null = null;
 
 function moduleOfThread(): Module | undefined {
@@ -62,18 +68,18 @@ function moduleOfThread(): Module | undefined {
 }
 
 /**
- * Finds the lines that are each exactly one JSON object, by WebAssembly, which reads 64 bytes at a time. What it finds is
- * what `JSON.parse` reads as an object. It leaves other lines to its caller, and these: records beyond a limit, of more than
- * 128 KiB or 63 levels, with white space around them, and the last one of a file without a line end.
+ * Finds lines that are exactly one JSON object, by WebAssembly, which reads 64 bytes at a time. Accepts only
+ * what `JSON.parse` accepts. All other lines are left to the caller, and also unusual records: those beyond a
+ * limit, over 128 KiB or 63 levels, with white space around them, and a last record without a line end.
  */
 export class ObjectLines {
-  /** The position after the records that were found, and their line ends. */
+  /** The position after the last found record and its line end. */
   next = 0;
   readonly #separator: number;
   readonly #maxBytes: number;
   readonly #isLimited: boolean;
   readonly #module: Module | undefined;
-  /** Added to a position in the module to get the position in the bytes. */
+  /** Converts positions in the module to positions in the bytes, when added. */
   #offset = 0;
   #pieceBytes = LARGE_BLOCK;
 
@@ -84,7 +90,10 @@ export class ObjectLines {
     this.#module = maxDepth < MAX_DEPTH ? undefined : moduleOfThread();
   }
 
-  /** Finds records from the start of a line on. Returns how many; `startOf` and `endOf` are valid until the next call. */
+  /**
+   * Finds records, starting at the start of a line. Returns their number. `startOf` and `endOf` are valid
+   * until the next call.
+   */
   find(bytes: Buffer, from: number, to: number): number {
     this.next = from;
     if (this.#module === undefined || from >= to) return 0;
@@ -128,8 +137,8 @@ export class ObjectLines {
 }
 
 /**
- * Whether WebAssembly proves that these bytes are exactly one JSON object, without white space around it: `false` also if
- * it does not decide.
+ * Whether WebAssembly has checked that these bytes are exactly one JSON object, without white space around
+ * it. `false` may also mean that it could not decide.
  */
 export function isProvenObject(json: Buffer, maxDepth: number): boolean {
   const { length } = json;

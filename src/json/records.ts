@@ -3,23 +3,24 @@ import type { DataError, DataPosition } from '../base/errors.js';
 
 declare const framing: unique symbol;
 
-/** Bytes of any kind, except records. What inflates or cuts files reads these. */
+/** Bytes of any kind, except records. The input of operators that inflate or cut files. */
 export type Bytes = Uint8Array & { readonly [framing]?: 'none' };
 
-/** A block of a file, cut at any byte. `jsonLines` and `jsonElements` make records of blocks. */
+/** A block of a file, cut at any byte. `jsonLines` and `jsonElements` cut blocks into records. */
 export interface FileBytes extends Uint8Array {
   readonly [framing]: 'none';
 }
 
 /**
- * The bytes of one JSON object, as `jsonLines` and `jsonElements` cut them. `activities` reads only these. At run time it is a
- * `Buffer`. A stage of your own that cuts records yields `bytes as JsonRecord`; `activities` checks each.
+ * The bytes of one JSON object, as `jsonLines` and `jsonElements` return them. At run time it is a `Buffer`.
+ * `activities` accepts only this type. If you write a stage that cuts records, let it yield
+ * `bytes as JsonRecord`; `activities` checks each record.
  */
 export interface JsonRecord extends Buffer {
   readonly [framing]: 'record';
 }
 
-/** Limits of one record or element; a larger one is refused. */
+/** Limits of one record or element. A larger one is refused. */
 export interface RecordLimits {
   /**
    * Maximum size of one record, in bytes.
@@ -27,7 +28,7 @@ export interface RecordLimits {
    */
   readonly maxBytes?: number | undefined;
   /**
-   * Maximum depth of nested arrays and objects. The default is about what `JSON.stringify` and
+   * Maximum depth of nested arrays and objects. The default is about the depth that `JSON.stringify` and
    * `structuredClone` can process without a stack overflow.
    * @default 3000
    */
@@ -52,14 +53,15 @@ export const RECORD_LIMITS = {
   }),
 } satisfies OptionTable<RecordLimits>;
 
-/** The name of an array in a document. JSON allows an empty one. */
+/** An option that takes the name of an array in a document. JSON allows an empty name. */
 export const ARRAY_KEY = required(
   special<string>('the name of the array', 'a string', value => typeof value === 'string'),
 );
 
 /**
- * Where an array is in a document: its key, or the keys that lead to it, as a list or with dots between. Without one, the
- * document is the array. A list may have keys that contain dots; the index of an element is a key of an array.
+ * The path of an array in a document: its key, or the keys that lead to it, as a list or joined by dots. An
+ * empty path means that the document is the array. Use a list for keys that contain dots. For an element of
+ * an array, the key is its index.
  */
 export type ArrayPath = string | readonly string[];
 
@@ -71,49 +73,49 @@ export const ARRAY_PATH = special<ArrayPath>(
     (Array.isArray(value) && value.every(key => typeof key === 'string')),
 );
 
-/** The limits with their defaults, checked for this call. */
+/** Checks limits, and returns them with their defaults. `call` is named in errors. */
 export function recordLimits(call: string, limits: RecordLimits = {}): CheckedLimits {
   return checkOptions(call, RECORD_LIMITS, limits);
 }
 
-/** A record that cannot be an activity: it is not JSON, has no id, or exceeds the limits. */
+/** A record that cannot become an activity, because it is not JSON, has no id, or exceeds the limits. */
 export interface DamagedRecord extends DataPosition {
-  /** A copy of its bytes; of a record that is too large, the first ones. */
+  /** A copy of the bytes of the record. If the record is too large, only its first bytes. */
   readonly raw: Buffer;
-  /** Set where `raw` has only the first bytes of the record. */
+  /** Set if `raw` has only the first bytes of the record. */
   readonly truncated?: true | undefined;
-  /** Which record of the file, or result of the page, it is; from 1. Absent where `line` says it. */
+  /** The number of the record in the file, or of the result in the page, from 1. Absent if `line` is set. */
   readonly record?: number | undefined;
-  /** The parameters of the search request whose response has the record. */
+  /** The parameters of the search request whose response contains the record. */
   readonly request?: Readonly<Record<string, string | number>> | undefined;
 }
 
-/** A damaged record, and what is wrong with it. */
+/** A damaged record with its error. */
 export interface Damaged {
   readonly record: DamagedRecord;
   readonly error: DataError;
 }
 
 /**
- * Called with a damaged record and the error. A promise is awaited; then the record is skipped, and the
- * flow continues. If the function throws, or its promise rejects, that error ends the flow.
+ * Called with a damaged record and the error. If it returns a promise, the flow waits for it; then the record
+ * is skipped and the flow continues. If it throws or the promise rejects, the flow ends with that error.
  */
 export type OnDamaged = (record: DamagedRecord, error: DataError) => unknown;
 
-/** Finds items in the bytes of one file or document, which arrive in blocks that are cut anywhere. */
+/** Finds items in the bytes of one file or document. The bytes arrive in blocks that are cut anywhere. */
 export interface Framer<T> {
   /**
-   * Adds to `items` those that end in this block. Items may be views of the block; bytes that the
-   * framer keeps for later it copies, as the memory of a block may be released after use.
+   * Adds the items that end in this block to `items`. Items may be views of the block. The framer copies
+   * bytes that it keeps for later, because the memory of a block may be released after use.
    */
   push(block: Buffer, items: T[]): undefined | Promise<void>;
-  /** Ends the file or document: adds the last items, or throws where the data is cut short. */
+  /** Ends the file or document. Adds the last items, or throws if the data is truncated. */
   end(items: T[]): void | Promise<void>;
 }
 
 /**
- * The first bytes of a record that continues in the next block. They are copied, as the memory of a block
- * may be released, and joined once, when the record is complete.
+ * The first bytes of a record that continues in the next block. They are copied, because the memory of a
+ * block may be released, and joined once when the record is complete.
  */
 export class CarryOver {
   #chunks: Buffer[] = [];
@@ -125,7 +127,7 @@ export class CarryOver {
     this.byteLength += chunk.length;
   }
 
-  /** Joins all that was added with `last`. A record within one block is a view of that block. */
+  /** Joins all added bytes and `last`. If the record is in one block, the result is a view of that block. */
   join(last: Buffer): Buffer {
     if (this.byteLength === 0) return last;
     const whole = Buffer.concat([...this.#chunks, last]);

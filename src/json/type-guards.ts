@@ -9,9 +9,9 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-// Type guards of values of parsed JSON.
+// Type guards for parsed JSON.
 
-/** Makes a check of objects whose members pass these checks; other members may be anything. */
+/** Creates a type guard for objects whose listed members pass these checks. Other members may be anything. */
 export function shaped<T extends object>(
   members: {
     readonly [Name in keyof T]-?: (value: unknown) => boolean;
@@ -22,23 +22,23 @@ export function shaped<T extends object>(
     isRecord(value) && checks.every(([name, check]) => check(value[name]));
 }
 
-/** Makes a check of arrays whose values pass a check. */
+/** Creates a type guard for arrays whose values pass a check. */
 export function listOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(check);
 }
 
-/** Makes a check of objects whose members, of any name, all pass a check. */
+/** Creates a type guard for objects whose members all pass a check, whatever their names. */
 export function recordOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is Readonly<Record<string, T>> =>
     isRecord(value) && Object.values(value).every(check);
 }
 
-/** Makes a check that `undefined` passes, too. */
+/** Creates a check that also accepts `undefined`. */
 export function optional(check: (value: unknown) => boolean): (value: unknown) => boolean {
   return value => value === undefined || check(value);
 }
 
-/** The value of a JSON text; `undefined` where it is not JSON, or does not pass a check. */
+/** Parses JSON text. Returns `undefined` if it is not JSON or does not pass the check. */
 export function parsedAs<T>(text: string, check: (value: unknown) => value is T): T | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -56,10 +56,10 @@ export function isFlag(value: unknown): value is boolean {
   return typeof value === 'boolean';
 }
 
-/** Whether it is a whole number from 0, and small enough to be exact. */
+/** Whether a value is an integer from 0 to `Number.MAX_SAFE_INTEGER`. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Whether it is an array of strings. */
+/** Whether a value is an array of strings. */
 export const isTexts = listOf(isText);

@@ -3,7 +3,7 @@ import * as node from 'node:fs/promises';
 import { type FileHandle, open } from 'node:fs/promises';
 import { isNodeError, StorageError } from '../base/errors.js';
 
-/** The calls of `node:fs/promises` that write files, so that a test can make any of them fail. */
+/** The calls of `node:fs/promises` that write files, as an interface, so that a test can make any of them fail. */
 export interface FileSystem<File extends OpenFile = OpenFile> {
   open(path: string, flags: string | number, mode?: number): Promise<File>;
   readFile(path: string, encoding: 'utf8'): Promise<string>;
@@ -15,7 +15,7 @@ export interface FileSystem<File extends OpenFile = OpenFile> {
 
 export interface FileStatus {
   readonly size: number;
-  /** Distinguishes a file from a later one of the same name. */
+  /** The inode number. It distinguishes a file from a later file of the same name. */
   readonly ino: number;
   readonly mtimeMs: number;
   isFile(): boolean;
@@ -23,7 +23,7 @@ export interface FileStatus {
 }
 
 export interface OpenFile {
-  /** The number of the file in this process, for writes of other threads. */
+  /** The file descriptor, so that other threads can write to the file. */
   readonly fd?: number;
   write(
     bytes: Uint8Array,
@@ -40,7 +40,10 @@ export interface OpenFile {
 
 export const nodeFileSystem: FileSystem<node.FileHandle> = node;
 
-/** Writes all of `bytes`: a single call may write fewer, on a disk that is nearly full. */
+/**
+ * Writes all of `bytes`. Repeats the call if necessary, because a single call may write fewer bytes if the
+ * disk is nearly full.
+ */
 export async function writeAll(file: OpenFile, bytes: Uint8Array, position: number): Promise<void> {
   let done = 0;
   while (done < bytes.length) {
@@ -49,7 +52,7 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
-/** What a call on a file resolves to; `undefined` where the file does not exist. */
+/** The result of a call on a file; `undefined` if the file does not exist. */
 export async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -59,7 +62,7 @@ export async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The status of that name; of the link itself where it is a symbolic link. */
+/** The status of a name. For a symbolic link, the status of the link itself. */
 export function statusOf(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
   return ifThere(fs.lstat(file));
 }
@@ -76,7 +79,10 @@ export function unlinkIfThere(fs: FileSystem, file: string): Promise<void> {
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const NO_WAIT = constants.O_NONBLOCK ?? 0;
 
-/** Opens a file for reading. Without `O_NONBLOCK`, opening a pipe waits until another process writes to it. */
+/**
+ * Flags to open a file for reading. Without `O_NONBLOCK`, opening a pipe would wait until another process
+ * writes to it.
+ */
 const TO_READ = constants.O_RDONLY | NO_WAIT;
 
 /** The status of a regular file, or `undefined` if there is none. Throws for anything but a regular file. */
@@ -90,7 +96,7 @@ export async function regularStatus(fs: FileSystem, file: string): Promise<FileS
   return status;
 }
 
-/** Opens a regular file for reading; links are followed. Throws for anything else, such as a pipe, which may never end. */
+/** Opens a regular file for reading. Follows links. Throws for anything else, such as a pipe, which may never end. */
 export async function openToRead(file: string): Promise<FileHandle> {
   const handle = await open(file, TO_READ);
   try {
@@ -124,7 +130,7 @@ export async function openExisting<File extends OpenFile>(
   return fs.open(file, constants.O_RDWR | NO_FOLLOW);
 }
 
-/** The beginning of a file, or all of it where it is shorter. */
+/** The first `count` bytes of a file, or all of them if the file is shorter. */
 export async function firstBytes(file: string, count: number): Promise<Buffer> {
   const handle = await openToRead(file);
   try {

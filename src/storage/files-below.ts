@@ -9,21 +9,21 @@ const DOT = 0x2e;
 const SLASH = Buffer.from('/');
 
 export interface FilesBelowOptions {
-  /** Selects files by their path below the folder, with `/`. `isRegular` is false for a link. */
+  /** Selects files by their path below the folder, with `/` as the separator. `isRegular` is false for a link. */
   readonly match: (name: string, isRegular: boolean) => boolean;
   /**
-   * Whether to look into folders whose names begin with a dot.
+   * Whether to search folders whose names begin with a dot.
    * @default false
    */
   readonly hiddenFolders?: boolean;
 }
 
 /**
- * The files of a folder and its subfolders that match, as paths below the folder with `/`, sorted. Skips files whose names begin
- * with a dot. Does not follow links to folders, as they could form a loop.
+ * The files of a folder and its subfolders that match, as paths below the folder with `/`, sorted. Skips
+ * files whose names begin with a dot. Does not follow links to folders, because they could form a loop.
  *
- * @throws StorageError If a folder cannot be read, or a matching path is not UTF-8: Node decodes it to a string that opens
- * no file, or another one.
+ * @throws StorageError If a folder cannot be read, or a matching path is not UTF-8. Node decodes such a path
+ * to a string that opens no file, or a different file.
  */
 export async function filesBelow(folder: string, options: FilesBelowOptions): Promise<string[]> {
   return (await collect(folder, Buffer.alloc(0), options)).sort();
@@ -66,12 +66,12 @@ function notUtf8(folder: string, name: Buffer): StorageError {
   );
 }
 
-/** What every version of `sinks/commit/checkpoint-text.ts` prints first. */
+/** The start of the text that every version of `sinks/commit/checkpoint-text.ts` prints. */
 const START = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 /**
- * Whether a regular file that ends in `.json` is a checkpoint of a sink that writes files. It has no
- * posts, but often lies among files of posts, under any name.
+ * Whether a regular file that ends in `.json` is a checkpoint of a sink that writes files. Checkpoints often
+ * lie among files of posts, under any name, but contain no posts.
  */
 export async function isCheckpointFile(file: string): Promise<boolean> {
   if (!/\.json$/i.test(file)) return false;
@@ -81,11 +81,14 @@ export async function isCheckpointFile(file: string): Promise<boolean> {
 const POSTS = 'json|jsonl|ndjson';
 const COMPRESSED = 'gz|zst';
 
-/** Files with one post a line, plain or compressed: `x.jsonl`, `x.json.gz`. Not `x.csv.gz`. */
+/**
+ * Matches names of files with one post per line, plain or compressed, such as `x.jsonl` and `x.json.gz`, but
+ * not `x.csv.gz`.
+ */
 export const STORED_POSTS = new RegExp(`\\.(${POSTS})(\\.(${COMPRESSED}))?$`, 'i');
 
 /**
- * The same, and compressed files of any content. Its text is in the identity of `localFiles`: if it changes, cursors of
- * before are refused.
+ * Matches the same names, and names of compressed files with any content. The pattern is part of the identity
+ * of `localFiles`: if it changes, existing cursors are refused.
  */
 export const STORED_FILES = new RegExp(`\\.(${COMPRESSED}|${POSTS})$`, 'i');

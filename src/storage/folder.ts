@@ -4,16 +4,16 @@ import { type FileSystem, nodeFileSystem, type OpenFile } from './file-system.js
 
 interface MakeFolderOptions {
   /**
-   * Mode of each folder that is created.
-   * @default 0o777 less the umask
+   * The mode of each created folder.
+   * @default 0o777 minus the umask
    */
   readonly mode?: number | undefined;
   readonly fs?: FileSystem | undefined;
 }
 
 /**
- * Creates a folder and its parents, and returns the parents for `syncFolder`: also existing ones, because
- * a killed run may have created them without syncing.
+ * Creates a folder and its parents, and returns the parents for `syncFolder`. This includes parents that
+ * already exist, because a killed run may have created them without syncing.
  *
  * @param folder an absolute path
  */
@@ -29,15 +29,18 @@ export async function makeFolder(
 }
 
 /**
- * Creates a folder and its parents, and resolves once their names survive a power cut: a file in a folder
- * without a name is lost, although it was synced. System errors are thrown unchanged.
+ * Creates a folder and its parents, and resolves once their names survive a power failure. Without that, even
+ * a synced file could be lost together with the name of its folder. System errors are thrown unchanged.
  */
 export async function makeSyncedFolder(folder: string, options?: MakeFolderOptions): Promise<void> {
   for (const above of await makeFolder(absolutePath(folder), options))
     await syncFolder(above, options?.fs);
 }
 
-/** Not Node's recursive `mkdir`, which loops endlessly for a relative path in a deleted working folder. */
+/**
+ * Creates a folder and its parents. Node's recursive `mkdir` is not used, because it loops endlessly for a
+ * relative path in a deleted working folder.
+ */
 async function makeWithAbove(fs: FileSystem, folder: string, mode?: number): Promise<void> {
   try {
     await fs.mkdir(folder, mode);
@@ -50,7 +53,7 @@ async function makeWithAbove(fs: FileSystem, folder: string, mode?: number): Pro
   }
 }
 
-/** Ignores a folder that another process created since the check. */
+/** Creates one folder. Ignores the error if another process has created it since the check. */
 async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<void> {
   try {
     await fs.mkdir(folder, mode);
@@ -59,7 +62,7 @@ async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<v
   }
 }
 
-/** Follows symbolic links. */
+/** Whether a path is a folder. Follows symbolic links. */
 async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   try {
     return (await fs.lstat(folder + path.sep)).isDirectory();
@@ -69,10 +72,10 @@ async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   }
 }
 
-/** Codes of file systems that cannot sync a folder, and of folders that this user may not open. */
+/** The error codes of file systems that cannot sync a folder, and of folders that this user may not open. */
 const CANNOT_SYNC = ['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'];
 
-/** Makes created and renamed entries of a folder survive a power cut, where the file system can. */
+/** Makes created and renamed entries of a folder survive a power failure, if the file system supports it. */
 export async function syncFolder(folder: string, fs: FileSystem = nodeFileSystem): Promise<void> {
   try {
     const handle = await fs.open(folder, 'r');
@@ -90,7 +93,7 @@ export async function syncFolder(folder: string, fs: FileSystem = nodeFileSystem
  * Makes a path absolute. Calls do this once, at the start, because the working folder may change or be
  * deleted.
  *
- * @throws StorageError where the path is relative and the working folder is gone.
+ * @throws StorageError if the path is relative and the working folder does not exist.
  */
 export function absolutePath(file: string): string {
   return path.isAbsolute(file) ? path.normalize(file) : path.join(workingFolder(file), file);
@@ -112,7 +115,7 @@ export function fileSystemIn<File extends OpenFile>(
   };
 }
 
-/** The current working folder; `file` is named in the error. */
+/** The current working folder. If it does not exist, the error names `file`. */
 export function workingFolder(file = '.'): string {
   try {
     return process.cwd();

@@ -6,24 +6,27 @@ import { makeSyncedFolder, syncFolder } from './folder.js';
 import { replaceFile } from './replace-file.js';
 
 export interface LineLogOptions {
-  /** Mode of a new file. @default 0o666 less the umask */
+  /** The mode of a new file. @default 0o666 minus the umask */
   readonly mode?: number | undefined;
-  /** Mode of a new folder. @default 0o777 less the umask */
+  /** The mode of a new folder. @default 0o777 minus the umask */
   readonly folderMode?: number | undefined;
 }
 
 /**
- * A file of JSON values, one a line, that grows at its end. One process at a time writes it, one call at a
- * time. System errors are thrown unchanged.
+ * A file of JSON values, one per line, to which values are appended. Only one process may write it, with one
+ * call at a time. System errors are thrown unchanged.
  */
 export class LineLog<T> {
   readonly #file: string;
   readonly #options: LineLogOptions;
-  /** The bytes of whole lines; undefined until the file was read. */
+  /** The size of all complete lines in bytes; `undefined` until the file was read. */
   #bytes: number | undefined;
-  /** Whether the file's name is on disk: a process that was killed may have created it without syncing. */
+  /**
+   * Whether the file's name is synced to disk. A process that was killed may have created the file without
+   * syncing.
+   */
   #named = false;
-  /** Whether an `append` has failed: there may be a part of a line after the whole ones. */
+  /** Whether an `append` has failed, so that an incomplete line may follow the complete ones. */
   #torn = false;
 
   constructor(file: string, options: LineLogOptions = {}) {
@@ -32,8 +35,8 @@ export class LineLog<T> {
   }
 
   /**
-   * All values, once they survive a power cut: a killed process may have written some without syncing. A
-   * last line that a crash has cut is removed: its `append` did not resolve.
+   * Reads all values. Resolves once they survive a power failure, because a killed process may have written
+   * some without syncing. Removes a last line that a crash has truncated; its `append` did not resolve.
    *
    * @throws SyntaxError for any other line that is not JSON.
    */
@@ -52,7 +55,7 @@ export class LineLog<T> {
     return values;
   }
 
-  /** Adds a value, and resolves once it survives a power cut. */
+  /** Adds a value, and resolves once it survives a power failure. */
   async append(value: T): Promise<void> {
     if (this.#bytes === undefined) await this.read();
     const at = this.#bytes as number;
@@ -70,7 +73,7 @@ export class LineLog<T> {
     this.#torn = false;
   }
 
-  /** Replaces all values, atomically. */
+  /** Replaces all values atomically. */
   async replace(values: Iterable<T>): Promise<void> {
     const text = [...values].map(value => `${JSON.stringify(value)}\n`).join('');
     this.#bytes = undefined;
@@ -107,7 +110,8 @@ function wholeLines<T>(text: string): { values: T[]; bytes: number } {
     try {
       values.push(JSON.parse(line) as T);
     } catch (error) {
-      // Of the last write, any part may be on disk, also its end without its beginning.
+      // Only a damaged last line is tolerated. Any part of the last write may be on disk, even its end without its
+      // start.
       if (index + 2 < lines.length || lines.at(-1) !== '') throw error;
       break;
     }

@@ -11,27 +11,28 @@ interface Waiting {
 }
 
 /**
- * The databases that this process has open in one folder. LMDB opens the folder once for all of them, so a failure of
- * one is a failure of all.
+ * The databases that this process has open in one folder. LMDB opens the folder only once, so if one of them
+ * fails, all fail.
  */
 interface InProcess {
   readonly roots: Set<Root>;
-  /** Writes one after the other. */
+  /** Limits the writes to one at a time. */
   readonly limit: LimitFunction;
 }
 
 const byFolder = new Map<string, InProcess>();
 
 /**
- * An LMDB database that can be used again after a transaction could not be written. LMDB refuses all calls once it could
- * not write a root, and lmdb then waits without end for the next transaction, and for the database to close. So
- * transactions of one turn are written together, the next ones after them, and after a failure the database is opened again.
+ * An LMDB database that still works after the write of a transaction has failed. After LMDB could not write a
+ * root, it refuses all calls, and lmdb waits forever for the next transaction and for the database to close.
+ * Therefore, transactions of the same turn are written together, later ones wait for them, and after a
+ * failure the database is reopened.
  */
 export class LmdbDatabase {
   readonly #folder: string;
   readonly #inProcess: InProcess;
   #root: Root;
-  /** Why LMDB refuses all calls, so that the database has to be opened again; `undefined` where it does not. */
+  /** The reason why LMDB refuses all calls, so that the database must be reopened; `undefined` if it does not. */
   #failure: unknown;
   readonly #waiting: Waiting[] = [];
   #closed = false;
@@ -46,7 +47,7 @@ export class LmdbDatabase {
 
   /**
    * @param folder an absolute path
-   * @throws Error that says what to do, where the file is damaged or LMDB cannot be loaded.
+   * @throws Error that says what to do, if the file is damaged or LMDB cannot be loaded.
    */
   static async open(
     folder: string,
@@ -55,13 +56,16 @@ export class LmdbDatabase {
     return new LmdbDatabase(folder, await openLmdb(folder, options));
   }
 
-  /** The root, for reads, and for writes within a transaction. */
+  /** The root database, for reads, and for writes within a transaction. */
   get root(): Root {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#root;
   }
 
-  /** Runs an action on the root. Resolves once what it has put or removed survives a power cut. */
+  /**
+   * Runs an action on the root database. Resolves once everything that it has put or removed survives a power
+   * failure.
+   */
   transaction<T>(action: (root: Root) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const count = this.#waiting.push({
@@ -69,12 +73,12 @@ export class LmdbDatabase {
         resolve: resolve as (result: unknown) => void,
         reject,
       });
-      // Transactions that are added before this write has its turn are written with it.
+      // Transactions that are added before this write starts are written together with it.
       if (count === 1) void this.#inProcess.limit(() => this.#write());
     });
   }
 
-  /** Everything for which `transaction` has resolved is kept. */
+  /** Closes the database. Transactions whose promise has resolved are kept. */
   close(): Promise<void> {
     return this.#inProcess.limit(async () => {
       this.#closed = true;
@@ -82,12 +86,12 @@ export class LmdbDatabase {
     });
   }
 
-  /** Does not throw. */
+  /** Writes the waiting transactions. Never throws: each failure rejects the promise of its transaction. */
   async #write(): Promise<void> {
     const together = this.#waiting.splice(0);
     try {
       if (this.#closed) throw new Error('it is closed');
-      // Another database of this process may have failed.
+      // LMDB also refuses calls after another database of this process has failed.
       if (this.#failure === undefined) this.#failure = whyRefused(this.#root);
       if (this.#failure !== undefined) await this.#openAgain();
     } catch (error) {
@@ -99,7 +103,7 @@ export class LmdbDatabase {
     const commitError = await commitErrorOf(ended);
     if (commitError !== undefined) {
       this.#failure = commitError;
-      // Where this fails, the next transaction tries to open the database again.
+      // If this fails, the next transaction tries again to reopen the database.
       await this.#openAgain().catch(() => {});
     }
     for (const [index, { resolve, reject }] of together.entries()) {
@@ -111,7 +115,7 @@ export class LmdbDatabase {
 
   async #openAgain(): Promise<void> {
     await this.#closeRoot();
-    // As long as another database of this process has the folder open, LMDB would give the same root that refuses.
+    // LMDB would return the same failed root while another database of this process has the folder open.
     for (const other of this.#inProcess.roots) {
       const reason = whyRefused(other);
       if (reason !== undefined) throw reason;
@@ -127,7 +131,7 @@ export class LmdbDatabase {
   }
 }
 
-/** Why LMDB refuses all calls, if it does. */
+/** The reason why LMDB refuses all calls, if it does. */
 function whyRefused(root: Root): unknown {
   try {
     root.resetReadTxn();
@@ -138,7 +142,7 @@ function whyRefused(root: Root): unknown {
   }
 }
 
-/** The error of lmdb for each transaction whose commit has failed. `commitError` rejects with the reason. */
+/** The error that lmdb throws for each transaction of a failed commit. Its `commitError` rejects with the reason. */
 interface CommitError {
   readonly commitError: Promise<never>;
 }
@@ -147,7 +151,10 @@ function isCommitError(error: unknown): error is CommitError {
   return typeof error === 'object' && error !== null && 'commitError' in error;
 }
 
-/** Why the commit has failed. Also handles the rejection of `commitError`, which would end the process. */
+/**
+ * The reason why a commit has failed, if it has. Also handles the rejection of `commitError`, which would
+ * otherwise end the process.
+ */
 async function commitErrorOf(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
   for (const result of ended)
     if (result.status === 'rejected' && isCommitError(result.reason))

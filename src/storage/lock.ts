@@ -16,8 +16,8 @@ import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {
   /**
-   * Throws a StorageError when another process took the lock over, after this one was suspended for too long, or
-   * when its file is gone.
+   * Throws a StorageError if another process has taken over the lock, because this process was suspended for
+   * too long, or if the lock file is gone.
    */
   check(): Promise<void>;
   release(): Promise<void>;
@@ -25,7 +25,7 @@ export interface Lock {
 
 export interface LockOptions {
   /**
-   * What the error says when another process has the lock.
+   * The message of the error if another process holds the lock.
    * @default `Another run holds <file>`
    */
   readonly refusal?: string | undefined;
@@ -36,22 +36,31 @@ interface Holder extends ProcessIdentity {
   readonly token: string;
 }
 
-/** The locks that this process holds: its pid in a lock file may be from an earlier process. */
+/**
+ * The locks that this process holds. The pid in a lock file is not enough, because it may come from an
+ * earlier process.
+ */
 const held = new Set<string>();
 
-/** How often a holder writes to its lock. */
+/** How often the holder of a lock writes to it, in milliseconds. */
 const HEARTBEAT_MS = 2_000;
-/** A holder whose process cannot be checked counts as dead once its lock is this old. */
+/**
+ * If the process of a holder cannot be checked, the holder counts as dead once its lock is this old, in
+ * milliseconds.
+ */
 const SILENT_MS = 10_000;
-/** The longest pause between two reads of a lock. */
+/** The longest pause between two reads of a lock, in milliseconds. */
 const MAX_POLL_MS = 250;
-/** A recovery lock may itself be stale and need one: a killed process adds a level. */
+/**
+ * Maximum depth of recovery locks. A recovery lock may itself be stale and need another recovery lock: each
+ * killed process adds one level.
+ */
 const LEVELS = 5;
 
 /**
- * Takes the lock that a file stands for, or throws when another process has it. The lock of a process that
- * was killed is taken over: immediately where this process can tell that it is dead, otherwise once nothing
- * has written to the lock for ten seconds.
+ * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process:
+ * immediately if this process can check that the other is dead, otherwise once the lock was not written for
+ * 10 s.
  *
  * @throws StorageError
  */
@@ -125,7 +134,10 @@ async function create(
   }
 }
 
-/** Writes to the lock periodically, so that processes elsewhere can tell from its modification time that this one runs. */
+/**
+ * Writes to the lock periodically. Processes on other machines see from its modification time that this
+ * process runs.
+ */
 function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
   let writing = Promise.resolve();
   const timer = setInterval(() => {
@@ -134,7 +146,7 @@ function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void>
         await writeAll(handle, text, 0);
         await handle.datasync();
       })
-      // A failing disk ends the run at its next write.
+      // Ignored, because a failing disk ends the run at its next write.
       .catch(() => {});
   }, HEARTBEAT_MS).unref();
   return async () => {
@@ -145,8 +157,8 @@ function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void>
 }
 
 /**
- * Removes the lock of a dead process; throws when its holder is alive. Only the holder of the recovery
- * lock may do so: without it, one process could remove the lock that another has just taken.
+ * Removes the lock of a dead process, or throws if its holder is alive. Only the holder of the recovery lock
+ * may do this: otherwise, one process could remove the lock that another has just taken.
  */
 async function removeStale(fs: FileSystem, file: string, refusal: string): Promise<void> {
   const seen = await readIfThere(fs, file);
@@ -167,8 +179,9 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 }
 
 /**
- * Whether the lock was last written so long ago that its holder must be dead. Its modification time is compared with
- * the modification time of the recovery lock, which was just created: both come from the clock of the same disk.
+ * Whether the last write to the lock was so long ago that its holder must be dead. Its modification time is
+ * compared with the modification time of the recovery lock, which was just created, because both times come
+ * from the clock of the same disk.
  */
 async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
   const now = await statusOf(fs, recoveryLockPath(file));
@@ -185,7 +198,7 @@ async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<
   }
 }
 
-/** Removes recovery locks that dead processes left. While the lock itself is held, nobody needs them. */
+/** Removes recovery locks that dead processes have left. Nobody needs them while the lock itself is held. */
 async function removeOldRecoveryLocks(fs: FileSystem, file: string): Promise<void> {
   let right = file;
   for (let level = 1; level <= LEVELS; level++) {
@@ -209,7 +222,8 @@ function holderIn(text: string | undefined): Holder | undefined {
 function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
   if (held.has(holder.token)) return 'alive';
   const life = processState(holder);
-  // A lock with this pid that this thread does not hold is another thread's, which may have ended.
+  // If the lock has this pid, but this thread does not hold it, another thread has taken it, and may have ended
+  // since.
   return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
 }
 

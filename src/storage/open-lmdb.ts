@@ -21,17 +21,18 @@ type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
 /**
- * Codes with which linking may fail: another process has made the file first; or the file system has no links (on
- * Windows EISDIR) or allows one name for each file (EMLINK), and LMDB then creates the file itself.
+ * Codes with which linking may fail without harm. Another process may have created the file first. Or the
+ * file system has no links (EISDIR on Windows) or allows only one name per file (EMLINK); LMDB then creates
+ * the file itself.
  */
 const LINK_MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 
 /**
- * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values.
- * A transaction survives a power cut once its promise has resolved.
+ * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values. A
+ * transaction survives a power failure once its promise has resolved.
  *
  * @param folder an absolute path
- * @throws Error that says what to do, where the file is damaged or LMDB cannot be loaded.
+ * @throws Error that says what to do, if the file is damaged or LMDB cannot be loaded.
  */
 export async function openLmdb(
   folder: string,
@@ -46,20 +47,20 @@ export async function openLmdb(
   if (readOnly) return open(lmdb, folder, true);
   await makeSyncedFolder(folder);
   if (!hasLmdb(folder)) await create(lmdb, folder);
-  // LMDB syncs its file, not the name of it.
+  // LMDB syncs its file, but not the file's name.
   await syncFolder(folder);
   return open(lmdb, folder, false);
 }
 
-/** Whether a folder has an LMDB database. */
+/** Whether a folder contains an LMDB database. */
 export function hasLmdb(folder: string): boolean {
   return existsSync(path.join(folder, FILE));
 }
 
 /**
- * Creates an empty database under another name, and gives the file its name once it is on disk. LMDB itself syncs a new
- * file only with the first transaction, and refuses a file of which a power cut before that has left a part. Another
- * process may create the database at the same time.
+ * Creates an empty database under a temporary name, and renames it once it is on disk. LMDB itself syncs a
+ * new file only with the first transaction, and after a power failure before that, refuses the incomplete
+ * file. Another process may create the database at the same time.
  */
 async function create(lmdb: Lmdb, folder: string): Promise<void> {
   const aside = await mkdtemp(path.join(folder, 'new-'));
@@ -83,18 +84,19 @@ function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffe
     readOnly,
     encoding: 'binary',
     keyEncoding: 'binary',
-    // With it, lmdb makes a promise for the transactions of each event turn, and nothing would handle its rejection.
+    // If on, lmdb creates a promise for the transactions of each turn of the event loop, and nothing would handle its
+    // rejection.
     eventTurnBatching: false,
-    // The default writes the root before the pages are synced. A power cut can leave a root that counts pages
-    // which the file does not have.
+    // By default, the root is written before the pages are synced. After a power failure, the root may then count
+    // pages that the file does not have.
     overlappingSync: false,
   });
 }
 
-/** Loads LMDB, a native library, on first use: everything else works where it cannot be loaded. */
+/** Loads LMDB, a native library, on first use, so that everything else works even if it cannot be loaded. */
 async function loadLmdb(): Promise<Lmdb> {
   try {
-    // An import() that bundlers see.
+    // An `import()` with a literal name, which bundlers find.
     return await import('lmdb');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -105,7 +107,7 @@ async function loadLmdb(): Promise<Lmdb> {
   }
 }
 
-/** Offsets in a meta page. All fields are little-endian on the machines that LMDB runs on. */
+/** Offsets in a meta page. All fields are little-endian on the machines that LMDB supports. */
 const MAGIC_AT = 24;
 const PAGE_SIZE_AT = 48;
 const LAST_PAGE_AT = 144;
@@ -114,10 +116,10 @@ const META_BYTES = 160;
 const MAGIC = 0xbeefc0de;
 
 /**
- * Checks a file before LMDB maps it into memory: a truncated file, or one of another kind, would
- * crash the process without a message.
+ * Checks a file before LMDB maps it into memory: a truncated file, or one of another kind, would crash the
+ * process without a message.
  *
- * @returns The damage, or `undefined`.
+ * @returns A description of the damage, or `undefined`.
  */
 export function lmdbDamage(file: string): string | undefined {
   let handle: number;
@@ -140,14 +142,14 @@ export function lmdbDamage(file: string): string | undefined {
   }
 }
 
-/** LMDB writes the pages of a root before it, and uses the newest root. */
+/** Whether the file has all pages of its newest root, which LMDB uses. LMDB writes the pages before their root. */
 function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: number): boolean {
   const [first, second] = metas;
   const newest = txnOf(first) >= txnOf(second) ? first : second;
   const { size } = fstatSync(handle);
   if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
   if (hasAllPages(handle, newest, pageSize, size)) return true;
-  // Another process may have reused these pages since: it has then written a newer root.
+  // Another process may have reused these pages since, in which case it has written a newer root.
   const [one, other] = [metaAt(handle, 0), metaAt(handle, pageSize)];
   if (one === undefined || other === undefined) return false;
   const isNewer = txnOf(one) > txnOf(newest) || txnOf(other) > txnOf(newest);
@@ -167,7 +169,7 @@ function isMeta(page: Buffer): boolean {
   return page.readUInt32LE(MAGIC_AT) === MAGIC;
 }
 
-/** Offsets in a page, and in a meta page, whose databases begin at `FREE_AT` and `MAIN_AT`. */
+/** Offsets in a page, and in a meta page, where the databases are at `FREE_AT` and `MAIN_AT`. */
 const HEADER_BYTES = 24;
 const FLAGS_AT = 18;
 const LOWER_AT = 20;
@@ -180,15 +182,15 @@ const ROOT_AT = 40;
 
 const BRANCH = 0x01;
 const LEAF = 0x02;
-/** A value stored on separate pages. */
+/** The flag of a value that is stored on separate pages. */
 const BIG = 0x01;
-/** LMDB refuses to search deeper. */
+/** LMDB refuses to search deeper than this. */
 const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
 
 /**
- * Whether an LMDB file has every page that a root refers to. The last pages that a root counts may be free, and not
- * written yet. Reads the pages that list other pages.
+ * Whether an LMDB file has every page that a root refers to. The last pages that a root counts may be free
+ * and not written yet. Therefore, reads all pages that refer to other pages.
  *
  * @param meta the meta page of the root
  */
@@ -206,7 +208,7 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
   function hasBelow(page: number, depth: number, hasBig: boolean): boolean {
     if (page >= pages) return false;
     if (depth <= 1 && !hasBig) return true;
-    // Damaged pages may refer to each other.
+    // Damaged pages may refer to each other in a loop.
     if (left-- === 0) return false;
     const bytes = Buffer.alloc(pageSize);
     readSync(handle, bytes, 0, pageSize, page * pageSize);
@@ -231,19 +233,19 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
   }
 }
 
-/** A shorter lock file is extended by LMDB. */
+/** The size to which LMDB extends a lock file, in bytes. */
 const LOCK_BYTES = 8_000;
-/** The space of a lock file and a new database: four pages of up to 16 KiB. */
+/** The space for a lock file and a new database in bytes: four pages of up to 16 KiB. */
 const ROOM_BYTES = 65_536;
-/** How many files of a database LMDB has open at the same time, and one more. */
+/** The number of files that LMDB has open for a database at the same time, plus one. */
 const DESCRIPTORS = 4;
 
 /**
- * Tries the system calls with which LMDB opens a database, so that a failure is an error of Node: lmdb ends the process
- * with SIGSEGV where a call fails after it has opened the file, and with SIGBUS where a full disk has no room for the
- * lock file, which is mapped into memory.
+ * Tries the system calls with which LMDB opens a database, so that a failure becomes an error of Node. lmdb
+ * itself would end the process: with SIGSEGV if a call fails after it has opened the file, and with SIGBUS if
+ * a full disk has no space for the lock file, which is mapped into memory.
  *
- * @param folder one that exists
+ * @param folder an existing folder
  * @throws Error of Node
  */
 function checkLmdbCanOpen(folder: string, { readOnly }: { readonly readOnly: boolean }): void {
@@ -258,7 +260,9 @@ function checkLmdbCanOpen(folder: string, { readOnly }: { readonly readOnly: boo
   checkLock(folder);
 }
 
-/** The lock file itself is not opened: closing it would release the locks that this process has in it. */
+/**
+ * Checks the lock file without opening it, because closing it would release the locks that this process has in it.
+ */
 function checkLock(folder: string): void {
   const lock = path.join(folder, 'lock.mdb');
   const found = statSync(lock, { throwIfNoEntry: false });

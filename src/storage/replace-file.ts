@@ -14,13 +14,13 @@ import { syncFolder } from './folder.js';
 
 export interface ReplaceOptions {
   /**
-   * Mode of the new file, whatever the umask.
-   * @default 0o666 less the umask
+   * The mode of the new file, regardless of the umask.
+   * @default 0o666 minus the umask
    */
   readonly mode?: number | undefined;
   /**
-   * The temporary file, in the same folder. A fixed name leaves no litter when the process is killed, but
-   * only one process may use it at a time.
+   * The path of the temporary file, in the same folder. With a fixed name, a killed process leaves at most
+   * one file behind, but only one process may use it at a time.
    * @default a unique name
    */
   readonly aside?: string | undefined;
@@ -28,13 +28,13 @@ export interface ReplaceOptions {
 
 /**
  * Replaces a file atomically: writes a temporary file, syncs it, renames it, and syncs the folder. At any
- * moment the name has the old or the new file, complete. The folder must exist. Follows no links and replaces
- * only regular files. When `content` throws, the old file stays.
+ * time, the name leads to the complete old file or the complete new file. The folder must exist. Follows no
+ * links and replaces only regular files. If `content` throws, the old file stays.
  *
  * System errors are thrown unchanged: wrap the call in `withStorageError`.
  *
  * @param content what to write, or a function that writes it
- * @throws StorageError where the name belongs to anything but a regular file.
+ * @throws StorageError if the name belongs to anything but a regular file.
  */
 export function replaceFile<T = void>(
   file: string,

@@ -7,9 +7,9 @@ import { writeAll } from './file-system.js';
 import { withStorageError } from './storage-error.js';
 
 /**
- * A temporary file for data that is too large for memory. Its name is removed right after it is opened,
- * so nothing is left behind however the process ends. A system that cannot remove the name of an open
- * file removes it on `close`.
+ * A temporary file for data that is too large for memory. Its name is removed right after it is opened, so
+ * that nothing is left behind, however the process ends. On systems where the name of an open file cannot be
+ * removed, `close` removes it.
  */
 export class SpoolFile {
   readonly #path: string;
@@ -26,7 +26,7 @@ export class SpoolFile {
   }
 
   /**
-   * @param content the stored data, for error messages
+   * @param content a name for the stored data, for error messages
    * @throws StorageError
    */
   static async open(content: string, folder = tmpdir()): Promise<SpoolFile> {
@@ -37,12 +37,12 @@ export class SpoolFile {
     });
   }
 
-  /** Appends all chunks. One call at a time. @throws StorageError */
+  /** Appends all chunks. Must not be called again before it resolves. @throws StorageError */
   async write(chunks: readonly Buffer[]): Promise<void> {
     await withStorageError(`store ${this.#content} in`, this.#path, async () => {
       const size = chunks.reduce((sum, { length }) => sum + length, 0);
       const { bytesWritten } = await this.#handle.writev(chunks, this.#bytes);
-      // A disk that takes only a part reports the reason for the rest.
+      // If the disk takes only a part, writing the rest reports the reason.
       if (bytesWritten < size) {
         const rest = Buffer.concat(chunks).subarray(bytesWritten);
         await writeAll(this.#handle, rest, this.#bytes + bytesWritten);
@@ -51,7 +51,7 @@ export class SpoolFile {
     });
   }
 
-  /** The bytes at a position. @throws StorageError */
+  /** Reads bytes at a position. @throws StorageError */
   async read(position: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(length);
     for (let read = 0; read < length; )
@@ -59,10 +59,10 @@ export class SpoolFile {
     return bytes;
   }
 
-  /** All written bytes. @throws StorageError */
+  /** Yields all written bytes. @throws StorageError */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
-      // Not from the pool: the consumer may keep parts of it.
+      // Not from Node's shared pool, because the consumer may keep parts of the block.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
       const read = await this.#readInto(block, at);
       at += read;
@@ -70,7 +70,7 @@ export class SpoolFile {
     }
   }
 
-  /** Reads at least one byte. */
+  /** Reads at least one byte into `bytes`. Returns the number of bytes. */
   async #readInto(bytes: Buffer, position: number): Promise<number> {
     const { bytesRead } = await withStorageError(`read ${this.#content} from`, this.#path, () =>
       this.#handle.read(bytes, 0, bytes.length, position),

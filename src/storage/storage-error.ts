@@ -7,11 +7,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'Allow this user to write there, or choose another path',
   EPERM: 'Allow this user to write there, or choose another path',
   EROFS: 'The disk is read-only: choose another path',
-  // Node's code for creating a folder on a read-only disk.
+  // Node reports this code for creating a folder on a read-only disk.
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  // A folder should be created here, or another process, or a path in other letter case, has created a file since the check.
+  // The cause is a file where a folder must be created, or a file that another process, or a path with different
+  // case, has created since the check.
   EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',
@@ -19,21 +20,25 @@ const ADVICE: Readonly<Record<string, string>> = {
   EIO: 'Check the disk',
 };
 
-/** The advice that is another one where a file is only read. */
+/** Advice for codes that mean something else if the file is only read. */
 const READING_ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'Allow this user to read there, or choose another path',
   EPERM: 'Allow this user to read there, or choose another path',
   ENOENT: 'It does not exist: check the path',
 };
 
-/** Node decodes names and arguments that are not UTF-8 to this character, and the text opens no file. */
+/**
+ * Node decodes each invalid UTF-8 sequence in a name or argument to this character. The resulting string does
+ * not open the file.
+ */
 export const NOT_UTF8 = '\ufffd';
 const RENAME = 'It does not exist, or its name is not UTF-8: rename it';
 
 /**
- * Makes a `StorageError` of a system error on `file`, with advice. Other errors are returned unchanged.
+ * Converts a system error on `file` to a `StorageError` with advice. Returns other errors unchanged.
  *
- * @param doing such as `write`; with `read` as the first word, the advice is for a file that is only read
+ * @param doing the failed action, such as `write`; if its first word is `read`, the advice is for a file that
+ * is only read
  * @param then appended to the advice, such as `, then run the same again`
  */
 export function storageError(doing: string, file: string, cause: unknown, then = ''): unknown {
@@ -43,8 +48,8 @@ export function storageError(doing: string, file: string, cause: unknown, then =
 }
 
 /**
- * Makes a `StorageError` of any error on `file`, such as one of LMDB, or one of parsing the content. A `StorageError` and
- * an abort are returned unchanged.
+ * Converts any error on `file` to a `StorageError`, such as an error of LMDB, or of parsing the content.
+ * Returns a `StorageError` and an abort unchanged.
  *
  * @param doing as in `storageError`
  */
@@ -57,7 +62,7 @@ export function anyStorageError(
     otherwise,
   }: {
     readonly then?: string;
-    /** The advice where the system did not fail: the content is damaged. */
+    /** The advice for errors that are not system errors, such as damaged content. */
     readonly otherwise?: string | undefined;
   } = {},
 ): unknown {
@@ -78,7 +83,7 @@ export function anyStorageError(
   );
 }
 
-/** The code of a system error. LMDB gives its number. */
+/** The code of a system error. Errors of LMDB have only its number. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || isAbort(error)) return undefined;
   const { code } = error;
@@ -89,12 +94,12 @@ function codeOf(error: unknown): string | undefined {
       : undefined;
 }
 
-/** The code of a `DOMException` is a number, too. */
+/** Whether an error is an abort. Not by its code alone, because the code of a `DOMException` is a number. */
 function isAbort(error: unknown): boolean {
   return error instanceof DOMException || isNodeError(error, 'ABORT_ERR');
 }
 
-/** Runs `work` on `file` and throws its system errors as `StorageError`. */
+/** Runs `work` on `file`, and throws its system errors as `StorageError`. */
 export async function withStorageError<T>(
   doing: string,
   file: string,
@@ -108,7 +113,7 @@ export async function withStorageError<T>(
   }
 }
 
-/** Runs `work` on `file` and throws all its errors as `StorageError`, but for aborts. */
+/** Runs `work` on `file`, and throws all its errors except aborts as `StorageError`. */
 export async function withAnyStorageError<T>(
   doing: string,
   file: string,
