@@ -1,10 +1,11 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Activity } from 'millrace';
+import type { Activity, Format } from 'millrace';
 import { samplePosts } from 'millrace/service';
 import { workload } from './rules/workload.js';
 import { SecondCorpus } from './second-corpus.js';
+import { UnicodeCorpus } from './unicode-corpus.js';
 
 export interface Corpus {
   readonly files: readonly string[];
@@ -13,6 +14,15 @@ export interface Corpus {
   /** Decompressed. */
   readonly bytes: number;
   readonly gzipBytes: number;
+}
+
+/** A corpus that stored files and tables are measured on. */
+export interface NamedCorpus {
+  readonly name: string;
+  /** What its posts are like, for a title. */
+  readonly about: string;
+  readonly format: Format;
+  make(options: { files: number }): Promise<Corpus>;
 }
 
 const TAGS = ['coffee', 'rain', 'football', 'elections', 'music'] as const;
@@ -39,6 +49,47 @@ export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
     Array.from({ length: POSTS_PER_MINUTE }, (_, index) => source.line(minute + index * 500));
   return corpusOf('corpus-2', files, posts);
 }
+
+/** Files of the same size with the text of `UnicodeCorpus`. */
+function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
+  const source = new UnicodeCorpus(11);
+  const posts: MakePosts = (minute, random) =>
+    Array.from(samplePosts(minute, { seed: 'unicode', postsPerMinute: POSTS_PER_MINUTE }), post =>
+      source.line(tagged(post, random())),
+    );
+  return corpusOf('corpus-unicode', files, posts);
+}
+
+/** Files of the same size in the other format. */
+function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
+  const options = { format: 'activity_streams', postsPerMinute: POSTS_PER_MINUTE } as const;
+  const posts: MakePosts = (minute, random) =>
+    Array.from(samplePosts(minute, options), post => tagged(post, random()));
+  return corpusOf('corpus-activity-streams', files, posts);
+}
+
+/** The first has posts that code was tuned for; the others are what it is judged by. */
+export const CORPORA: readonly NamedCorpus[] = [
+  { name: 'first', about: 'posts of the sample archive', format: 'original', make: storedCorpus },
+  {
+    name: 'second',
+    about: 'retweets, several tags, CJK, emoji, escapes',
+    format: 'original',
+    make: secondCorpus,
+  },
+  {
+    name: 'unicode',
+    about: 'Japanese, Chinese, Korean, Arabic, Hindi, emoji, long posts',
+    format: 'original',
+    make: unicodeCorpus,
+  },
+  {
+    name: 'activity-streams',
+    about: 'the `activity_streams` format',
+    format: 'activity_streams',
+    make: activityStreamsCorpus,
+  },
+];
 
 /** Files of the same size with the posts that rules are measured with, whose words are many. */
 export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {

@@ -96,7 +96,7 @@ function isPresent({ needs }: Variant): boolean {
  * Writes as much as a variant is about to write, and deletes it. A virtual machine returns memory
  * that it does not need, and getting it again takes longer than anything that is measured here.
  */
-async function touchMemory(folder: string, bytes: number): Promise<void> {
+export async function touchMemory(folder: string, bytes: number): Promise<void> {
   const name = path.join(folder, 'touched');
   const file = await open(name, 'w');
   const block = Buffer.alloc(4 << 20);
@@ -119,8 +119,8 @@ async function inFolder(
   }
 }
 
-function workOf({ files, posts, warmUp }: Input) {
-  return { files, posts, warmUp };
+function workOf({ files, posts, format, warmUp }: Input) {
+  return { files, posts, format, warmUp };
 }
 
 async function runOnce(question: Question, variant: Variant, work: Work): Promise<Sample> {

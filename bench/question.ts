@@ -1,3 +1,5 @@
+import type { Format } from 'millrace';
+
 /** What one finished variant says about what it put out, to be compared before any time is believed. */
 export type Digest = Readonly<Record<string, string | number>>;
 
@@ -51,6 +53,8 @@ export interface Input {
   /** Decompressed bytes, for rates. */
   readonly bytes: number;
   readonly posts: number;
+  /** Of the posts. @default 'original' */
+  readonly format?: Format | undefined;
   readonly note: string;
   /** Less of the same, to be run before the clock starts, where what starts is to live long. */
   readonly warmUp?: Pick<Work, 'files' | 'posts'> | undefined;
@@ -64,6 +68,8 @@ export interface Work {
   readonly out: string;
   /** How many there are in `files`. */
   readonly posts: number;
+  /** Of the posts. @default 'original' */
+  readonly format?: Format | undefined;
   /** Whether this run is the one whose output is compared, and whose time is not taken. */
   readonly compared: boolean;
   readonly warmUp?: Input['warmUp'];

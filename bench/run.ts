@@ -22,14 +22,14 @@ import { ruleFiles } from './rule-files.js';
 import { rulesQuestion } from './rules.js';
 import { search } from './search.js';
 import { storedDeleted } from './stored-deleted.js';
-import { storedFiles, storedFilesSecond } from './stored-files.js';
+import { storedFiles, storedFilesOthers } from './stored-files.js';
 import { summary } from './summary.js';
 import { tables } from './tables.js';
 import { tombstones } from './tombstones.js';
 
 const QUESTIONS: readonly Question[] = [
   storedFiles,
-  storedFilesSecond,
+  ...storedFilesOthers,
   storedDeleted,
   ruleFiles,
   parsedPath,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Corpus, secondCorpus, storedCorpus } from './corpus.js';
+import { CORPORA, type NamedCorpus, storedCorpus } from './corpus.js';
 import type { Digest, Input, Question, Variant } from './question.js';
 
 const DUCKDB: Variant = {
@@ -15,7 +15,7 @@ export const storedFiles: Question = {
   name: 'stored-files',
   title: 'Stored files: gunzip, frame, dedupe, route by tag, write',
   async prepare({ quick }) {
-    return inputOf(await storedCorpus({ files: quick ? 24 : 144 }));
+    return inputOf({ make: storedCorpus, format: 'original' }, quick);
   },
   variants: [
     { name: 'millrace', module: 'millrace' },
@@ -55,13 +55,11 @@ export const storedFiles: Question = {
 };
 
 /** The same with posts that no code was tuned for. */
-export const storedFilesSecond: Question = {
-  name: 'stored-files-second',
+export const storedFilesOthers: readonly Question[] = CORPORA.slice(1).map(corpus => ({
+  name: `stored-files-${corpus.name}`,
   folder: 'stored-files',
-  title: 'Stored files, second corpus: retweets, several tags, CJK, emoji, escapes',
-  async prepare({ quick }) {
-    return inputOf(await secondCorpus({ files: quick ? 24 : 144 }));
-  },
+  title: `Stored files, ${corpus.name} corpus: ${corpus.about}`,
+  prepare: ({ quick }) => inputOf(corpus, quick),
   variants: [
     { name: 'millrace', module: 'millrace' },
     { name: 'millrace, without worker threads', module: 'main-thread', ours: true },
@@ -70,13 +68,18 @@ export const storedFilesSecond: Question = {
     { name: 'gunzip and write all, two threads', module: 'limit', limit: true },
   ],
   digest: idsByTag,
-};
+}));
 
-function inputOf({ files, bytes, posts, duplicates, gzipBytes }: Corpus): Input {
+async function inputOf(
+  { make, format }: Pick<NamedCorpus, 'make' | 'format'>,
+  quick: boolean,
+): Promise<Input> {
+  const { files, bytes, posts, duplicates, gzipBytes } = await make({ files: quick ? 24 : 144 });
   return {
     files,
     bytes,
     posts,
+    format,
     note:
       `${files.length} gzip files, ${posts.toLocaleString('en')} posts with ` +
       `${duplicates.toLocaleString('en')} duplicates, ${(bytes / 1e6).toFixed(0)} MB of JSON ` +
@@ -115,5 +118,8 @@ async function idsIn(file: string): Promise<string[]> {
   return text
     .split('\n')
     .filter(line => line !== '')
-    .map(line => (JSON.parse(line) as { id_str: string }).id_str);
+    .map(line => {
+      const { id_str, id } = JSON.parse(line) as { id_str?: string; id: string };
+      return id_str ?? id;
+    });
 }

@@ -3,9 +3,9 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { type Corpus, secondCorpus, storedCorpus } from './corpus.js';
-import { median } from './measure.js';
-import type { Places, Sample, Study, Work } from './question.js';
+import { CORPORA, type Corpus, type NamedCorpus } from './corpus.js';
+import { median, touchMemory } from './measure.js';
+import type { Chart, Places, Sample, Study, Work } from './question.js';
 
 /** How often each writes, in turns. */
 const ROUNDS = 5;
@@ -19,6 +19,8 @@ interface Writer {
 
 const WRITERS: readonly Writer[] = [
   { name: '*limit: two threads that only inflate*', module: 'tables/inflate' },
+  { name: '*limit: two threads that only inflate and write*', module: 'stored-files/limit' },
+  { name: 'JSON lines, by tag', module: 'stored-files/millrace' },
   { name: '*limit: two threads that only inflate and deflate, level 6*', module: 'tables/deflate' },
   { name: 'JSON lines, gzip', module: 'tables/json-lines', query: 'json-lines' },
   ...('zstdCompress' in zlib
@@ -32,6 +34,11 @@ const WRITERS: readonly Writer[] = [
     : []),
   { name: 'CSV, all columns', module: 'tables/csv', query: 'csv' },
   { name: 'CSV, twelve columns', module: 'tables/csv-twelve', query: 'csv' },
+  {
+    name: 'DuckDB to CSV, twelve columns, two threads',
+    module: 'tables/duckdb-csv',
+    query: 'csv',
+  },
   { name: 'Parquet, all columns, snappy', module: 'tables/parquet', query: 'parquet' },
   { name: 'Parquet, all columns, gzip', module: 'tables/parquet-gzip', query: 'parquet' },
   { name: 'Parquet, twelve columns', module: 'tables/parquet-twelve', query: 'parquet' },
@@ -41,6 +48,21 @@ const WRITERS: readonly Writer[] = [
     query: 'parquet',
   },
 ];
+
+/** What each of ours is compared with on all corpora. */
+const COMPARED: readonly Comparison[] = [
+  { ours: 'stored-files/millrace', other: 'stored-files/limit' },
+  { ours: 'tables/json-lines', other: 'tables/deflate' },
+  { ours: 'tables/parquet-twelve', other: 'tables/duckdb' },
+  { ours: 'tables/parquet', other: 'tables/duckdb' },
+  { ours: 'tables/csv-twelve', other: 'tables/duckdb-csv' },
+  { ours: 'tables/csv', other: 'tables/duckdb-csv' },
+];
+
+interface Comparison {
+  readonly ours: string;
+  readonly other: string;
+}
 
 interface Asked {
   readonly seconds: number;
@@ -61,18 +83,32 @@ export const tables: Study = {
   async run({ quick, places }) {
     const files = quick ? 24 : 144;
     const rounds = quick ? 1 : ROUNDS;
-    const corpora = [await storedCorpus({ files }), await secondCorpus({ files })];
     const parts: string[] = [];
-    for (const [index, corpus] of corpora.entries())
-      parts.push(`### Corpus ${index + 1}\n`, await tableOf(corpus, { rounds, places }));
-    return { markdown: parts.join('\n'), charts: [] };
+    const ratios: CorpusRatios[] = [];
+    for (const corpus of CORPORA) {
+      const made = await corpus.make({ files });
+      const measured = await measureOn(made, { rounds, places, corpus });
+      parts.push(`### ${titleOf(corpus)}\n`, tableOf(made, measured, rounds));
+      ratios.push({ corpus: corpus.name, ratios: COMPARED.map(pair => ratioOf(pair, measured)) });
+    }
+    return { markdown: [ratioTable(ratios), ...parts].join('\n'), charts: [ratioChart(ratios)] };
   },
 };
 
-async function tableOf(
+interface Measured {
+  readonly writer: Writer;
+  readonly samples: readonly Sample[];
+  readonly written: Written;
+}
+
+async function measureOn(
   { files, posts, bytes }: Corpus,
-  { rounds, places }: { readonly rounds: number; readonly places: Places },
-): Promise<string> {
+  {
+    rounds,
+    places,
+    corpus: { format },
+  }: { readonly rounds: number; readonly places: Places; readonly corpus: NamedCorpus },
+): Promise<readonly Measured[]> {
   const samples = new Map<Writer, Sample[]>(WRITERS.map(writer => [writer, []]));
   const written = new Map<Writer, Written>();
   for (let round = 0; round < rounds; round++)
@@ -80,7 +116,8 @@ async function tableOf(
       const out = path.join(places.scratch, 'tables');
       await rm(out, { recursive: true, force: true });
       await mkdir(out, { recursive: true });
-      const work: Work = { files, out, posts, compared: false };
+      if (places.inMemory) await touchMemory(out, bytes);
+      const work: Work = { files, out, posts, format, compared: false };
       samples.get(writer)?.push(await child<Sample>('child.js', `${writer.module}.js`, work));
       if (round === 0) written.set(writer, await askedOf(writer, work));
       await rm(out, { recursive: true, force: true });
@@ -89,18 +126,28 @@ async function tableOf(
   for (const { asked } of written.values())
     if (asked !== undefined) answers.add(JSON.stringify([asked.posts, asked.followers]));
   if (answers.size !== 1) throw new Error(`The answers differ: ${[...answers].join(' ')}`);
+  return WRITERS.map(writer => ({
+    writer,
+    samples: samples.get(writer) as Sample[],
+    written: written.get(writer) as Written,
+  }));
+}
+
+function tableOf(
+  { files, posts, bytes }: Corpus,
+  measured: readonly Measured[],
+  rounds: number,
+): string {
   const perPost = (seconds: number) => ((seconds * 1e6) / posts).toFixed(1);
-  const rows = WRITERS.map(writer => {
-    const all = samples.get(writer) as Sample[];
-    const { bytes: size, asked } = written.get(writer) as Written;
-    const speeds = all.map(({ seconds }) => posts / seconds / 1000);
+  const rows = measured.map(({ writer, samples, written: { bytes: size, asked } }) => {
+    const speeds = samples.map(({ seconds }) => posts / seconds / 1000);
     const cells = [
       writer.name,
       median(speeds).toFixed(0),
       `${Math.min(...speeds).toFixed(0)} to ${Math.max(...speeds).toFixed(0)}`,
-      perPost(median(all.map(({ cpuSeconds }) => cpuSeconds))),
-      perPost(median(all.map(({ mainSeconds = Number.NaN }) => mainSeconds))),
-      Math.max(...all.map(({ peakMegabytes }) => peakMegabytes)).toFixed(0),
+      perPost(median(samples.map(({ cpuSeconds }) => cpuSeconds))),
+      perPost(median(samples.map(({ mainSeconds = Number.NaN }) => mainSeconds))),
+      Math.max(...samples.map(({ peakMegabytes }) => peakMegabytes)).toFixed(0),
       asked === undefined ? '' : (size / 1e6).toFixed(1),
       asked === undefined ? '' : (asked.seconds * 1000).toFixed(0),
     ];
@@ -115,6 +162,75 @@ async function tableOf(
     ...rows,
     '',
   ].join('\n');
+}
+
+interface CorpusRatios {
+  readonly corpus: string;
+  /** Speeds compared with the others, in the order of `COMPARED`. */
+  readonly ratios: readonly number[];
+}
+
+function ratioOf({ ours, other }: Comparison, measured: readonly Measured[]): number {
+  const secondsOf = (module: string) =>
+    median(
+      measured
+        .filter(({ writer }) => writer.module === module)
+        .flatMap(({ samples }) => samples.map(({ seconds }) => seconds)),
+    );
+  return secondsOf(other) / secondsOf(ours);
+}
+
+function nameOf(module: string): string {
+  return WRITERS.find(writer => writer.module === module)?.name ?? module;
+}
+
+/** The worst corpus of each comparison beside the best: what holds on any is the worst. */
+function ratioTable(corpora: readonly CorpusRatios[]): string {
+  const rows = COMPARED.map(({ ours, other }, index) => {
+    const ratios = corpora.map(({ ratios }) => ratios[index] as number);
+    const cells = [
+      nameOf(ours),
+      nameOf(other),
+      Math.min(...ratios),
+      Math.max(...ratios),
+      ...ratios,
+    ];
+    return `| ${cells.map(cell => (typeof cell === 'number' ? cell.toFixed(2) : cell)).join(' | ')} |`;
+  });
+  return [
+    'Speed compared with the other: 2.00 means twice as fast.',
+    '',
+    `| | compared with | worst | best | ${corpora.map(({ corpus }) => corpus).join(' | ')} |`,
+    `| --- | --- | ${['', '', ...corpora].map(() => '---:').join(' | ')} |`,
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+/** The worst corpus stands first, and is the one that the summary has. */
+function ratioChart(corpora: readonly CorpusRatios[]): Chart {
+  const bars = COMPARED.flatMap(({ ours }, index) =>
+    corpora
+      .map(({ corpus, ratios }) => ({ corpus, ratio: ratios[index] as number }))
+      .toSorted((a, b) => a.ratio - b.ratio)
+      .map(({ corpus, ratio }) => ({
+        name: corpus,
+        panel: nameOf(ours),
+        kind: 'ours' as const,
+        values: [ratio],
+      })),
+  );
+  return {
+    name: 'tables',
+    title: 'Stored posts, on each corpus: speed compared with DuckDB or a limit',
+    unit: 'times its speed',
+    better: 'more',
+    bars,
+  };
+}
+
+function titleOf({ name, about }: NamedCorpus): string {
+  return `${name[0]?.toUpperCase()}${name.slice(1)} corpus: ${about}`;
 }
 
 async function askedOf({ query }: Writer, work: Work): Promise<Written> {

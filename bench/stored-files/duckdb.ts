@@ -5,15 +5,17 @@ import type { Work } from '../question.js';
  * The lines as they came, the first of each id, once for every tag. Its CSV writer gets
  * no quote character and a delimiter that JSON cannot contain, and so writes lines.
  */
-export async function run({ files, out }: Work): Promise<void> {
+export async function run({ files, out, format }: Work): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' });
   const connection = await instance.connect();
   const list = files.map(file => `'${file.replaceAll("'", "''")}'`).join(', ');
+  const [id, rules] =
+    format === 'activity_streams' ? ['id', 'gnip.matching_rules'] : ['id_str', 'matching_rules'];
   await connection.run(`
     COPY (
       WITH posts AS (
-        SELECT DISTINCT ON (json->>'$.id_str') json,
-          list_distinct(list_filter(json->>'$.matching_rules[*].tag', lambda tag: tag IS NOT NULL)) AS tags
+        SELECT DISTINCT ON (json->>'$.${id}') json,
+          list_distinct(list_filter(json->>'$.${rules}[*].tag', lambda tag: tag IS NOT NULL)) AS tags
         FROM read_json_objects([${list}], format = 'newline_delimited', maximum_object_size = 16777216)
       )
       SELECT json, unnest(CASE WHEN len(tags) = 0 THEN ['untagged'] ELSE tags END) AS tag FROM posts

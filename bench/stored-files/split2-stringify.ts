@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import split2 from 'split2';
 import type { Work } from '../question.js';
-import { TagFiles } from './tag-files.js';
+import { type Post, TagFiles } from './tag-files.js';
 
 export async function run({ files, out }: Work): Promise<void> {
   const tagFiles = new TagFiles(out);
@@ -15,7 +15,7 @@ export async function run({ files, out }: Work): Promise<void> {
       split2(line => (line === '' ? undefined : JSON.parse(line))),
       new Writable({
         objectMode: true,
-        write(post: { id_str: string }, _, done) {
+        write(post: Post, _, done) {
           tagFiles.write(post, JSON.stringify(post)).then(() => done(), done);
         },
       }),

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import jsonlParser from 'stream-json-3/jsonl/parser.js';
 import type { Work } from '../question.js';
-import { TagFiles } from './tag-files.js';
+import { type Post, TagFiles } from './tag-files.js';
 
 export async function run({ files, out }: Work): Promise<void> {
   const tagFiles = new TagFiles(out);
@@ -15,7 +15,7 @@ export async function run({ files, out }: Work): Promise<void> {
       jsonlParser.asStream(),
       new Writable({
         objectMode: true,
-        write({ value }: { value: { id_str: string } }, _, done) {
+        write({ value }: { value: Post }, _, done) {
           tagFiles.write(value, JSON.stringify(value)).then(() => done(), done);
         },
       }),

@@ -1,9 +1,14 @@
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 
-interface Post {
-  readonly id_str: string;
-  readonly matching_rules?: readonly { readonly tag: string | null }[];
+type Rules = readonly { readonly tag: string | null }[];
+
+/** A post of either format: one has `id_str`, the other has its rules in `gnip`. */
+export interface Post {
+  readonly id: string;
+  readonly id_str?: string;
+  readonly matching_rules?: Rules;
+  readonly gnip?: { readonly matching_rules?: Rules };
 }
 
 /** What careful users write around their parser: a set of ids, and a write stream for each tag. */
@@ -17,11 +22,11 @@ export class TagFiles {
   }
 
   async write(post: Post, line: string): Promise<void> {
-    if (this.#seen.has(post.id_str)) return;
-    this.#seen.add(post.id_str);
-    const tags = new Set(
-      (post.matching_rules ?? []).map(rule => rule.tag).filter(tag => tag !== null),
-    );
+    const id = post.id_str ?? post.id;
+    if (this.#seen.has(id)) return;
+    this.#seen.add(id);
+    const rules = post.matching_rules ?? post.gnip?.matching_rules ?? [];
+    const tags = new Set(rules.map(rule => rule.tag).filter(tag => tag !== null));
     for (const tag of tags.size > 0 ? tags : ['untagged']) {
       const stream = this.#stream(tag);
       if (!stream.write(`${line}\n`)) await once(stream, 'drain');

@@ -4,13 +4,22 @@ import type { Work } from '../question.js';
 
 // A query over what a writer wrote: node query.js WRITER, its work on stdin.
 const [writer = ''] = process.argv.slice(2);
-const { out } = JSON.parse(await text(process.stdin)) as Work;
+const { out, format } = JSON.parse(await text(process.stdin)) as Work;
 
+const { select, columns } =
+  format === 'activity_streams'
+    ? {
+        select: 'twitter_lang AS lang, actor.followersCount AS author_followers',
+        columns: "twitter_lang: 'VARCHAR', actor: 'STRUCT(followersCount INTEGER)'",
+      }
+    : {
+        select: 'lang, "user".followers_count AS author_followers',
+        columns: `lang: 'VARCHAR', "user": 'STRUCT(followers_count INTEGER)'`,
+      };
 const source =
   writer === 'json-lines'
-    ? `(SELECT lang, "user".followers_count AS author_followers FROM read_json('${out}/posts.jsonl.*',
-        format = 'newline_delimited', maximum_object_size = 16777216,
-        columns = {lang: 'VARCHAR', "user": 'STRUCT(followers_count INTEGER)'}))`
+    ? `(SELECT ${select} FROM read_json('${out}/posts.jsonl.*',
+        format = 'newline_delimited', maximum_object_size = 16777216, columns = {${columns}}))`
     : `'${out}/posts.${writer.startsWith('csv') ? 'csv' : 'parquet'}'`;
 const connection = await (await DuckDBInstance.create(':memory:', { threads: '2' })).connect();
 let seconds = Number.POSITIVE_INFINITY;
