@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
@@ -23,6 +24,13 @@ const service = createService();
 const query = { product: '30day', query: 'coffee', limit: 10 } as const;
 await pipeline(search(account(await service.start()), query), collect());
 
+/** What a command listens to until its process ends. */
+const LISTENED: readonly (readonly [EventEmitter, string])[] = [
+  [process, 'warning'],
+  [process, 'SIGINT'],
+  [process.stderr, 'error'],
+];
+
 let runs = 0;
 process.on('uncaughtException', fail);
 process.on('message', run);
@@ -35,6 +43,7 @@ async function run({ script, args, cwd, env, mark }: Script): Promise<void> {
   process.argv.splice(1, process.argv.length, script, ...args);
   process.exitCode = undefined;
   const before = process.getActiveResourcesInfo();
+  const listeners = LISTENED.map(([emitter, event]) => emitter.listeners(event));
   try {
     await import(`${pathToFileURL(script).href}?run=${runs++}`);
     for (const end = performance.now() + OPEN_MS; ; await sleep(5)) {
@@ -44,6 +53,10 @@ async function run({ script, args, cwd, env, mark }: Script): Promise<void> {
     }
   } catch (error) {
     fail(error);
+  }
+  for (const [index, [emitter, event]] of LISTENED.entries()) {
+    emitter.removeAllListeners(event);
+    for (const listener of listeners[index] ?? []) emitter.on(event, listener as () => void);
   }
   const code = Number(process.exitCode ?? 0);
   await Promise.all(

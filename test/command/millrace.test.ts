@@ -9,6 +9,7 @@ import { SETTINGS, type SettingName } from '../../src/http/settings.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { outputOf, spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { ScriptRunner } from '../script-runner.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const COMMAND = compiled(path.resolve(import.meta.dirname, '../../src/command/millrace.ts'));
@@ -37,12 +38,16 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-function start(...args: string[]) {
-  return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
+const scripts = new ScriptRunner();
+
+/** Runs a command in the process of all commands: starting Node and loading the library takes most of a run. */
+function millrace(...args: string[]) {
+  return scripts.run({ script: COMMAND, args, env, cwd: folder });
 }
 
-function millrace(...args: string[]) {
-  return outputOf(start(...args));
+/** Starts a command in a process of its own, which it may end. */
+function start(...args: string[]) {
+  return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
 }
 
 /** Commands of a shell, in which `millrace` is the command. */
@@ -253,9 +258,12 @@ describe('millrace', () => {
     expect(await millrace('job', 'accept', job.uuid)).toMatchObject({ code: 2 });
   });
 
-  it.skipIf(process.platform !== 'linux').each(['y', ' YES '])(
+  it.skipIf(process.platform !== 'linux').each([
+    ['y', ['', 'n', 'not today', 'yesterday', 'y or n']],
+    [' YES ', ['no']],
+  ] as const)(
     'asks on a terminal what a job may cost, and accepts nothing before the answer %j',
-    async accepted => {
+    async (accepted, refusals) => {
       const title = `asked for ${accepted}`;
       const args = ['job', 'create', '--title', title, '--rules', 'rules.json', ...window];
       const { uuid } = JSON.parse((await millrace(...args)).stdout);
@@ -269,7 +277,6 @@ describe('millrace', () => {
         child.stdout?.once('data', () => child.stdin?.write(`${answer}\n`));
         return output;
       };
-      const refusals = ['', 'n', 'not today', 'yesterday', 'y or n'];
       const refused = await Promise.all(refusals.map(answered));
       for (const [index, answer] of refusals.entries()) {
         expect(refused[index]?.stdout).toContain('cannot be stopped. Continue? (y/N)');
@@ -470,7 +477,7 @@ describe('millrace', () => {
   });
 
   it.concurrent('prints the flags of the service, and calls of it that work', async () => {
-    const { stdout } = await millrace('service', '--help');
+    const { stdout } = await outputOf(start('service', '--help'));
     expect(stdout).toContain('--posts-per-minute');
     const [, name = ''] = /^Usage: (.*) \[options\]/.exec(stdout) ?? [];
     expect(name).toMatch(/millrace(\.[jt]s)? service$/);
@@ -479,7 +486,7 @@ describe('millrace', () => {
     const { baseUrl } = service.addresses();
     const ofRunning = call.replace('8080', new URL(baseUrl).port);
     expect((await shell(ofRunning)).stdout).toContain(`MILLRACE_URL='${baseUrl}'`);
-    expect((await millrace('service', '-h')).stdout).toBe(stdout);
+    expect((await outputOf(start('service', '-h'))).stdout).toBe(stdout);
   });
 
   it.concurrent('lists the commands of a family', async () => {
