@@ -1,5 +1,6 @@
 /**
- * Sources, operators and sinks for a social post data service, the `pipeline` that joins them, and its plain calls.
+ * Sources, operators and sinks for a social post data service, the function `pipeline` that joins them, and
+ * functions for single calls of the service.
  *
  * @module millrace
  */

@@ -15,41 +15,44 @@ import type {
  * sends as numbers, are strings of digits. The object also keeps fields that this type does not list.
  */
 export interface ActivityStreamsPost {
-  /** `tag:search.twitter.com,2005:` and the digits. */
+  /** The id: `tag:search.twitter.com,2005:` and digits. */
   readonly id: string;
   readonly objectType: 'activity';
   readonly verb: 'post' | 'share' | (string & {});
-  /** `2017-05-24T20:35:57.000Z`. */
+  /** The time of the post, such as `2017-05-24T20:35:57.000Z`. */
   readonly postedTime: string;
   /** The application that created the post. */
   readonly generator: { readonly displayName: string; readonly link: string };
   readonly provider: StreamsProvider;
   readonly link: string;
-  /** Truncated if there is a `long_object`, which has the full text. */
+  /** The text. Truncated if there is a `long_object`, which has the full text. */
   readonly body: string;
   readonly display_text_range?: OriginalIndices | undefined;
   readonly long_object?: StreamsLongText | undefined;
   readonly actor: StreamsActor;
-  /** The post as a note; for a retweet, the whole activity that is shared. */
+  /** The post as a note; in a retweet, the whole retweeted activity. */
   readonly object: StreamsNote | ActivityStreamsPost;
-  /** The post that this one replies to, named only by its link, which ends in its id. */
+  /** The post that this post replies to. Known only by its link, which ends in its id. */
   readonly inReplyTo?: { readonly objectType?: string; readonly link: string } | undefined;
   readonly location?: StreamsPlace | undefined;
-  /** Latitude first. */
+  /** The location of the post, latitude first. */
   readonly geo?: OriginalPoint | undefined;
   readonly twitter_entities: StreamsEntities;
   readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
-  /** BCP 47; `und` if no language was recognised. Absent before about 2013: see `gnip.language`. */
+  /** The language as BCP 47; `und` if none was recognised. Absent before about 2013, see `gnip.language`. */
   readonly twitter_lang?: string | undefined;
   readonly twitter_filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
   readonly favoritesCount?: number | undefined;
   readonly retweetCount?: number | undefined;
   readonly twitter_quoted_status?: ActivityStreamsPost | undefined;
-  /** Two-letter country codes; `XX` means everywhere, `XY` a copyright complaint. */
+  /**
+   * Countries in which the post is withheld, as two-letter codes. `XX` means everywhere, `XY` a copyright
+   * complaint.
+   */
   readonly withheld_in_countries?: readonly string[] | undefined;
   /** Enrichments and matching rules. */
   readonly gnip?: StreamsEnrichments | undefined;
-  /** Posts from 29 September 2022 on. */
+  /** Present in posts since 29 September 2022. */
   readonly edit_history?: EditHistory | undefined;
   readonly edit_controls?: EditControls | undefined;
   readonly editable?: boolean | undefined;
@@ -68,20 +71,23 @@ export interface StreamsLongText {
   readonly twitter_extended_entities?: OriginalExtendedEntities | undefined;
 }
 
-/** Has no polls, and no `unwound` in `urls`: see `gnip.urls`. Old posts have no `symbols`. */
+/**
+ * The entities of the text. There are no polls, and no `unwound` in `urls`, see `gnip.urls`. Old posts have
+ * no `symbols`.
+ */
 export type StreamsEntities = Omit<OriginalEntities, 'polls' | 'symbols'> &
   Partial<Pick<OriginalEntities, 'symbols'>>;
 
 export interface StreamsActor {
   readonly objectType: 'person';
-  /** `id:twitter.com:` and the digits. */
+  /** The id: `id:twitter.com:` and digits. */
   readonly id: string;
   readonly link: string;
-  /** The name. */
+  /** The display name. */
   readonly displayName: string;
   /** The handle, without `@`. */
   readonly preferredUsername: string;
-  /** When the account was created, in milliseconds. */
+  /** The time at which the account was created, in milliseconds. */
   readonly postedTime: string;
   readonly image: string;
   /** The text of the profile. */
@@ -93,7 +99,7 @@ export interface StreamsActor {
   readonly favoritesCount?: number | undefined;
   readonly verified?: boolean | undefined;
   readonly twitterTimeZone?: string | null | undefined;
-  /** Seconds, as a string. */
+  /** The offset from UTC in seconds, as a string. */
   readonly utcOffset?: string | null | undefined;
   readonly languages?: readonly string[] | undefined;
   readonly links?: readonly { readonly href: string | null; readonly rel: 'me' }[] | undefined;
@@ -104,7 +110,7 @@ export interface StreamsActor {
 
 export interface StreamsNote {
   readonly objectType: 'note';
-  /** `object:search.twitter.com,2005:` and the digits. */
+  /** The id: `object:search.twitter.com,2005:` and digits. */
   readonly id: string;
   readonly summary: string;
   readonly link: string;
@@ -115,13 +121,13 @@ export interface StreamsPlace {
   readonly objectType: 'place';
   readonly displayName: string;
   readonly name?: string | undefined;
-  /** The country's name; its code is `twitter_country_code`. */
+  /** The name of the country. Its code is `twitter_country_code`. */
   readonly country_code?: string | undefined;
-  /** Two letters. */
+  /** The two-letter code of the country. */
   readonly twitter_country_code?: string | undefined;
   readonly twitter_place_type?: string | undefined;
   readonly link?: string | undefined;
-  /** Longitude first. */
+  /** The outline of the place, longitude first. */
   readonly geo?: OriginalPolygon | null | undefined;
 }
 
@@ -137,7 +143,7 @@ export interface StreamsEnrichments {
 export interface StreamsUrl {
   readonly url: string;
   readonly expanded_url?: string | null | undefined;
-  /** HTTP status of the linked page. */
+  /** The HTTP status of the linked page. */
   readonly expanded_status?: number | null | undefined;
   readonly expanded_url_title?: string | null | undefined;
   readonly expanded_url_description?: string | null | undefined;
@@ -148,7 +154,7 @@ export interface StreamsInfluence {
   readonly link: string;
   readonly topics: readonly {
     readonly id?: string | undefined;
-    /** Used instead of `id` before 2014. */
+    /** Replaces `id` before 2014. */
     readonly klout_topic_id?: string | undefined;
     readonly displayName: string;
     readonly link: string;
@@ -167,7 +173,7 @@ export interface StreamsProfileLocation {
     readonly region?: string | undefined;
     readonly subRegion?: string | undefined;
   };
-  /** Longitude first. */
+  /** The position, longitude first. */
   readonly geo?:
     | { readonly type: 'point'; readonly coordinates: readonly [number, number] }
     | undefined;

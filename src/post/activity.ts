@@ -31,20 +31,18 @@ export type Format = 'original' | 'activity_streams';
 
 /** The author of a post, the same for both formats: numeric id, handle, and display name. */
 export interface Author {
-  /** Digits. */
+  /** The id of the author, as digits. */
   readonly id: string;
-  /** Without `@`. */
+  /** The handle, without `@`. */
   readonly handle: string;
   readonly name: string;
 }
 
-/**
- * The versions of a post and how it can still be edited. Only posts since 29 September 2022 have it.
- */
+/** The versions of a post, and how it can still be edited. Only posts since 29 September 2022 have this. */
 export interface Edits {
-  /** Id of the first version. */
+  /** The id of the first version. */
   readonly initialId: string;
-  /** Ids of all versions, ascending. */
+  /** The ids of all versions, ascending. */
   readonly ids: readonly string[];
   readonly editableUntil?: Date | undefined;
   readonly remaining?: number | undefined;
@@ -56,14 +54,14 @@ const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * The ends of keys that most posts do not have. The opening quote is not part of them: a post has many quotes, and a search
- * for bytes that begin with one takes three times as long.
+ * The ends of keys that most posts do not have. Without the opening quote, because a post has many quotes,
+ * and a search for bytes that begin with a quote takes three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
 const QUOTED = Buffer.from('quoted_status"');
 const WITHHELD = Buffer.from('withheld_in_countries"');
-/** The start of an escaped ASCII letter: with it, a key can be written in another way. */
+/** The start of an escape for an ASCII letter. If a post contains it, its keys may be escaped. */
 const ESCAPED_LETTER = Buffer.from('\\u00');
 
 const NOWHERE: { readonly post: readonly string[]; readonly author: readonly string[] } = {
@@ -72,10 +70,10 @@ const NOWHERE: { readonly post: readonly string[]; readonly author: readonly str
 };
 
 /**
- * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids
- * are exact strings of digits. Properties read their field from the bytes when they are used; only
- * `post` parses the whole post. It keeps the block that it was received in from being freed: if your own code keeps a few posts
- * of many, let it keep `new Activity(Buffer.from(activity.raw))`. Built-in stages that hold posts do so.
+ * One delivered post: a lazy view of the bytes that the service sent, the same for both formats. Ids are
+ * exact strings of digits. A property reads its field from the bytes when it is used; only `post` parses the
+ * whole post. A view keeps the whole received block in memory. If your own code keeps a few posts of many,
+ * keep `new Activity(Buffer.from(activity.raw))`, as built-in stages do.
  *
  * @throws DataError From every property, if the bytes are not a post or the field is missing.
  *
@@ -87,14 +85,14 @@ export class Activity {
   /** The exact bytes as received. */
   readonly raw: Buffer;
   #fields: LazyObject | undefined;
-  /** The id, where it is among the first or the last members, by `leadingId` or `trailingId`; empty elsewhere. */
+  /** The id, if `leadingId` or `trailingId` finds it among the first or last members; empty if they do not. */
   #edgeId: string | undefined;
   #id: string | undefined;
   #matches: Matches | undefined;
   #hasEscapes: boolean | undefined;
   #post: OriginalPost | ActivityStreamsPost | undefined;
 
-  /** @param bytes One JSON document. It is not copied, so it must not change afterwards. */
+  /** @param bytes One JSON document. It is not copied, so it must not be changed. */
   constructor(bytes: Uint8Array) {
     this.raw = bufferOf(bytes);
   }
@@ -103,7 +101,7 @@ export class Activity {
     return this.raw.byteLength;
   }
 
-  /** Recognised by the field of the time: `created_at` or `postedTime`. */
+  /** The format, recognised by the field of the time: `created_at` or `postedTime`. */
   get format(): Format {
     const key = this.#root.firstOf(TIMES);
     if (key === undefined) throw this.#missing('created_at or postedTime');
@@ -129,10 +127,7 @@ export class Activity {
     return date;
   }
 
-  /**
-   * The full text, also beyond 140 characters. A retweet has the shared text truncated: see
-   * `retweeted`.
-   */
+  /** The full text, even beyond 140 characters. In a retweet, the retweeted text is truncated, see `retweeted`. */
   get text(): string {
     const root = this.#root;
     const text =
@@ -156,7 +151,7 @@ export class Activity {
   }
 
   /**
-   * The id of `author`; `undefined` if the post has none, such as one whose author was trimmed.
+   * The id of `author`; `undefined` if the post has none, for example because its author was trimmed.
    *
    * @internal
    */
@@ -166,7 +161,7 @@ export class Activity {
   }
 
   /**
-   * The countries in which the post is withheld, and those in which its author is, as the post names them.
+   * The codes of the countries in which the post is withheld, and in which its author is withheld.
    *
    * @internal
    */
@@ -181,11 +176,11 @@ export class Activity {
     return this.#sharedKey === undefined ? 'post' : 'share';
   }
 
-  /** The language code that the service assigned; `und` if it recognised none. */
+  /** The language code that the service has assigned; `und` if it recognised no language. */
   get lang(): string | undefined {
     const root = this.#root;
     if (this.format === 'original') return root.string('lang');
-    // Old posts have no twitter_lang; their language is an enrichment.
+    // Old posts have no `twitter_lang`. Their language is an enrichment.
     return root.string('twitter_lang') ?? root.object('gnip')?.object('language')?.string('value');
   }
 
@@ -207,12 +202,12 @@ export class Activity {
     return this.#matches.tags;
   }
 
-  /** The post that this one shares: a view of the same bytes. */
+  /** The post that this post retweets, as a view of the same bytes. */
   get retweeted(): Activity | undefined {
     return this.#sharedKey === undefined ? undefined : this.#nested(this.#sharedKey);
   }
 
-  /** The post that this one quotes: a view of the same bytes. */
+  /** The post that this post quotes, as a view of the same bytes. */
   get quoted(): Activity | undefined {
     const key = this.format === 'original' ? 'quoted_status' : 'twitter_quoted_status';
     return this.#lacks(QUOTED) ? undefined : this.#nested(key);
@@ -237,7 +232,7 @@ export class Activity {
   }
 
   /**
-   * The ids of `edits`, found without the rest of it.
+   * The ids in `edits`, found without reading the rest of `edits`.
    *
    * @internal
    */
@@ -246,7 +241,7 @@ export class Activity {
   }
 
   /**
-   * The same post with other matching rules. All other bytes are unchanged.
+   * Returns the same post with other matching rules. All other bytes are unchanged.
    *
    * @throws OptionError If the id of a rule is not an integer.
    */
@@ -264,7 +259,7 @@ export class Activity {
   }
 
   /**
-   * Where `withMatchingRules` puts the list of rules.
+   * The place where `withMatchingRules` writes the list of rules.
    *
    * @internal
    */
@@ -288,7 +283,7 @@ export class Activity {
   }
 
   /**
-   * Views equal bytes elsewhere from now on, so that those before can be freed.
+   * Continues with equal bytes at another place in memory, so that the previous bytes can be freed.
    *
    * @internal
    */
@@ -328,12 +323,15 @@ export class Activity {
     return Array.isArray(codes) ? codes.filter(isText) : [];
   }
 
-  /** A post without an initial id has the first id of its list; a post without a list has a list of its initial id. */
+  /**
+   * The edit history. If a post has no initial id, it is the first id of the list; if a post has no list, the
+   * list is its initial id.
+   */
   get #history():
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }
     | undefined {
     const root = this.#root;
-    // What lacks the time is not a post, and read as usual.
+    // A document without a time is not a post, and is read in the usual way.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');
@@ -344,7 +342,7 @@ export class Activity {
     return { initialId: stated ?? ids[0], ids };
   }
 
-  /** Whether no key of the post ends in this way. Searching all of its bytes is faster than reading its members. */
+  /** Whether no key of the post ends with these bytes. Searching all bytes is faster than reading the members. */
   #lacks(key: Buffer): boolean {
     this.#hasEscapes ??= this.raw.includes(ESCAPED_LETTER);
     return !this.#hasEscapes && !this.raw.includes(key);
@@ -363,13 +361,13 @@ export class Activity {
     return stated;
   }
 
-  /** Whether its rules are looked for in the member of the `activity_streams` format first. */
+  /** Whether to look for the rules in the member of the `activity_streams` format first. */
   get #readsGnip(): boolean {
     return this.#idAtEdge === '' && this.#root.string('id')?.startsWith('tag:') === true;
   }
 
   #readMatches(): Matches {
-    // Each format has its own member for the rules, mostly the last one. Either is accepted.
+    // Each format has a separate member for the rules, usually the last member. Either is accepted.
     const inGnip = this.#readsGnip;
     const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
@@ -381,7 +379,7 @@ export class Activity {
     return span === undefined ? NO_MATCHES : parseMatches(this.raw, ...span);
   }
 
-  /** The key of the post that this one shares. */
+  /** The key of the retweeted post. */
   get #sharedKey(): 'retweeted_status' | 'object' | undefined {
     const root = this.#root;
     if (this.format === 'original') {
@@ -406,7 +404,7 @@ export class Activity {
   }
 }
 
-/** Outside of the class: the bundler renames a class that refers to itself. */
+/** A function outside of the class, because the bundler renames a class that refers to itself. */
 function activityOf(bytes: Buffer): Activity {
   return new Activity(bytes);
 }
@@ -416,7 +414,7 @@ function idOf(fields: LazyObject): string | undefined {
   return fields.lastDigits('id_str') ?? fields.integer('id');
 }
 
-/** An activity with one of its tags, as `routeByTag` gives it. */
+/** An activity with one of its tags. `routeByTag` delivers these. */
 export interface Routed {
   /** The tag of a matching rule, or the name for activities without a tag. */
   readonly tag: string;

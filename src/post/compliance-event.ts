@@ -7,7 +7,7 @@ import { parseIsoTime } from './posted-at.js';
 
 /** The members of every event. */
 interface EventCommon {
-  /** The time of the event; `undefined` if it has none that can be read. */
+  /** The time of the event; `undefined` if it has no valid time. */
   readonly at: Date | undefined;
   /** The exact bytes as received. */
   readonly raw: Buffer;
@@ -18,7 +18,7 @@ export interface PostEvent extends EventCommon {
   /** `delete` is permanent; `undrop` reverts a `drop`; `favorite_delete` reverts a like. */
   readonly kind: 'delete' | 'drop' | 'undrop' | 'favorite_delete';
   readonly postId: string;
-  /** The author of the post; for `favorite_delete`, the user whose like it was. */
+  /** The author of the post. For `favorite_delete`, the user whose like was removed. */
   readonly userId: string | undefined;
 }
 
@@ -27,11 +27,14 @@ export interface PostWithheldEvent extends EventCommon {
   readonly kind: 'status_withheld';
   readonly postId: string;
   readonly userId: string | undefined;
-  /** Two-letter codes in upper case. `XX` means all countries, `XY` all because of a DMCA request. */
+  /**
+   * The countries, as two-letter codes in upper case. `XX` means all countries, `XY` all countries because of
+   * a DMCA request.
+   */
   readonly countries: readonly string[];
 }
 
-/** A post was edited: the new version has its own id. */
+/** A post was edited. The new version has another id. */
 export interface PostEditEvent extends EventCommon {
   readonly kind: 'tweet_edit';
   /** The id of the new version. */
@@ -60,7 +63,7 @@ export interface UserEvent extends EventCommon {
 export interface UserWithheldEvent extends EventCommon {
   readonly kind: 'user_withheld';
   readonly userId: string;
-  /** Countries as in `status_withheld`. */
+  /** The countries, as in `status_withheld`. */
   readonly countries: readonly string[];
 }
 
@@ -68,7 +71,7 @@ export interface UserWithheldEvent extends EventCommon {
 export interface ScrubGeoEvent extends EventCommon {
   readonly kind: 'scrub_geo';
   readonly userId: string;
-  /** The id of the newest post that is affected. */
+  /** The id of the newest affected post. */
   readonly upToId: string;
 }
 
@@ -78,7 +81,7 @@ export interface ScrubGeoEvent extends EventCommon {
  */
 export interface UnknownEvent extends EventCommon {
   readonly kind: 'unknown';
-  /** The name in the event, such as `user_profile_update` or `delete.list`. */
+  /** The name of the event, such as `user_profile_update` or `delete.list`. */
   readonly name: string;
 }
 
@@ -109,7 +112,7 @@ const USER_KINDS: ReadonlySet<string> = new Set<UserEvent['kind']>([
 ]);
 
 /**
- * Parses one message of the compliance stream, in its current shapes and in the Activity Streams shapes
+ * Parses one message of the compliance stream, in its current notation, or in the Activity Streams notation
  * of its first version. Ids are exact. An unknown kind of event is not an error.
  *
  * @throws DataError If the document is not a JSON object.
@@ -130,12 +133,12 @@ export function parseComplianceEvent(document: Uint8Array): ComplianceEvent {
   return { ...(parsed ?? { kind: 'unknown', name: nameOf(name, inside) }), at, raw };
 }
 
-/** Whether an item is an event, as `parseComplianceEvent` gives it. */
+/** Whether an item is an event that `parseComplianceEvent` returned. */
 export function isComplianceEvent(item: unknown): item is ComplianceEvent {
   return isRecord(item) && typeof item.kind === 'string' && item.raw instanceof Uint8Array;
 }
 
-/** `{"delete":{"status":{...},"timestamp_ms":"..."}}`, for example. */
+/** Parses an event such as `{"delete":{"status":{...},"timestamp_ms":"..."}}`. */
 function streamEvent(name: string, fields: Fields): EventFields | undefined {
   const status = objectOf(fields.status);
   const favorite = objectOf(fields.favorite);
@@ -155,7 +158,7 @@ function streamEvent(name: string, fields: Fields): EventFields | undefined {
   });
 }
 
-/** `{"verb":"delete","object":{"id":"tag:..."},...}`, for example. */
+/** Parses an event such as `{"verb":"delete","object":{"id":"tag:..."},...}`. */
 function activityEvent(root: Fields): EventFields | undefined {
   const object = objectOf(root.object) ?? {};
   return eventOf(String(root.verb), {
@@ -166,7 +169,7 @@ function activityEvent(root: Fields): EventFields | undefined {
   });
 }
 
-/** What events of either shape have, under different names. */
+/** Parts that both notations of events have, under different names. */
 interface EventParts {
   /** The id of the post or user that the event is about. */
   readonly id: string | undefined;
@@ -175,7 +178,7 @@ interface EventParts {
   readonly upToId: string | undefined;
 }
 
-/** The event that has this name in both shapes; `undefined` where a required part is missing. */
+/** The event with this name, in either notation; `undefined` if a required part is missing. */
 function eventOf(
   name: string,
   { id, userId, countries, upToId }: EventParts,
@@ -211,7 +214,7 @@ function nameOf(name: string, inside: Fields | undefined): string {
   return inner === undefined ? name : `${name}.${inner}`;
 }
 
-/** An exact id: the `_str` twin first, because the number may be rounded already. */
+/** Reads an exact id. Prefers the `_str` twin, because the number may have been rounded already. */
 function idIn(fields: Fields, key: string): string | undefined {
   return lastDigits(fields[`${key}_str`]) ?? lastDigits(fields[key]);
 }
@@ -226,7 +229,7 @@ function countriesIn({ withheld_in_countries: listed }: Fields): readonly string
   return listed.filter(code => typeof code === 'string').map(code => code.toUpperCase());
 }
 
-/** Epoch milliseconds or ISO 8601, under either name. */
+/** Parses a time, in epoch milliseconds or ISO 8601, under either name. */
 function timeOf({ timestamp_ms: stamp, timestampMs: other }: Fields): Date | undefined {
   const text = String(stamp ?? other ?? '');
   const ms = /^\d+$/.test(text) ? Number(text) : parseIsoTime(text);

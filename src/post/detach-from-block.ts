@@ -1,18 +1,21 @@
 import { Activity } from './activity.js';
 import { isComplianceEvent } from './compliance-event.js';
 
-/** Buffers up to the size of Node's pool are kept: bytes copied out of it would be copied into it. */
+/**
+ * Buffers up to the size of Node's pool are kept. Bytes that are copied out of the pool would be copied back
+ * into it.
+ */
 const POOL_BYTES = 8 * 1024;
-/** A buffer is kept if the items view at least this part of it. */
+/** A buffer is kept if the items use at least this part of it. */
 const LEAST_PART = 1 / 2;
 
 type Move = (bytes: Uint8Array) => Uint8Array;
 
 /**
- * Prepares items for a stage that holds them longer than their batch. A post is a view of a block of its file, so a few
- * posts that pass a filter would keep whole files in memory. If the items view only a small part of a buffer, that part
- * is copied; all parts of one buffer share one copy. Activities are changed in place, also within tagged items, arrays
- * and plain objects.
+ * Prepares items for a stage that holds them longer than their batch. A post is a view of a block of its
+ * file, so a few posts that pass a filter would keep whole files in memory. If the items use only a small
+ * part of a buffer, that part is copied. All parts of one buffer share one copy. Activities are changed in
+ * place, even inside tagged items, arrays and plain objects.
  */
 export function detached<T>(items: readonly T[]): readonly T[] {
   const viewed = new Map<ArrayBufferLike, number>();
@@ -38,7 +41,7 @@ export function detached<T>(items: readonly T[]): readonly T[] {
   return items.map(item => withBytes(item, bytes => copies.get(bytes.buffer)?.of(bytes) ?? bytes));
 }
 
-/** The copy of some bytes of a buffer. */
+/** A copy of some bytes of a buffer. */
 class Copy {
   readonly #bytes: Buffer;
   #used = 0;
@@ -58,7 +61,10 @@ class Copy {
   }
 }
 
-/** An item whose bytes have been moved. What is not an activity is replaced where that moves bytes. */
+/**
+ * Returns an item whose bytes were moved. An activity is changed in place; any other item is replaced if its
+ * bytes move.
+ */
 function withBytes<T>(item: T, move: Move): T;
 function withBytes(item: unknown, move: Move): unknown {
   if (typeof item !== 'object' || item === null) return item;

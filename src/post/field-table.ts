@@ -11,25 +11,28 @@ import {
 } from './loose-values.js';
 import { parseCreatedAt, parseIsoTime } from './posted-at.js';
 
-/** What a field of each kind is. Its value is empty or `undefined` if the post does not have it, or has another type. */
+/**
+ * The value of a field of each kind. It is empty or `undefined` if the post does not have the field, or if
+ * the field has another type.
+ */
 interface Values {
   readonly string: string;
   /** A string with `&amp;`, `&lt;` and `&gt;` decoded. */
   readonly text: string;
   readonly lower: string;
   readonly upper: string;
-  /** Digits. */
+  /** An id, as digits. */
   readonly id: string;
   readonly count: number | undefined;
   readonly flag: boolean | undefined;
-  /** Epoch milliseconds. */
+  /** A time in epoch milliseconds. */
   readonly time: number | undefined;
-  /** The time in whole seconds, the precision of the `original` format. */
+  /** A time in epoch milliseconds, rounded down to whole seconds, the precision of the `original` format. */
   readonly second: number | undefined;
   readonly strings: readonly string[] | undefined;
-  /** The `text` of each element. */
+  /** The `text` of each element of a list. */
   readonly tags: readonly string[];
-  /** As it is; of an object, the bytes of a post tell only that it is there. */
+  /** The value without conversion. For an object, a reader of bytes only tells whether it exists. */
   readonly value: unknown;
   readonly object: unknown;
 }
@@ -58,7 +61,7 @@ const CONVERT: {
   object: value => value,
 };
 
-/** Epoch milliseconds of a time as the format has it. */
+/** Converts a time in the notation of the format to epoch milliseconds. */
 function timeOf(value: unknown, format: Format): number | undefined {
   const ms = (format === 'original' ? parseCreatedAt : parseIsoTime)(string(value));
   return Number.isNaN(ms) ? undefined : ms;
@@ -66,29 +69,33 @@ function timeOf(value: unknown, format: Format): number | undefined {
 
 /** The path of a value in a post. */
 export interface Path {
-  /** The keys of each place where the value may be. The first place that is not absent or null counts. */
+  /** The keys of each place where the value may be. The first place with a value that is not null counts. */
   readonly places: readonly (readonly string[])[];
-  /** The keys within that place. */
+  /** The keys of the value within that place. */
   readonly rest: readonly string[];
 }
 
 /**
- * The place of a field in a post of one format, in the syntax of JavaScript: `user.name`; `full_text ?? text` is the
- * first that is not absent or null; `(extended_tweet.entities ?? entities).urls` is a member of that; `links[0].href`
- * is a member of the first object of a list.
+ * The path of a field in a post of one format, in the syntax of JavaScript. `user.name` is a member of a
+ * member. `full_text ?? text` is the first of two that is not absent or null.
+ * `(extended_tweet.entities ?? entities).urls` is a member of the first such object. `links[0].href` is a
+ * member of the first object in a list.
  */
 export type Where = string | Via;
 
-/** A field that is a part of the value at a path. */
+/** A field that is only a part of the string at a path. */
 interface Via {
   readonly path: string;
   readonly part: (value: unknown) => unknown;
 }
 
-/** The key of the first object of a list. */
+/** The key for the first object in a list. */
 export const FIRST = '[0]';
 
-/** A field of a post: how its value is converted, and where it is in either format. One that a format lacks is `undefined` there. */
+/**
+ * A field of a post: how its value is converted, and where it is in each format. `undefined` for a format
+ * that does not have the field.
+ */
 export class Field<Kind extends FieldKind = FieldKind> {
   readonly kind: Kind;
   readonly paths: Readonly<Record<Format, Path | undefined>>;
@@ -106,14 +113,14 @@ export class Field<Kind extends FieldKind = FieldKind> {
     this.#streams = valueReader(this.paths.activity_streams, this.parts.activity_streams);
   }
 
-  /** The value in a parsed post, or in one whose members are getters. */
+  /** Reads the value from a parsed post, or from an object whose members are getters. */
   read(post: object, format: Format): Values[Kind] {
     const value = format === 'original' ? this.#original(post) : this.#streams(post);
     return this.#convert(value, format);
   }
 }
 
-/** Makes rows of a table of fields: `kind(original, activity_streams)`. */
+/** Creates fields of a kind, as in `kind(original, activity_streams)`. */
 export function fields<Kind extends FieldKind>(kind: Kind) {
   return (original: Where | undefined, streams: Where | undefined): Field<Kind> =>
     new Field(kind, original, streams);
@@ -142,14 +149,14 @@ function keysOf(path: string): string[] {
 
 type ReadValue = (post: unknown) => unknown;
 
-/** Makes a reader of the value at a path: made once, since rules read many fields of each post. */
+/** Creates a reader of the value at a path. Created once, because rules read many fields of each post. */
 function valueReader(path: Path | undefined, part: Via['part'] | undefined): ReadValue {
   if (path === undefined) return readNone;
   const read = within(firstOf(path.places.map(readerOf)), path.rest);
   return part === undefined ? read : post => part(read(post));
 }
 
-/** The first value that is not absent or null. */
+/** Reads the first value that is not absent or null. */
 function firstOf([first = readNone, second, ...others]: readonly ReadValue[]): ReadValue {
   if (second === undefined) return first;
   const next = firstOf([second, ...others]);
@@ -162,7 +169,10 @@ function within(read: ReadValue, keys: readonly string[]): ReadValue {
   return post => readRest(read(post));
 }
 
-/** One function for the usual numbers of keys: a loop takes several times as long. Not by `in`: members may be getters. */
+/**
+ * Has one function for each usual number of keys, because a loop takes several times as long. Does not use
+ * `in`, because members may be getters.
+ */
 function readerOf(keys: readonly string[]): ReadValue {
   const first = keys.indexOf(FIRST);
   if (first !== -1) {
@@ -202,13 +212,13 @@ const STREAMS_ENTITIES = 'long_object.twitter_entities ?? twitter_entities';
 const EXTENDED = 'extended_tweet.extended_entities ?? extended_entities';
 const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_extended_entities';
 
-// The table of the fields of posts: where each is in the `original` format, and in `activity_streams`. What reads a parsed post, what
-// reads its bytes, and the list of members that are looked for in the bytes are made from it.
+// The table of the fields of posts: where each field is in the `original` format and in `activity_streams`. Readers
+// of parsed posts, readers of bytes, and the list of members to find in the bytes are all created from it.
 
 /** Fields of the post itself. */
 export const OWN = {
   id: id('id_str ?? id', 'id'),
-  /** `parsePost` restores `id` from it. */
+  /** `parsePost` uses it to restore `id`. */
   idString: value('id_str', 'id_str'),
   postedAt: fields('time')('created_at', 'postedTime'),
   postedSecond: second('created_at', 'postedTime'),
@@ -230,7 +240,7 @@ export const OWN = {
     'generator.link',
   ),
   point: value('coordinates.coordinates', NONE),
-  /** Latitude first. */
+  /** The location, latitude first. */
   geo: value('geo.coordinates', 'geo.coordinates'),
   mentions: value('entities.user_mentions', 'twitter_entities.user_mentions'),
   isQuote: flag('is_quote_status', NONE),
@@ -239,9 +249,12 @@ export const OWN = {
   enrichedUrls: value(NONE, 'gnip.urls'),
   verb: value(NONE, 'verb'),
   shared: object('retweeted_status', 'object'),
-  /** Distinguishes a retweeted post from a note in `activity_streams`. */
+  /**
+   * The author of a retweeted post. In `activity_streams`, it tells a retweeted post from a note, which has
+   * no author.
+   */
   sharedAuthor: object(NONE, 'object.actor'),
-  /** Real retweets of the `activity_streams` format have the number at their root alone. */
+  /** Real retweets of the `activity_streams` format have this number only at their root. */
   sharedRetweets: count('retweeted_status.retweet_count', 'object.retweetCount ?? retweetCount'),
 };
 
@@ -253,7 +266,7 @@ export const REPLY = {
   self: object(NONE, 'inReplyTo'),
 };
 
-/** Fields of the shown post: the retweeted post if the post is a retweet, else the post itself. */
+/** Fields of the shown post: the retweeted post if the post is a retweet, otherwise the post itself. */
 export const SHOWN = {
   text: text('extended_tweet.full_text ?? full_text ?? text', 'long_object.body ?? body'),
   hashtags: tags(`(${ENTITIES}).hashtags`, `(${STREAMS_ENTITIES}).hashtags`),
@@ -303,7 +316,7 @@ export const HOME = {
   point: value('geo.coordinates', 'geo.coordinates'),
 };
 
-/** A retweet has no place. */
+/** Fields of the place. A retweet has no place. */
 export const PLACE = {
   self: object('place', 'location'),
   id: plain('place.id', {
@@ -318,12 +331,12 @@ export const PLACE = {
   outline: value('place.bounding_box.coordinates', 'location.geo.coordinates'),
 };
 
-/** Name and link in the HTML of a source. */
+/** Splits the HTML of a source into name and link. */
 function sourceParts(html: unknown): RegExpExecArray | null {
   return /^<a\s[^>]*?href="([^"]*)"[^>]*>(.*)<\/a>$/s.exec(string(html));
 }
 
-/** The handle or the id of `http://twitter.com/USER/statuses/ID`. */
+/** The path of the handle or id in `http://twitter.com/USER/statuses/ID`. */
 function replyPart(group: 1 | 2): Where {
   return {
     path: 'inReplyTo.link',

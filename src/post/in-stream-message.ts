@@ -7,30 +7,28 @@ import { excerpt } from '../json/excerpt.js';
 import { LazyObject } from '../json/lazy-object.js';
 import { parseIsoTime } from './posted-at.js';
 
-/**
- * A message between or after the activities of a stream or a job file: its end, an error or a
- * warning.
- */
+/** A message between or after the activities of a stream or job file: its end, an error, a warning or a notice. */
 export type InStreamMessage = InfoMessage | NoticeMessage;
 
 /** The end of a replay, and the last line of every job file. */
 export interface InfoMessage {
   readonly kind: 'info';
   readonly message: string;
-  /** The result of the replay, from `message`; `undefined` in a job file and for other messages. */
+  /** The outcome of the replay, from `message`; `undefined` in a job file and for other messages. */
   readonly outcome: 'completed' | 'completed_with_errors' | 'failed' | undefined;
   readonly sent: Date | undefined;
-  /** The number of activities sent. */
+  /** The number of activities that were sent. */
   readonly activityCount: number | undefined;
-  /** Starts of the minutes to request again, in epoch milliseconds. */
+  /** The starts of the minutes to request again, in epoch milliseconds. */
   readonly minutesFailed: readonly number[];
-  /** The range of which nothing was sent. */
+  /** The range of time from which nothing was sent. */
   readonly unprocessedRange: Window | undefined;
 }
 
 /**
- * An error of the stream, after which the service disconnects; a warning; or a notice that streams send between posts:
- * limits, deletions, withheld content. `message` is the message of the service, or the content as JSON.
+ * An error of the stream, after which the service disconnects; a warning; or a notice between posts, such as
+ * limits, deletions or withheld content. `message` is the message of the service, or the content of the
+ * notice as JSON.
  */
 export interface NoticeMessage {
   readonly kind: Exclude<(typeof MESSAGE_KEYS)[number], 'info'>;
@@ -64,9 +62,9 @@ const KEYS_OF_CONNECTION: readonly string[] = [...CONNECTION_KEYS, ...POST_KEYS]
 const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**
- * Parses a message of a stream or a job file. Returns `undefined` for a post and any other document: a message has a
- * top-level key `info`, `error`, `warn`, or the key of a notice, such as `limit` or `delete`. Fast for posts, because
- * it reads only their first keys.
+ * Parses a message of a stream or a job file. Returns `undefined` for a post or any other document. A message
+ * has a top-level key `info`, `error` or `warn`, or the key of a notice, such as `limit` or `delete`. Fast
+ * for posts, because it reads only their first keys.
  *
  * @throws DataError If the document is not JSON up to that key, or a time in an `info` message is invalid.
  * @example
@@ -76,7 +74,7 @@ export function parseInStreamMessage(document: Uint8Array): InStreamMessage | un
   return parseMessage(document, KEYS);
 }
 
-/** The same without notices: a compliance stream has them as events. */
+/** Like `parseInStreamMessage`, but without notices, which are events in a compliance stream. */
 export function parseConnectionMessage(document: Uint8Array): InStreamMessage | undefined {
   return parseMessage(document, KEYS_OF_CONNECTION);
 }

@@ -1,7 +1,7 @@
 import type { Medium, Person, Position } from './post-fields.js';
 
-// Posts come from files and sockets, so any member may have an unexpected type: these functions then return an empty
-// value.
+// Functions for members of posts from files and sockets. Any member may have an unexpected type; these functions then
+// return an empty value.
 
 export function string(value: unknown): string {
   return typeof value === 'string' ? value : '';
@@ -15,7 +15,7 @@ export function flag(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** The elements of an array that are objects. Their members may have any type. */
+/** The elements of an array that are objects, whose members may have any type. */
 export function list<T extends object = object>(value: unknown): readonly T[] {
   if (!Array.isArray(value)) return [];
   const elements: readonly T[] = value;
@@ -31,7 +31,7 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The digits at the end of an id of either format. */
+/** The digits at the end of an id in either format. */
 export function digits(id: unknown): string {
   if (typeof id !== 'string') return '';
   const at = id.lastIndexOf(':');
@@ -43,28 +43,28 @@ export function person(id: unknown, handle: unknown): Person {
   return { id: digits(id), handle: writtenHandle.toLowerCase(), writtenHandle };
 }
 
-/** A pair of numbers, in the given order. */
+/** A pair of numbers, in the order of the post. */
 export function position(value: unknown): Position | undefined {
   return Array.isArray(value) && typeof value[0] === 'number' && typeof value[1] === 'number'
     ? [value[0], value[1]]
     : undefined;
 }
 
-/** The corners of a polygon's outer ring. */
+/** The corners of the outer ring of a polygon. */
 export function corners(coordinates: unknown): readonly Position[] {
   const ring: unknown = Array.isArray(coordinates) ? coordinates[0] : undefined;
   if (!Array.isArray(ring)) return [];
   return ring.map(position).filter(corner => corner !== undefined);
 }
 
-/** Unescapes `&`, `<` and `>`, which the service escapes in text. */
+/** Decodes `&amp;`, `&lt;` and `&gt;`, which the service uses in text. */
 export function unescaped(value: unknown): string {
   const text = string(value);
   if (!text.includes('&')) return text;
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 }
 
-/** The `RT @handle: ` at the start of a retweet's text. */
+/** The prefix `RT @handle: ` of a retweet's text. */
 export function retweetPrefix(text: string): string {
   return /^RT @\w+: /.exec(text)?.[0] ?? '';
 }
@@ -92,14 +92,14 @@ export function tagTexts(tags: unknown): readonly string[] {
   return list<Tag>(tags).map(tag => string(tag.text));
 }
 
-/** The mentions of each list, one after the other. */
+/** The mentions of several lists, one list after the other. */
 export function mentionsIn(...lists: readonly unknown[]): readonly Person[] {
   return lists
     .flatMap(mentions => list<Mention>(mentions))
     .map(({ id_str, id, screen_name }) => person(id_str ?? id, screen_name));
 }
 
-/** The media of the extended entities, since plain entities call every kind a photo. */
+/** The media of the extended entities, if there are any, because plain entities call every kind a photo. */
 export function mediaIn(extended: unknown, plain: unknown): readonly Medium[] {
   const extendedMedia = list<MediaEntity>(extended);
   const media = extendedMedia.length > 0 ? extendedMedia : list<MediaEntity>(plain);

@@ -7,13 +7,13 @@ import { BytesMap } from './bytes/bytes-map.js';
 /** A rule that a post matched, as the service lists it in the post. */
 export interface MatchingRule {
   readonly tag: string | null;
-  /** Digits. Old posts have none, from before rules had ids. */
+  /** The id of the rule, as digits. Absent in old posts, from before rules had ids. */
   readonly id: string | undefined;
-  /** The text of the rule. Only old posts have it, from before rules had ids. */
+  /** The text of the rule. Only in old posts, from before rules had ids. */
   readonly value?: string | undefined;
 }
 
-/** The matching rules of a post, and their distinct tags in order. */
+/** The matching rules of a post, and their distinct tags in order of first occurrence. */
 export interface Matches {
   readonly rules: readonly MatchingRule[];
   readonly tags: readonly string[];
@@ -24,11 +24,12 @@ export const NO_MATCHES: Matches = { rules: [], tags: [] };
 const MEMBER = 'matching_rules';
 
 /**
- * Rules by their text, or by all that a post ends with after their key: most posts match one of few combinations.
+ * Cached rules, by their JSON, or by the rest of a post after their key. Most posts match one of few
+ * combinations.
  */
 const known = new BytesMap<Matches>();
 
-/** Parses the value of a `matching_rules` member at a position of a document. */
+/** Parses the value of a `matching_rules` member between two positions of a document. */
 export function parseMatches(document: Buffer, start: number, end: number): Matches {
   let matches = known.get(document, start, end);
   if (matches === undefined) {
@@ -39,7 +40,7 @@ export function parseMatches(document: Buffer, start: number, end: number): Matc
 }
 
 /**
- * The rules of a document, if they are close to its end; `undefined` if they may be elsewhere.
+ * Finds the rules of a document close to its end. Returns `undefined` if they may be elsewhere.
  *
  * @param start The start of the document in the bytes.
  * @param end The end of the document.
@@ -51,7 +52,7 @@ export function matchesAtEnd(
 ): Matches | undefined {
   const key = keyNearEnd(bytes, MEMBER, start, end);
   if (key === -1) return undefined;
-  // What follows decides whether this is a member of the document itself.
+  // The bytes after the key decide whether it belongs to the document itself.
   const rest = key + MEMBER.length + 2;
   let matches = known.get(bytes, rest, end);
   if (matches !== undefined) return matches;
@@ -59,13 +60,13 @@ export function matchesAtEnd(
   const span = spanNearEnd(document, MEMBER);
   if (span === undefined) return undefined;
   matches = parseMatches(document, ...span);
-  // Other members after the rules, such as the id, differ from post to post.
+  // Not cached if other members follow, such as the id, because these differ from post to post.
   if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
   return matches;
 }
 
 /**
- * The value of a `matching_rules` member.
+ * The JSON for the value of a `matching_rules` member.
  *
  * @throws OptionError If the id of a rule is not an integer.
  */
@@ -73,7 +74,7 @@ export function printMatchingRules(rules: readonly MatchingRule[]): string {
   return `[${rules.map(printMatchingRule).join(',')}]`;
 }
 
-/** One rule of that value. */
+/** The JSON for one rule. */
 export function printMatchingRule({ value, tag, id }: MatchingRule): string {
   if (id !== undefined && !/^\d+$/.test(id))
     throw new OptionError(
@@ -101,20 +102,26 @@ function ruleOf({ tag, id, id_str: twin, value }: Record<string, unknown>): Matc
   });
 }
 
-/** Where to write a list of rules into a post: it replaces the bytes between two positions, and has ASCII text around it. */
+/**
+ * The place in a post for a list of rules. The list replaces the bytes between two positions, with ASCII text
+ * before and after it.
+ */
 export interface PlaceOfRules {
   readonly start: number;
   readonly end: number;
   readonly before: string;
   readonly after: string;
-  /** Whether `matchingRules` reads that list: a post with a member that comes twice may have another one. */
+  /**
+   * Whether `matchingRules` reads the list at this place. False if the post has a repeated member, so that
+   * another list is read.
+   */
   readonly isRead: boolean;
 }
 
-/** The key of the list, with its colon. */
+/** The key of the list with its colon. */
 export const RULES_KEY = '"matching_rules":';
 
-/** The place of a list that the post has, by its start and end. */
+/** The place of an existing list, by its start and end. */
 export function placeOfList(
   [start, end]: readonly [number, number],
   isRead: boolean,
@@ -122,7 +129,7 @@ export function placeOfList(
   return { start, end, before: '', after: '', isRead };
 }
 
-/** The place of a new member, at the end of an object. */
+/** The place for a new member at the end of an object. */
 export function placeOfMember(
   object: LazyObject,
   { before, after, isRead }: Pick<PlaceOfRules, 'before' | 'after' | 'isRead'>,
@@ -131,7 +138,7 @@ export function placeOfMember(
   return { start: at, end: at, before: empty ? before : `,${before}`, after, isRead };
 }
 
-/** True if the value at a position belongs to the last occurrence of the key in the bytes, in whatever object. */
+/** Whether the value at a position belongs to the last occurrence of the key in the bytes, in any object. */
 export function isLastMember(
   bytes: Buffer,
   key: string,

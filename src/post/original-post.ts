@@ -1,20 +1,20 @@
 /**
- * A post of the `original` format, the type of `Activity.post`. Every id is a string of digits, also if
- * the service sends a number, because 64-bit ids do not fit a JavaScript number. The object also keeps
- * fields that this type does not list.
+ * A post of the `original` format, the type of `Activity.post`. Every id is a string of digits, even if the
+ * service sends a number, because 64-bit ids do not fit in a JavaScript number. The object also keeps fields
+ * that this type does not list.
  */
 export interface OriginalPost {
-  /** `Wed Oct 10 20:19:24 +0000 2018`. */
+  /** The time of the post, such as `Wed Oct 10 20:19:24 +0000 2018`. */
   readonly created_at: string;
   readonly id: string;
   readonly id_str: string;
-  /** At most 140 characters if `truncated`; then `extended_tweet.full_text` has the full text. */
+  /** The text. If `truncated`, it has at most 140 characters, and `extended_tweet.full_text` has the full text. */
   readonly text: string;
   /** Replaces `text` in documents that have the full text at the top level. */
   readonly full_text?: string | undefined;
-  /** UTF-16 offsets of the displayed text, without leading mentions and trailing links. */
+  /** The UTF-16 offsets of the displayed text, without leading mentions and trailing links. */
   readonly display_text_range?: OriginalIndices | undefined;
-  /** HTML: `<a href="..." rel="nofollow">name of the application</a>`. */
+  /** The application as HTML: `<a href="..." rel="nofollow">name of the application</a>`. */
   readonly source: string;
   readonly truncated: boolean;
   readonly extended_tweet?: OriginalExtendedText | undefined;
@@ -24,9 +24,9 @@ export interface OriginalPost {
   readonly in_reply_to_user_id_str: string | null;
   readonly in_reply_to_screen_name: string | null;
   readonly user: OriginalUser;
-  /** Latitude first; superseded by `coordinates`. */
+  /** The location, latitude first. Superseded by `coordinates`. */
   readonly geo: OriginalPoint | null;
-  /** Longitude first. */
+  /** The location, longitude first. */
   readonly coordinates: OriginalPoint | null;
   readonly place: OriginalPlace | null;
   readonly contributors: null;
@@ -45,19 +45,22 @@ export interface OriginalPost {
   readonly extended_entities?: OriginalExtendedEntities | undefined;
   readonly favorited: boolean;
   readonly retweeted: boolean;
-  /** Present if the post has a link. */
+  /** Present only if the post has a link. */
   readonly possibly_sensitive?: boolean | undefined;
   readonly filter_level?: 'none' | 'low' | 'medium' | (string & {}) | undefined;
-  /** BCP 47; `und` if no language was recognised. */
+  /** The language as BCP 47; `und` if none was recognised. */
   readonly lang?: string | undefined;
-  /** Epoch milliseconds as digits; only in streams. */
+  /** The time in epoch milliseconds, as digits. Only in streams. */
   readonly timestamp_ms?: string | undefined;
   readonly scopes?: { readonly followers?: boolean; readonly place_ids?: readonly string[] };
   readonly withheld_copyright?: boolean | undefined;
-  /** Two-letter country codes; `XX` means everywhere, `XY` a copyright complaint. */
+  /**
+   * Countries in which the post is withheld, as two-letter codes. `XX` means everywhere, `XY` a copyright
+   * complaint.
+   */
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'status' | 'user' | undefined;
-  /** Posts from 29 September 2022 on. */
+  /** Present in posts since 29 September 2022. */
   readonly edit_history?: EditHistory | undefined;
   readonly edit_controls?: EditControls | undefined;
   readonly editable?: boolean | undefined;
@@ -65,20 +68,17 @@ export interface OriginalPost {
   readonly matching_rules?: readonly PostMatchingRule[] | undefined;
 }
 
-/**
- * Edit metadata, the same in both formats, in posts since 29 September 2022. Every edit is a post with
- * its own id.
- */
+/** Edit metadata, the same in both formats, in posts since 29 September 2022. Every edit is a post with a new id. */
 export interface EditHistory {
   readonly initial_tweet_id: string;
-  /** Ascending; always at least one. */
+  /** The ids of all versions, ascending; at least one. */
   readonly edit_tweet_ids: readonly string[];
 }
 
 export interface EditControls {
-  /** Epoch milliseconds; thirty minutes after the first of the edits. */
+  /** The end of the time for edits in epoch milliseconds, 30 minutes after the first version. */
   readonly editable_until_ms: number;
-  /** At most five. */
+  /** The number of remaining edits, at most 5. */
   readonly edits_remaining: number;
 }
 
@@ -87,7 +87,7 @@ export interface PostMatchingRule {
   readonly tag: string | null;
   readonly id?: string | undefined;
   readonly id_str?: string | undefined;
-  /** The text of the rule, only from before rules had ids. */
+  /** The text of the rule. Only in posts from before rules had ids. */
   readonly value?: string | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface OriginalExtendedText {
   readonly extended_entities?: OriginalExtendedEntities | undefined;
 }
 
-/** Start (inclusive) and end (exclusive) in the text. */
+/** The start (inclusive) and end (exclusive) in the text. */
 export type OriginalIndices = readonly [number, number];
 
 export interface OriginalPoint {
@@ -118,7 +118,7 @@ export interface OriginalPlace {
   readonly place_type: 'country' | 'admin' | 'city' | 'neighborhood' | 'poi' | (string & {});
   readonly name: string;
   readonly full_name: string;
-  /** Two letters. */
+  /** The two-letter code of the country. */
   readonly country_code: string;
   readonly country: string;
   readonly bounding_box: OriginalPolygon | null;
@@ -141,7 +141,7 @@ export interface OriginalUser {
   readonly url: string | null;
   readonly description: string | null;
   readonly entities?: OriginalUserEntities | undefined;
-  /** Enrichments. */
+  /** Enrichments of the profile. */
   readonly derived?: OriginalDerived | undefined;
   readonly protected: boolean;
   readonly verified: boolean;
@@ -151,7 +151,7 @@ export interface OriginalUser {
   readonly favourites_count: number;
   readonly statuses_count: number;
   readonly created_at: string;
-  /** Seconds. */
+  /** The offset from UTC in seconds. */
   readonly utc_offset: number | null;
   readonly time_zone: string | null;
   readonly geo_enabled: boolean | null;
@@ -179,7 +179,7 @@ export interface OriginalUser {
   readonly notifications: boolean | null;
   readonly withheld_in_countries?: readonly string[] | undefined;
   readonly withheld_scope?: 'user' | undefined;
-  /** Names of changed profile fields; only in historical jobs. */
+  /** The names of changed profile fields. Only in historical jobs. */
   readonly updated?: readonly string[] | undefined;
 }
 
@@ -200,7 +200,7 @@ export interface OriginalProfileLocation {
   readonly sub_region?: string | undefined;
   readonly locality?: string | undefined;
   readonly full_name?: string | undefined;
-  /** Longitude first. */
+  /** The position, longitude first. */
   readonly geo?:
     | { readonly type: 'point'; readonly coordinates: readonly [number, number] }
     | undefined;
@@ -223,7 +223,7 @@ export interface OriginalTopic {
 
 export interface OriginalEntities {
   readonly hashtags: readonly OriginalTag[];
-  /** Cashtags. */
+  /** The cashtags. */
   readonly symbols: readonly OriginalTag[];
   readonly urls: readonly OriginalUrl[];
   readonly user_mentions: readonly OriginalMention[];
@@ -236,7 +236,7 @@ export interface OriginalExtendedEntities {
 }
 
 export interface OriginalTag {
-  /** Without `#` or `$`. */
+  /** The tag, without `#` or `$`. */
   readonly text: string;
   readonly indices: OriginalIndices;
 }
@@ -246,13 +246,13 @@ export interface OriginalUrl {
   readonly expanded_url?: string | null | undefined;
   readonly display_url?: string | null | undefined;
   readonly indices: OriginalIndices;
-  /** Enhanced URL expansion. */
+  /** The result of enhanced URL expansion. */
   readonly unwound?: OriginalUnwoundUrl | undefined;
 }
 
 export interface OriginalUnwoundUrl {
   readonly url: string | null;
-  /** HTTP status of the linked page. */
+  /** The HTTP status of the linked page. */
   readonly status: number | null;
   readonly title: string | null;
   readonly description: string | null;
@@ -278,7 +278,7 @@ export interface OriginalMedia {
   readonly type: 'photo' | 'video' | 'animated_gif' | (string & {});
   readonly sizes: Readonly<Record<'thumb' | 'small' | 'medium' | 'large', OriginalMediaSize>>;
   readonly video_info?: OriginalVideo | undefined;
-  /** The post that the media was first published with, if it is another one. */
+  /** The id of the post in which the media was first published, if that is another post. */
   readonly source_status_id?: string | undefined;
   readonly source_status_id_str?: string | undefined;
   readonly source_user_id?: string | undefined;
@@ -287,7 +287,7 @@ export interface OriginalMedia {
 }
 
 export interface OriginalMediaSize {
-  /** Pixels. */
+  /** The width in pixels. */
   readonly w: number;
   readonly h: number;
   readonly resize: 'fit' | 'crop';

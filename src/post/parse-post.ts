@@ -8,13 +8,13 @@ import type { ActivityStreamsPost } from './activity-streams-post.js';
 import type { OriginalPost } from './original-post.js';
 
 /**
- * Parses a post of either format with exact ids: ids in known fields, and all other integers of 16 or
- * more digits, become strings.
+ * Parses a post of either format with exact ids: ids in known fields, and all other integers of 16 or more
+ * digits, become strings.
  *
- * JSON.parse rounds long ids; the `id_str` twin restores each. The long numbers in the bytes are
- * counted: if twins did not restore all of them, or the count is uncertain, the numbers are quoted
- * and the text is parsed again. This is nearly as fast as `JSON.parse`. Assumes that ids are
- * integers.
+ * `JSON.parse` rounds long ids, which are then restored from their `id_str` twins. To find out whether all
+ * are restored, the long numbers in the bytes are counted. If some have no twin, or the count is uncertain,
+ * the numbers are quoted and the text is parsed again. This is nearly as fast as `JSON.parse`. Assumes that
+ * ids are integers.
  *
  * @throws DataError If the bytes are not a JSON object.
  */
@@ -30,13 +30,13 @@ export function parsePost(bytes: Buffer): OriginalPost | ActivityStreamsPost {
   return post as unknown as OriginalPost | ActivityStreamsPost;
 }
 
-/** An object within a parsed post, with any members. */
+/** An object in a parsed post, with any members. */
 type Fields = Record<string, unknown>;
 
 /** The smallest number of 16 digits. */
 const LONG = 1e15;
 
-/** Restores ids in place. Returns the number of long ids with a twin, or `NaN` if one has none. */
+/** Restores ids in place. Returns the number of long ids with a twin; `NaN` if a long id has none. */
 function restoreIds(post: Fields): number {
   let restored = restoreText(post) + restoreEach(post.matching_rules);
   if (post.id !== undefined) {
@@ -69,7 +69,7 @@ function restoreIds(post: Fields): number {
   return restored;
 }
 
-/** The entities of a post or of its long text. */
+/** Restores the entities of a post or of its long text. */
 function restoreText(post: Fields): number {
   return (
     restoreEntities(post.entities) +
@@ -114,7 +114,7 @@ function countRestored(id: unknown, twin: unknown): number {
   return typeof twin === 'string' ? 1 : Number.NaN;
 }
 
-/** An id with all of its digits, by the text beside it. */
+/** The exact id, from its `_str` twin if the id is a number. */
 export function exactId(id: unknown, twin: unknown): unknown {
   if (typeof id !== 'number' && typeof id !== 'string') return id;
   return typeof twin === 'string' ? twin : String(id);
@@ -123,21 +123,20 @@ export function exactId(id: unknown, twin: unknown): unknown {
 const DOT = 0x2e;
 const E = 0x65;
 
-/** Digits of the shortest number that counts as long. */
+/** The number of digits from which a number counts as long. */
 const LONG_DIGITS = 16;
 
 /**
- * Counts the integers of 16 digits or more that are values of keys in a JSON document, without
- * parsing it: the bytes around them decide. Returns -1 if it cannot distinguish a number from a part
- * of a string.
+ * Counts the integers of 16 digits or more that are values of keys in a JSON document, without parsing it.
+ * Decides by the bytes around the digits. Returns -1 if it cannot tell a number from a part of a string.
  *
- * 16 adjacent digits always include a 16th byte, so only every 16th byte is read.
+ * Reads only every 16th byte, because 16 adjacent digits always include one of these.
  */
 export function countLongIds(json: Uint8Array): number {
   const { length } = json;
   let count = 0;
   for (let probe = LONG_DIGITS - 1; probe < length; probe += LONG_DIGITS) {
-    // A run of 16 digits extends 8 or more to one side. Most probes end here.
+    // 16 digits around a probe extend at least 8 digits to one side, so check 8 bytes first. Most probes end here.
     if (!isDigit(json[probe])) continue;
     if (!isDigit(json[probe - 8]) && !(probe + 8 < length && isDigit(json[probe + 8]))) continue;
     let start = probe;
@@ -154,23 +153,21 @@ export function countLongIds(json: Uint8Array): number {
   return count;
 }
 
-/**
- * Whether the digits that start here are the value of a key, a part of a string, or possibly either.
- */
+/** Whether the digits at this position are the value of a key, a part of a string, or possibly either. */
 function roleOf(json: Uint8Array, start: number): 'value' | 'string' | 'doubtful' {
   const before = json[start - 1];
   if (before === MINUS) return mayPrecedeValue(json[start - 2]) ? 'doubtful' : 'string';
-  // A number cannot start right after a quote, a letter or a slash.
+  // A number cannot start directly after a quote, a letter or a slash.
   if (before !== COLON) return mayPrecedeValue(before) ? 'doubtful' : 'string';
   const quote = json[start - 2];
-  // A colon that is not in a string comes after a key.
+  // A colon outside of a string comes after a key.
   if (quote !== QUOTE) return mayPrecedeValue(quote) ? 'doubtful' : 'string';
   const last = json[start - 3];
-  // After any other byte a quote closes a string, and a string with a colon after it is a key.
+  // After any other byte, a quote closes a string, and a string with a colon after it is a key.
   return last === QUOTE || last === BACKSLASH || mayPrecedeValue(last) ? 'doubtful' : 'value';
 }
 
-/** Space, comma, colon, opening bracket or brace: a value, and so a string, can start after it. */
+/** Whether a value can start after this byte: white space, a comma, a colon, or an opening bracket or brace. */
 function mayPrecedeValue(byte: number | undefined): boolean {
   return byte === undefined || byte <= 0x20 || byte === COMMA || byte === COLON || isOpening(byte);
 }

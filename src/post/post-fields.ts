@@ -1,19 +1,19 @@
-/** Longitude first, degrees. */
+/** Longitude, then latitude, in degrees. */
 export type Position = readonly [number, number];
 
 export interface Person {
-  /** Digits; empty if the post does not have it. */
+  /** The id of the user, as digits; empty if the post does not have it. */
   readonly id: string;
-  /** Without `@`, in lower case. */
+  /** The handle, without `@`, in lower case. */
   readonly handle: string;
-  /** The handle with its capitals. */
+  /** The handle in its original case. */
   readonly writtenHandle: string;
 }
 
 export interface Link {
-  /** The short URL in the text. */
+  /** The short URL, as in the text. */
   readonly url: string;
-  /** The URL as posted, and the final one after all redirects. */
+  /** The URL as posted, and the final URL after all redirects. */
   readonly expanded: string;
   readonly unwound: string;
   readonly display: string;
@@ -23,24 +23,27 @@ export interface Link {
 }
 
 export interface Medium {
-  /** `photo`, `video` or `animated_gif`. */
+  /** The kind of media: `photo`, `video` or `animated_gif`. */
   readonly type: string;
   /** The URL of the picture, or of a still of the video. */
   readonly url: string;
 }
 
-/** A count is `undefined` if the post does not have it. */
+/** The fields of an author. A count is `undefined` if the post does not have it. */
 export interface AuthorFields extends Person {
   readonly name: string;
   readonly bio: string;
   readonly location: string;
-  /** A URL of the profile: its link or its picture. */
+  /** A URL in the profile: a link or the picture. */
   readonly url: string;
   readonly image: string;
   readonly verified: boolean | undefined;
-  /** Only the `original` format has it. */
+  /** Whether the account is protected. Only in the `original` format. */
   readonly protected: boolean | undefined;
-  /** Epoch milliseconds of whole seconds, the precision of the `original` format. */
+  /**
+   * The time at which the account was created, in epoch milliseconds, rounded down to whole seconds, the
+   * precision of the `original` format.
+   */
   readonly createdAt: number | undefined;
   readonly statuses: number | undefined;
   readonly followers: number | undefined;
@@ -65,9 +68,9 @@ export interface PlaceFields {
   readonly fullName: string;
   readonly countryCode: string;
   readonly country: string;
-  /** `city`, `admin`, `country`, `neighborhood` or `poi`. */
+  /** The type of the location: `city`, `admin`, `country`, `neighborhood` or `poi`. */
   readonly type: string;
-  /** Corners of its outline; empty if the post has none. */
+  /** The corners of the outline; empty if the post has none. */
   readonly corners: readonly Position[];
 }
 
@@ -75,7 +78,7 @@ export interface PlaceFields {
 export interface SharedFields {
   readonly id: string;
   readonly author: Person;
-  /** Epoch milliseconds. */
+  /** The time of the post in epoch milliseconds. */
   readonly postedAt: number | undefined;
   readonly favorites: number | undefined;
   readonly retweets: number | undefined;
@@ -83,18 +86,18 @@ export interface SharedFields {
 }
 
 /**
- * The fields that rules test and tables show, the same for both formats. A field is empty if the post does
- * not have it or its type is wrong. A retweet has the full text and the entities of the retweeted post, after
- * `RT @handle: ` and the mention of its author, and has no place.
+ * The fields that rules test and columns show, the same for both formats. A field is empty if the post does
+ * not have it, or if it has the wrong type. A retweet has the full text and the entities of the retweeted
+ * post, after `RT @handle: ` and the mention of its author, and has no place.
  */
 export interface PostFields {
   readonly id: string;
   readonly text: string;
-  /** The address of the post, in the form of the `activity_streams` format. */
+  /** The address of the post, in the notation of the `activity_streams` format. */
   readonly link: string;
-  /** Without `#`. */
+  /** The hashtags, without `#`. */
   readonly hashtags: readonly string[];
-  /** Without `$`. */
+  /** The cashtags, without `$`. */
   readonly cashtags: readonly string[];
   readonly mentions: readonly Person[];
   readonly links: readonly Link[];
@@ -110,14 +113,17 @@ export interface PostFields {
   readonly quotedId: string;
   readonly favorites: number | undefined;
   readonly retweets: number | undefined;
-  /** Only the `original` format has this and the next two. */
+  /** The number of replies. Only the `original` format has this count and the next two. */
   readonly replies: number | undefined;
   readonly quotes: number | undefined;
   readonly possiblySensitive: boolean | undefined;
-  /** Codes of countries; `undefined` if the post is not withheld. Only the `original` format has it. */
+  /**
+   * The codes of the countries in which the post is withheld; `undefined` if there are none. Only in the
+   * `original` format.
+   */
   readonly withheldIn: readonly string[] | undefined;
   readonly isNullcast: boolean;
-  /** `und` if it is unknown. */
+  /** The language; `und` if it is unknown. */
   readonly lang: string;
   readonly place: PlaceFields | undefined;
   readonly position: Position | undefined;

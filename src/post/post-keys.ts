@@ -1,7 +1,7 @@
 import { DAY, floorTo, HOUR, MINUTE, SEGMENT } from '../base/time.js';
 import type { Activity } from './activity.js';
 
-/** What posts can be grouped by. */
+/** The fields that posts can be grouped by. */
 export type PostKey =
   | 'author'
   | 'day'
@@ -14,10 +14,10 @@ export type PostKey =
   | 'segment';
 
 /**
- * The key of a post, cheap to compute and compare: of a time, the start of the unit in epoch milliseconds
- * (UTC); of a month, the months since year 0.
+ * Functions that return a key of a post, cheap to compute and to compare. The key for a unit of time is the
+ * start of the unit in epoch milliseconds (UTC). The key for a month is the number of months since year 0.
  *
- * @throws DataError where the post lacks the field.
+ * @throws DataError if the post does not have the field.
  */
 export const POST_KEYS: Readonly<Record<PostKey, (activity: Activity) => string | number>> = {
   author: activity => activity.author.handle,

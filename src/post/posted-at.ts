@@ -3,13 +3,16 @@ import { COLON, digitsIn, isSmallLetter, isTextAt, SPACE } from '../json/byte-co
 const CREATED_AT = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \+0000 \d{4}$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-/** The days of each month in a leap year. */
+/** The number of days in each month of a leap year. */
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const ZONE = Buffer.from(' +0000 ');
 const ISO_MARKS = Buffer.from('--T::.Z');
 const ISO_PLACES = [4, 7, 10, 13, 16, 19, 23];
 
-/** Epoch milliseconds of `Wed Oct 10 20:19:24 +0000 2018`; `NaN` if it is not of that form. */
+/**
+ * Parses a time such as `Wed Oct 10 20:19:24 +0000 2018` to epoch milliseconds. Returns `NaN` for any other
+ * format.
+ */
 export function parseCreatedAt(text: string): number {
   if (!CREATED_AT.test(text)) return Number.NaN;
   const month = MONTHS.indexOf(text.slice(4, 7)) / 3;
@@ -19,7 +22,7 @@ export function parseCreatedAt(text: string): number {
 }
 
 /**
- * Epoch milliseconds of the 30 bytes of such a time from `start` on, without creating a string. Returns `NaN` also for a day
+ * Parses such a time from the 30 bytes at `start`, without creating a string. Returns `NaN` also for a day
  * that its month never has, and for a year before 1000.
  */
 export function createdAtIn(bytes: Uint8Array, start: number): number {
@@ -40,8 +43,9 @@ export function createdAtIn(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Epoch milliseconds of the 24 bytes of `2018-10-10T20:19:24.000Z` from `start` on, without making a string of them; `NaN` also for other forms
- * that `parseIsoTime` reads, for a day after the 28th in a month that may be shorter, and for a year before 1000.
+ * Parses a time such as `2018-10-10T20:19:24.000Z` from the 24 bytes at `start`, without creating a string.
+ * Returns `NaN` for other notations that `parseIsoTime` accepts, for days after the 28th in a month that may
+ * be shorter, and for years before 1000.
  */
 export function isoTimeIn(bytes: Uint8Array, start: number): number {
   for (let mark = 0; mark < ISO_MARKS.length; mark++)
@@ -61,7 +65,7 @@ export function isoTimeIn(bytes: Uint8Array, start: number): number {
     : Number.NaN;
 }
 
-/** Epoch milliseconds of `2018-10-10T20:19:24.000Z`; `NaN` if it is not of that form. */
+/** Parses a time such as `2018-10-10T20:19:24.000Z` to epoch milliseconds. Returns `NaN` for any other format. */
 export function parseIsoTime(text: string): number {
   return ISO.test(text) ? Date.parse(text) : Number.NaN;
 }
@@ -70,7 +74,7 @@ function twoDigits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x30 * 11;
 }
 
-/** Three letters, the first a capital. */
+/** Whether three letters start here, the first a capital. */
 function isName(bytes: Uint8Array, start: number): boolean {
   const first = bytes[start]!;
   const isCapital = first >= 0x41 && first <= 0x5a;

@@ -24,8 +24,9 @@ import type {
 } from './post-fields.js';
 
 /**
- * Makes objects whose members are read from a source when they are used. They have one class, whose prototype has the
- * getters: defining these for each object would take longer than reading it.
+ * Creates a function that returns objects with getters, which read their values from a source when they are
+ * used. All objects have one class, whose prototype has the getters, because defining these for each object
+ * would take longer than reading them.
  */
 export function viewOf<Source, Fields extends object>(
   readers: {
@@ -51,13 +52,16 @@ export function viewOf<Source, Fields extends object>(
   return source => new View(source) as unknown as Fields;
 }
 
-/** A post, and what its fields are read from. */
+/** A post with the data that its fields are read from. */
 interface Source {
   readonly format: Format;
   readonly post: object;
-  /** The post that has text and entities: for a retweet, the retweeted one. */
+  /** The post that has the text and entities: the retweeted post of a retweet, otherwise the post itself. */
   readonly content: object;
-  /** Link enrichments from the posts around this one: the enrichments of a quoted post are at the root of the document. */
+  /**
+   * Link enrichments of the posts around this one. The enrichments of a quoted post are at the root of the
+   * document.
+   */
   readonly outerUrls: readonly EnrichedUrl[];
 }
 
@@ -79,12 +83,12 @@ interface UrlEntity {
   };
 }
 
-/** The fields that rules test and tables show, for a post of either format. */
+/** The fields that rules test and columns show, for a post of either format. */
 export function fieldsOf({ post }: Pick<Activity, 'post'>): PostFields {
   return fieldsIn(sourceOf(post, formatOf(post)));
 }
 
-/** The format of a parsed post. Not by `in`: members may be getters. */
+/** The format of a parsed post. Does not use `in`, because members may be getters. */
 export function formatOf(post: Partial<OriginalPost> | ActivityStreamsPost): Format {
   const { created_at: createdAt } = post as Partial<OriginalPost>;
   return createdAt === undefined ? 'activity_streams' : 'original';
@@ -94,7 +98,7 @@ function sourceOf(post: object, format: Format, outerUrls: readonly EnrichedUrl[
   return { format, post, content: sharedPost(post, format) ?? post, outerUrls };
 }
 
-/** The post that a post retweets. */
+/** The retweeted post of a retweet. */
 function sharedPost(post: object, format: Format): object | undefined {
   const shared = OWN.shared.read(post, format);
   if (!isObject(shared)) return undefined;
@@ -105,15 +109,20 @@ function sharedPost(post: object, format: Format): object | undefined {
   return isRetweet ? shared : undefined;
 }
 
-/** The post that a post quotes, or that the retweeted one does. */
+/** The post that a post, or its retweeted post, quotes. */
 function quotedPost({ post, content, format }: Omit<Source, 'outerUrls'>): object | undefined {
   const quoted = SHOWN.quoted.read(content, format) ?? SHOWN.quoted.read(post, format);
   return isObject(quoted) ? quoted : undefined;
 }
 
 /**
- * Of which post a field is read: of the post itself, `unshared` unless it is a retweet, and `retweet` only if it is one; of the post that is
- * `shown`, which is the retweeted one or else the post itself; of the retweeted or the quoted post.
+ * The post that a field is read from:
+ * - `own`: the post itself;
+ * - `unshared`: the post itself, unless it is a retweet;
+ * - `retweet`: the post itself, only if it is a retweet;
+ * - `shown`: the retweeted post if there is one, otherwise the post itself;
+ * - `shared`: the retweeted post;
+ * - `quoted`: the quoted post.
  */
 export type Part = 'own' | 'unshared' | 'retweet' | 'shown' | 'shared' | 'quoted';
 
@@ -136,7 +145,7 @@ export function partOf(post: object, format: Format, part: Part): object | undef
   }
 }
 
-/** The part of a table field that this file reads. */
+/** The part of a `Field` that this file reads. */
 interface Readable<T> {
   read(post: object, format: Format): T;
 }
@@ -230,7 +239,7 @@ function linksOf({ content, format }: Source): readonly Link[] {
   }));
 }
 
-/** In `activity_streams`, what is known of links is in another list. */
+/** Reads links with their targets. In `activity_streams`, these are in another list. */
 function enrichedLinksOf(source: Source): readonly Link[] {
   const enrichedUrls = enrichedUrlsOf(source);
   return list<UrlEntity>(SHOWN.urls.read(source.content, source.format)).map(one => {
@@ -258,7 +267,7 @@ function replyTo(source: Source): Person | undefined {
   if (!isReply(post, format)) return undefined;
   const handle = REPLY.handle.read(post, format);
   if (format === 'original') return person(REPLY.userId.read(post, format), handle);
-  // The link has the handle. The id is known only if the post also mentions that user or is by them.
+  // The link has the handle. The id is known only if the post also mentions that user, or if that user is its author.
   const to = person('', handle);
   const known = mentionsOf(source).find(mention => mention.handle === to.handle);
   return { ...to, id: (known ?? authorWith(to.handle, source))?.id ?? '' };

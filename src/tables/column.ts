@@ -6,21 +6,21 @@ export type ScalarType = 'string' | 'int32' | 'int64' | 'double' | 'boolean' | '
 /** The type of a column. Every column may hold nulls; the elements of a list may not. */
 export type ColumnType = ScalarType | `list<${ScalarType}>`;
 
-/** What a column's `value` may return, besides `null` and `undefined`. */
+/** The types that a column's `value` may return, besides `null` and `undefined`. */
 interface Given {
   readonly string: string;
-  /** A whole number of 32 bits. */
+  /** An integer of 32 bits. */
   readonly int32: number;
-  /** A whole number of 64 bits: a bigint, digits, or a number that is exact. */
+  /** An integer of 64 bits: a bigint, a string of digits, or a safe integer. */
   readonly int64: bigint | string | number;
-  /** Finite. */
+  /** A finite number. */
   readonly double: number;
   readonly boolean: boolean;
-  /** An instant, to the millisecond. */
+  /** An instant, with millisecond precision. */
   readonly timestamp: Date;
 }
 
-/** What a row holds. */
+/** The types of values in a row. */
 interface Held {
   readonly string: string;
   readonly int32: number;
@@ -36,13 +36,13 @@ type Typed<Of, Type extends ColumnType> = Type extends ScalarType
     ? readonly Of[Element & keyof Of][]
     : never;
 
-/** What the `value` of a column of this type returns; `null` and `undefined` mean that it has none. */
+/** The type that `value` returns for a column of this type. `null` and `undefined` mean that there is no value. */
 export type GivenValue<Type extends ColumnType = ColumnType> =
   | Typed<Given, Type>
   | null
   | undefined;
 
-/** What a row holds in a column of this type. An `int64` is a bigint. */
+/** The type of a value in a row for a column of this type. An `int64` is a bigint. */
 export type RowValue<Type extends ColumnType = ColumnType> = Typed<Held, Type> | null;
 
 /**
@@ -63,9 +63,9 @@ export type Column<
   ? {
       readonly name: Name;
       readonly type: Type;
-      /** What it holds, for people. */
+      /** A description of the column, for people. */
       readonly meaning?: string | undefined;
-      /** The value for an item; `null` or `undefined` where it has none. */
+      /** Returns the value for an item; `null` or `undefined` if the item has none. */
       readonly value: (item: T) => GivenValue<Type>;
     }
   : never;
@@ -75,7 +75,7 @@ export interface Table<T> {
   readonly [name: string]: Column<T>;
 }
 
-/** What the columns of a table are of. */
+/** The kind of items that the columns of a table read. */
 export interface ItemKind {
   /** The name of the items in messages, as in "these columns are of posts". */
   readonly name: Reads;
@@ -86,7 +86,7 @@ type AnyColumn = Column<never>;
 
 const kinds = new WeakMap<AnyColumn, ItemKind>();
 
-/** The kind of items that a built-in column is of; `undefined` for columns of the caller. */
+/** The kind of items that a built-in column reads; `undefined` for columns of the caller. */
 export function kindOfColumn(column: AnyColumn): ItemKind | undefined {
   return kinds.get(column);
 }
@@ -98,7 +98,7 @@ export interface Definition<View, Type extends ColumnType> {
   readonly value: (view: View) => GivenValue<Type>;
 }
 
-/** Makes definitions that read from a view. */
+/** Returns a function that creates definitions, which read from a view. */
 export function definer<View>() {
   return <Type extends ColumnType>(
     type: Type,
@@ -107,7 +107,10 @@ export function definer<View>() {
   ): Definition<View, Type> => ({ type, meaning, value });
 }
 
-/** A table of the package, from definitions by name. `view` gives what the definitions read a value from. */
+/**
+ * Creates a built-in table from definitions by name. `view` converts an item to the view that the definitions
+ * read.
+ */
 export function builtIn<T, View, Types extends Readonly<Record<string, ColumnType>>>(
   kind: ItemKind,
   view: (item: T) => View,

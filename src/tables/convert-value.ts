@@ -1,6 +1,6 @@
 import type { ColumnType, RowValue, ScalarType } from './column.js';
 
-/** A value as its column's type holds it; `undefined` where it does not fit. */
+/** Converts a value to the type of its column. Returns `undefined` if it does not fit. */
 type Convert = (value: unknown) => Exclude<RowValue, null> | undefined;
 
 const INT32 = 2 ** 31;
@@ -21,7 +21,7 @@ const SCALARS: Readonly<Record<ScalarType, Convert>> = {
   timestamp: value => (value instanceof Date && !Number.isNaN(value.getTime()) ? value : undefined),
 };
 
-/** What values a type takes, for messages. */
+/** The values that each type accepts, for messages. */
 const EXPECTED: Readonly<Record<ScalarType, string>> = {
   string: 'a string',
   int32: 'a whole number of 32 bits',
@@ -44,7 +44,7 @@ export function isColumnType(type: unknown): type is ColumnType {
   return typeof type === 'string' && Object.hasOwn(SCALARS, LIST.exec(type)?.[1] ?? type);
 }
 
-/** How values of a type are checked and converted. */
+/** Returns the function that checks and converts values of a type. */
 export function converterOf(type: ColumnType): Convert {
   const element = elementType(type);
   if (element === undefined) return SCALARS[type as ScalarType];

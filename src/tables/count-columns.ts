@@ -1,6 +1,6 @@
 import { builtIn, definer, type ItemKind } from './column.js';
 
-/** A bucket of counts, as `counts` gives it. */
+/** The fields of a bucket that the columns read; `counts` delivers them. */
 interface CountedBucket {
   readonly timePeriod: string;
   readonly start: Date;
@@ -17,7 +17,7 @@ const BUCKETS: ItemKind = {
 
 const of = definer<CountedBucket>();
 
-/** The columns of counted buckets, as `counts` gives them. */
+/** The columns of counted buckets, for the items of `counts`. */
 export const countColumns = builtIn(BUCKETS, (bucket: CountedBucket) => bucket, {
   time_period: of(
     'string',

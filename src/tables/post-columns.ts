@@ -13,16 +13,16 @@ import type { Person, Position, PostFields } from '../post/post-fields.js';
 import { fieldsOf, formatOf, type Part, partOf } from '../post/read-fields.js';
 import { builtIn, type ColumnType, type Definition, definer, type ItemKind } from './column.js';
 
-/** A post, or an item that carries one, as `routeByTag` and `engagement` give. */
+/** A post, or an item that carries one, such as the items of `routeByTag` and `engagement`. */
 export type PostItem = Activity | { readonly activity: Activity };
 
 /** A post: an `Activity`, or an object with the same members, read from bytes. */
 type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 'tags' | 'edits'>;
 
-/** What a row of a post is read from, each part when a column needs it. */
+/** The view of a post that columns read. Each part is created when a column needs it. */
 export class PostView {
   readonly activity: PostSource;
-  /** The tag that the post is routed by. */
+  /** The tag that routes the post. */
   readonly tag: string | undefined;
   #format: Format | undefined;
   #fields: PostFields | undefined;
@@ -34,7 +34,7 @@ export class PostView {
     this.tag = tag;
   }
 
-  /** A field of a part of the post; `undefined` if it does not have that part. */
+  /** Reads a field of a part of the post. Returns `undefined` if the post does not have that part. */
   read<Kind extends FieldKind>(field: Field<Kind>, of: Part): FieldValue<Kind> | undefined {
     const { post } = this.activity;
     this.#format ??= formatOf(post);
@@ -52,7 +52,7 @@ export class PostView {
     return this.#mentions;
   }
 
-  /** Throws for damaged edit metadata, which only its columns need. */
+  /** The edit metadata. Throws if it is damaged, so that only its columns fail. */
   get edits(): Edits | undefined {
     this.#edits ??= { value: this.activity.edits };
     return this.#edits.value;
@@ -70,7 +70,7 @@ export function activityOf(item: unknown): Activity | undefined {
   return carried instanceof Activity ? carried : undefined;
 }
 
-/** The columns of one row are read one after the other, so the last view is kept. */
+/** The last view, kept because the columns of one row are read one after the other. */
 let last: { readonly item: PostItem; readonly view: PostView } | undefined;
 
 function viewOf(item: PostItem): PostView {
@@ -82,14 +82,14 @@ function newView(item: PostItem): PostView {
   return new PostView(item instanceof Activity ? item : item.activity, tagOf(item));
 }
 
-/** The tag that `routeByTag` routed an item by. */
+/** The tag by which `routeByTag` has routed an item. */
 export function tagOf(item: PostItem): string | undefined {
   return 'tag' in item && typeof item.tag === 'string' ? item.tag : undefined;
 }
 
 const of = definer<PostView>();
 
-/** A column of a post: its value in a view of the post, and the field that it is, if it is one. */
+/** A column of a post: how to get its value from a view of the post, and, if the column is a field, which one. */
 interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<PostView, Type> {
   readonly field?: Field;
   readonly part?: Part;
@@ -97,7 +97,7 @@ interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<Po
 
 type Strings = 'string' | 'text' | 'lower' | 'upper' | 'id';
 
-/** A string that is a field; none if it is empty. */
+/** A column for a string field. An empty string becomes null. */
 function text(field: Field<Strings>, meaning: string, part: Part = 'own'): PostColumn<'string'> {
   return { ...of('string', meaning, view => view.read(field, part) || null), field, part };
 }
@@ -141,13 +141,14 @@ const POSTS: ItemKind = {
   name: 'posts',
   accepts: item => {
     const activity = activityOf(item);
-    // Without JSON or an id, no column has a value: an error, also where invalid values become null.
+    // A post without an id, or that is not JSON, has no value in any column. It is an error, even if invalid values
+    // become null.
     return activity?.id !== undefined && activity.post !== undefined;
   },
 };
 
-// A column is a field of the table of fields, of the post or of one that it retweets or quotes; or it is a function of the view, for which
-// `special-cells.ts` may have a faster one.
+// A column is either a field from the table of fields, of the post itself or of a post that it retweets or quotes, or
+// a function of the view. For some functions, `special-cells.ts` has a faster version.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
@@ -290,8 +291,9 @@ const COLUMNS = {
 export const posts = builtIn(POSTS, viewOf, COLUMNS);
 
 /**
- * The columns of the author of a post: the same as the `author_` columns of `posts`, by shorter names. A row is of one
- * post, so `dedupe({ key: post => post.author.id })` before the sink makes it a row an author.
+ * The columns of the author of a post: the same as the `author_` columns of `posts`, with shorter names.
+ * There is one row per post. For one row per author, add `dedupe({ key: post => post.author.id })` before the
+ * sink.
  */
 export const users = builtIn(POSTS, viewOf, {
   id: COLUMNS.author_id,
@@ -316,13 +318,13 @@ export const users = builtIn(POSTS, viewOf, {
   seen_at: { ...COLUMNS.posted_at, meaning: 'When that post was posted' },
 });
 
-/** What each column reads of a post. */
+/** The definition of each post column. */
 export const POST_COLUMNS: Readonly<Record<PostColumnName, PostColumn>> = COLUMNS;
 
 /** The name of a column of `tables.posts`. */
 export type PostColumnName = keyof typeof posts;
 
-/** West, south, east, north. */
+/** The bounding box of corners: west, south, east, north. */
 function boxOf(corners: readonly Position[]): readonly number[] | null {
   if (corners.length === 0) return null;
   const [longitudes, latitudes] = [corners.map(([at]) => at), corners.map(([, at]) => at)];

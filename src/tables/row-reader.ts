@@ -6,14 +6,14 @@ import { converterOf, expectedOf } from './convert-value.js';
 import { activityOf } from './post-columns.js';
 import { type CheckedColumns, type InvalidValues, kindsOf } from './table-options.js';
 
-/** Reads an item into the values of its row, in the order of the columns. */
+/** Reads the values of an item's row, in the order of the columns. */
 export type RowReader = (item: unknown, origin?: string) => RowValue[];
 
 /**
- * Makes rows of items.
+ * Creates a reader of rows.
  *
- * @param call Whose columns they are, for messages.
- * @returns A function that throws a `DataError` for an item that the columns are not of, and for a value
+ * @param call The name of the call that has the columns, for messages.
+ * @returns A function that throws a `DataError` for an item that the columns cannot read, and for a value
  * that does not fit its column unless `invalid` is `null`.
  */
 export function rowReader(
@@ -44,7 +44,8 @@ export function rowReader(
       try {
         given = value(item);
       } catch (error) {
-        // A post that lacks what the column needs. Other errors are the caller's and end the run.
+        // A `DataError` means that the post lacks a field of the column. Other errors come from code of the caller,
+        // and end the run.
         if (!(error instanceof DataError)) throw error;
         cause = error;
       }
@@ -74,7 +75,7 @@ function promised(name: string): string {
   return `must have values, and that of ${JSON.stringify(name)} is a promise: get what it needs with mapAsync() before the sink`;
 }
 
-/** The name of an item in messages: the id of a post. */
+/** The name of an item in messages; for a post, its id. */
 function named(item: unknown): string {
   try {
     const id = activityOf(item)?.id;

@@ -5,7 +5,7 @@ import { type Column, type ItemKind, kindOfColumn, type Table } from './column.j
 import { isColumnType, SCALAR_TYPES } from './convert-value.js';
 import { type PostColumnName, type PostItem, posts } from './post-columns.js';
 
-/** What becomes of a value that does not fit its column: an error that ends the run, or no value. */
+/** What happens to a value that does not fit its column: `'error'` ends the run, `'null'` writes no value. */
 export type InvalidValues = 'error' | 'null';
 
 /**
@@ -15,18 +15,19 @@ export type InvalidValues = 'error' | 'null';
 export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<NoInfer<T>>>;
 
 /**
- * The tuple type accepts the same lists as the array type. It is there for the error message: the compiler compares a
- * literal list with a tuple element by element and reports the wrong element alone, not every element.
+ * The type of a list of columns. The tuple type accepts the same lists as the array type, but improves the
+ * error message: the compiler compares a literal list with a tuple element by element, and reports only the
+ * wrong element.
  */
 type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
 
-/** The post columns by any name. */
+/** The post columns, for lookups by any string. */
 const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 
-/** Columns in their order, checked. */
+/** Checked columns, in their order. */
 export type CheckedColumns = readonly Column<never>[];
 
-/** Lists the chosen columns, by default the columns of posts. `columnsProblem` finds invalid ones. */
+/** Lists the chosen columns, by default the columns of posts. Invalid ones are found by `columnsProblem`. */
 export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
   if (chosen === undefined) return Object.values(posts);
   if (!Array.isArray(chosen)) return Object.values(chosen as Table<never>);
@@ -36,7 +37,10 @@ export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
   });
 }
 
-/** Why the columns given to a call are invalid, as the end of a message that starts with their name. */
+/**
+ * Returns why the columns given to a call are invalid, as the end of a message that starts with the name of
+ * the option.
+ */
 export function columnsProblem(chosen: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(chosen) ? chosen : [chosen];
   if (list.length === 0) return 'must have at least one column';
@@ -47,22 +51,22 @@ export function columnsProblem(chosen: unknown): string | undefined {
   return clash(listColumns(chosen as Columns<never>));
 }
 
-/** The columns as a checkpoint records them: a run with others does not continue the files. */
+/** The columns as a checkpoint records them. A run with different columns does not continue its files. */
 export function settingsOf(columns: CheckedColumns): string[] {
   return columns.map(({ name, type }) => `${name} ${type}`);
 }
 
-/** The kinds of items that the built-in ones of these columns are of. */
+/** The kinds of items that the built-in columns among these read. */
 export function kindsOf(columns: CheckedColumns): readonly ItemKind[] {
   return [...new Set(columns.map(kindOfColumn))].filter(kind => kind !== undefined);
 }
 
-/** Whether a column is of the caller, whose functions may keep items. */
+/** Whether one of the columns is defined by the caller, whose function may keep items. */
 export function hasOwnColumns(columns: CheckedColumns): boolean {
   return columns.some(column => kindOfColumn(column) === undefined);
 }
 
-/** The names of the columns, where all are columns of posts. */
+/** The names of the columns, if all are post columns. */
 export function postColumnNames(columns: CheckedColumns): PostColumnName[] | undefined {
   const isOfPosts = columns.every(column => POST_COLUMNS[column.name] === (column as unknown));
   return isOfPosts ? columns.map(({ name }) => name as PostColumnName) : undefined;
@@ -105,7 +109,7 @@ function columnProblem(column: unknown): string | undefined {
     : `has an unknown member \`${unknown}\` of ${called}; known are name, type, meaning and value`;
 }
 
-/** SQL ignores the case of names, so columns that differ only in it could not be told apart. */
+/** Finds two columns whose names differ only in case, since SQL ignores case. */
 function clash(columns: CheckedColumns): string | undefined {
   const seen = new Map<string, string>();
   for (const { name } of columns) {
@@ -118,34 +122,37 @@ function clash(columns: CheckedColumns): string | undefined {
   return undefined;
 }
 
-/** A table has columns as members, a column has text. */
+/** Tells a column from a table: the `name` of a column is a string, the members of a table are columns. */
 function isColumn(part: unknown): part is Column<never> {
   const { name, type, value } = Object(part) as Readonly<Record<string, unknown>>;
   return typeof name === 'string' || typeof type === 'string' || typeof value === 'function';
 }
 
-/** The options that all sinks of rows share: the columns, and what to do with invalid values. */
+/** Options that all sinks of rows share: the columns, and what to do with invalid values. */
 export interface TableOptions<T> {
   /**
-   * A table such as `tables.counts`, or a list of columns of your own, columns of tables, tables, and
-   * names of columns of `tables.posts`.
+   * The columns of the rows: a table such as `tables.counts`, or a list. A list may contain your own columns,
+   * columns of tables, whole tables, and names of columns of `tables.posts`.
    * @default tables.posts
    */
   readonly columns?: Columns<T> | undefined;
   /**
-   * What happens to a value that does not fit the type of its column: a `DataError` that names post and
-   * column, or `'null'`, no value in its row.
+   * What happens to a value that does not fit the type of its column: `'error'` throws a `DataError` that
+   * names post and column; `'null'` writes no value.
    * @default 'error'
    */
   readonly invalidValues?: InvalidValues | undefined;
 }
 
-/** Only posts have default columns, and columns that are known by their names. */
+/**
+ * Makes `columns` required, unless the items are posts: only posts have default columns, and columns that are
+ * known by name.
+ */
 export type NeedsColumns<T> = [T] extends [PostItem]
   ? unknown
   : { readonly columns: ColumnsWithNoNames<NoInfer<T>> };
 
-/** Columns of items that are not posts. */
+/** Columns for items that are not posts. */
 export type ColumnsWithNoNames<T> = Table<T> | readonly (Column<T> | Table<T>)[];
 
 export const TABLE_OPTIONS = {

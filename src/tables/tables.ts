@@ -1,4 +1,4 @@
-/** What `tables` lists: the columns that `csv` and `parquet` write, by kinds of items. */
+/** The exports of the namespace `tables`: the columns for `csv` and `parquet`, by kind of items. */
 
 export type {
   Column,

@@ -5,7 +5,7 @@ import type { PostColumnName, posts } from './post-columns.js';
 import { rowReader } from './row-reader.js';
 import { type Columns, listColumns, TABLE_OPTIONS } from './table-options.js';
 
-/** The columns that an entry of a list stands for. */
+/** The columns that an entry of a list adds. */
 type ColumnsOf<Entry> = Entry extends PostColumnName
   ? (typeof posts)[Entry]
   : Entry extends { readonly name: string; readonly value: unknown }
@@ -24,11 +24,11 @@ export type Row<C> = {
 };
 
 /**
- * Makes a function of columns that turns an item into its row, an object with the values by their names:
- * for `map`, and so for databases and APIs.
+ * Creates a function that converts an item to its row, an object with the values by column name. Use it with
+ * `map`, for example to write to databases and APIs.
  *
  * @param columns A table, or a list of columns, tables and names of post columns.
- * @throws OptionError for a name that is unknown or comes twice.
+ * @throws OptionError for a name that is unknown or listed twice.
  * @throws DataError from the function, for a value that does not fit its column.
  * @example
  * const rows = await pipeline(

@@ -1,7 +1,7 @@
 import { parseTimestamp } from '../base/time.js';
 import { builtIn, definer, type ItemKind } from './column.js';
 
-/** A row of a usage report, as `usage.table` gives it. */
+/** The members of a row of `usage.rows` that the columns read. */
 interface UsageItem {
   readonly publisher: string;
   readonly product: string | null;

@@ -7,8 +7,8 @@ interface Entry<T> {
 }
 
 /**
- * Values by bytes, at most 1,024 of them, and only for short bytes. A `Map` by strings takes twice as long, as each
- * call needs a string and its hash.
+ * A map from short byte sequences to values, with at most 1,024 entries. A `Map` with string keys takes twice
+ * as long, because each call needs a string and its hash.
  */
 export class BytesMap<T> {
   readonly #entries = new Map<number, Entry<T>>();
@@ -22,7 +22,7 @@ export class BytesMap<T> {
     return entry.value;
   }
 
-  /** Bytes with an equal hash are replaced. */
+  /** Sets a value. Replaces an entry whose bytes have the same hash. */
   set(bytes: Uint8Array, start: number, end: number, value: T): void {
     if (end - start > MAX_BYTES) return;
     if (this.#entries.size >= MAX_ENTRIES) this.#entries.clear();
@@ -33,7 +33,10 @@ export class BytesMap<T> {
   }
 }
 
-/** FNV-1a of all bytes, four at a time: posts with different rules may end the same. */
+/**
+ * FNV-1a over all bytes, four at a time. All are needed, because posts with different rules may end with the
+ * same bytes.
+ */
 function hash(bytes: Uint8Array, start: number, end: number): number {
   let mixed = 0x811c9dc5;
   let at = start;

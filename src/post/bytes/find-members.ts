@@ -1,22 +1,24 @@
 import { FIND_MEMBERS } from './find-members-wasm.js';
 
-/** The keys of members to find; for a member that is an object, `true` or the keys to find in it. */
+/** The keys of the members to find. For a member that is an object, `true`, or the keys to find in it. */
 export interface WantedMembers {
   readonly [key: string]: true | WantedMembers;
 }
 
-/** What `find-members.as` exports. */
+/** The exports of `find-members.as`. */
 interface Module {
   readonly memory: { readonly buffer: ArrayBuffer };
   findMembers(length: number, table: number, spans: number, bytes: number): number;
   findInElement(at: number, table: number, spans: number, bytes: number): number;
   /**
-   * Decodes the string between two positions of the document, without its quotes. Returns the end of the decoded string in
-   * the memory, or -1 if the string is invalid or must be read in another way.
+   * Decodes the string between two positions of the document, without its quotes. Returns the end of the
+   * decoded string in the memory, or -1 if the string is invalid or must be decoded in another way.
    *
-   * @param at The start of the decoded string in the memory. After it, there must be room for three times the length of the string, and 64 bytes.
-   * @param mode Of `DECODED`.
-   * @param prefix The start of other bytes of the document that go before the string, without quotes and commas.
+   * @param at The start of the decoded string in the memory. After it, there must be room for three times the
+   * length of the string, and 64 bytes.
+   * @param mode Flags of `DECODED`.
+   * @param prefix The start of other bytes of the document to write before the string. They must not contain
+   * quotes or commas.
    */
   decodeText(
     from: number,
@@ -28,28 +30,28 @@ interface Module {
   ): number;
 }
 
-/** How a string is decoded; these add up. */
+/** Flags for how a string is decoded. They are added. */
 export const DECODED = {
-  /** UTF-8. */
+  /** As UTF-8. */
   plain: 0,
-  /** UTF-8, with `&amp;`, `&lt;` and `&gt;` decoded. */
+  /** As UTF-8, with `&amp;`, `&lt;` and `&gt;` decoded. */
   entities: 1,
-  /** A CSV field, quoted if needed. */
+  /** As a CSV field, quoted if needed. */
   field: 2,
-  /** An element of a JSON list in a CSV field. */
+  /** As an element of a JSON list in a CSV field. */
   element: 4,
 } as const;
 
-/** Who has the memory of decoded strings. */
+/** A user of the memory for decoded strings, which has one user at a time. */
 export interface DecodingUser {
-  /** Called before another user gets the memory: copies from it what has to be kept. */
+  /** Called before another user gets the memory. Must copy everything that is still needed. */
   leave(): void;
 }
 
 /** Decodes strings of the document into memory that one user has at a time. */
 export class StringDecoder {
   readonly decode: Module['decodeText'];
-  /** The size of the memory. */
+  /** The size of the memory in bytes. */
   readonly size: number;
   readonly #memory: Buffer;
   #user: DecodingUser | undefined;
@@ -61,8 +63,8 @@ export class StringDecoder {
   }
 
   /**
-   * The memory that `decode` writes to, in which its user may write other bytes. Call it for each document: another user may
-   * have taken the memory.
+   * The memory that `decode` writes to. Its user may write other bytes to it, too. Must be called for each
+   * document, because another user may have taken the memory.
    */
   memoryFor(user: DecodingUser): Buffer {
     if (this.#user !== user) {
@@ -73,36 +75,37 @@ export class StringDecoder {
   }
 }
 
-/** Elements of arrays of the document, one at a time. */
+/** Reads elements of arrays in the document, one at a time. */
 export interface Elements {
-  /** The first value of the element that was read last, among `spans`. */
+  /** The index in `spans` of the first value of the last read element. */
   readonly first: number;
   /**
-   * Reads the element after an opening bracket or a comma, and returns the position of what follows it; 0 if it is of
-   * another type, or is not JSON.
+   * Reads the element after an opening bracket or comma, and returns the position after it. Returns 0 if the
+   * element has another type or is not JSON.
    */
   read(at: number): number;
 }
 
-/** The types of Node lack it. */
+/** Declared here, because the types of Node lack it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Addresses in the memory of the module. Keep the addresses of the document and of decoded strings equal to `find-members.as`.
+// Addresses in the memory of the module. The addresses of the document and of decoded strings must be equal to the
+// constants in `find-members.as`.
 const SPANS = 1024;
 const TABLES = 8 * 1024;
 const DOCUMENT = 64 * 1024;
 const DECODED_STRINGS = 6 * 64 * 1024;
 const END = 14 * 64 * 1024;
 
-/** The module reads blocks of this size, and so beyond the end of a document. */
+/** The module reads blocks of this size, and therefore up to a block beyond the end of a document. */
 const BLOCK_BYTES = 16;
 
-/** Entries of a table of keys, by their hash. */
+/** The number of entries in a hash table of keys. */
 const SLOTS = 64;
-// A wanted key, as in `find-members.as`: its first eight bytes, and at these offsets the rest.
+// A wanted key, with the layout of `find-members.as`: its first eight bytes, then other data at these offsets.
 const KEY_LENGTH = 8;
 const KEY_MEMBERS = 12;
 const KEY_NEXT = 16;
@@ -111,22 +114,23 @@ const KEY_BYTES = 24;
 const HASH_FACTOR = 0x9e3779b97f4a7c15n;
 
 /**
- * Finds the wanted members of a JSON document, without parsing the others: by WebAssembly, which reads sixteen
- * bytes at once. It is the only one that knows addresses in the memory of its module: it gives positions in the document
- * that it has searched last.
+ * Finds the wanted members of a JSON document, without parsing the others, by WebAssembly, which reads 16
+ * bytes at a time. Only this class knows addresses in the memory of its module; it returns positions in the
+ * last document.
  *
- * Skipped members are not checked, except for their strings, the depth of their brackets, commas and colons. Control characters in
- * strings that are wanted are refused; other values are for their reader to check.
+ * Skipped members are not validated, except for strings, commas, colons, and the depth of brackets. Wanted
+ * strings must not contain control characters. Other wanted values must be validated by their reader.
  */
 export class MemberFinder {
-  /** The document. */
+  /** The bytes of the document. */
   readonly bytes: Buffer;
   /**
-   * Where wanted values are in the document. A value is known by a number: the index of its start, which is 0 if the
-   * document does not have it. Its end follows, with bits for what is in a string: see `member-values.ts`.
+   * The positions of wanted values in the document. A value has a number, which is the index of its start in
+   * this array. The start is 0 if the document does not have the value. The next entry is its end, with bits
+   * for the content of a string, see `member-values.ts`.
    */
   readonly spans: Uint32Array;
-  /** The number of each wanted member, by its path, such as `user.name`. */
+  /** The number of each wanted member, by path, such as `user.name`. */
   readonly members: ReadonlyMap<string, number>;
   readonly strings: StringDecoder;
   readonly #module: Module;
@@ -151,8 +155,8 @@ export class MemberFinder {
   }
 
   /**
-   * Finds the members of the document between two positions. `false` if it is too large, not an object, has a wanted
-   * key twice or escapes in keys, or is not JSON.
+   * Finds the members of the document between two positions. Returns `false` if the document is too large,
+   * not an object or not JSON, or if it has a wanted key twice or escapes in keys.
    */
   find(content: Buffer, start: number, end: number): boolean {
     const length = end - start;
@@ -162,7 +166,10 @@ export class MemberFinder {
     return this.#module.findMembers(length, this.#table, SPANS, spans) === 1;
   }
 
-  /** A reader of elements that are objects with wanted members, whose values it numbers in this order, or strings. */
+  /**
+   * Returns a reader of array elements. Elements are objects with wanted members, whose values are numbered
+   * in the order of `wanted`, or strings.
+   */
   elements(wanted?: WantedMembers): Elements {
     const spans = this.#takeSpans(wanted ?? { string: true });
     const bytes = this.#freeSpan - spans;
@@ -174,7 +181,10 @@ export class MemberFinder {
     };
   }
 
-  /** Writes a table of keys as `find-members.as` reads it, and numbers the members, each before those in it. */
+  /**
+   * Writes a table of keys with the layout of `find-members.as`, and numbers the members. A member has a
+   * smaller number than the members in it.
+   */
   #addTable(wanted: WantedMembers, spans: number, members: Map<string, number>, path = ''): number {
     const memory = this.#memory;
     const table = this.#takeTable(4 * SLOTS);
@@ -215,7 +225,7 @@ export class MemberFinder {
   }
 }
 
-/** The number of the value whose span is at an address. */
+/** The number of the value whose span is at this address. */
 function numberOf(span: number): number {
   return (span - SPANS) / 4;
 }

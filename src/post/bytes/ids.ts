@@ -11,12 +11,18 @@ import {
 const HALF = 2 ** 32;
 const ZERO = 0x30;
 
-/** Reads ids that are 64-bit integers, as two halves of 32 bits. Reused, because it is called for each post. */
+/**
+ * Parses ids that are 64-bit integers, as two halves of 32 bits. One object is reused, because it is called
+ * for each post.
+ */
 export class IdNumber {
   high = 0;
   low = 0;
 
-  /** Whether the id is a 64-bit integer without leading zeros. Zero is not: tables use it for free slots. */
+  /**
+   * Whether the id is a 64-bit integer without leading zeros. 0 is excluded, because tables use it for free
+   * slots.
+   */
   parse(id: string): boolean {
     const { length } = id;
     if (length === 0 || length > 20 || id.charCodeAt(0) === ZERO) return false;
@@ -43,7 +49,7 @@ export class IdNumber {
     return true;
   }
 
-  /** The same for digits that start here in the bytes, up to the next byte that is none. */
+  /** Like `parse`, for the digits that start here in the bytes, up to the next byte that is not a digit. */
   parseDigits(bytes: Uint8Array, start: number): boolean {
     let high = 0;
     let low = 0;
@@ -67,10 +73,10 @@ export class IdNumber {
   }
 }
 
-/** Length of `Wed Oct 10 20:19:24 +0000 2018`. */
+/** The length of `Wed Oct 10 20:19:24 +0000 2018` in quotes. */
 const TIME_LENGTH = 30;
 
-// In the start of a post, what differs from one to the other.
+// Placeholders in the pattern `START`.
 const OPTIONAL_SPACE = 0;
 const TIME = 1;
 const DIGITS = 2;
@@ -79,7 +85,7 @@ const FIRST_KEY = bytesOf('{"created_at"');
 const NUMBER_KEY = bytesOf(',"id":');
 const ID_KEY = bytesOf(',"id_str":"');
 const LAST = bytesOf('"}');
-/** The start of a post of the original format. */
+/** The pattern for the start of a post of the original format. */
 const START = bytesOf(
   ...['{"created_at":', OPTIONAL_SPACE, '"', TIME, '",', OPTIONAL_SPACE],
   ...['"id":', OPTIONAL_SPACE, DIGITS, ',', OPTIONAL_SPACE],
@@ -94,7 +100,7 @@ function bytesOf(...pieces: readonly (string | number)[]): Uint8Array {
 
 /**
  * The id of a post whose first members are `created_at`, a number `id` and `id_str`, which is how the service
- * prints the original format. One space may follow each colon and comma, as many JSON libraries print it.
+ * prints the original format. One space may follow each colon and comma, since many JSON libraries print it.
  * `undefined` for any other document.
  */
 export function leadingId(json: Buffer): string | undefined {
@@ -103,9 +109,9 @@ export function leadingId(json: Buffer): string | undefined {
 }
 
 /**
- * The position of the digits of `leadingId` in a document that starts here, or -1. A quote follows them. It
- * reads no further than the line. One loop over all bytes: V8 takes a third of the time to compile it that
- * it takes for a function for each piece.
+ * The position of the digits of `leadingId` in a document that starts here, or -1. A quote follows the
+ * digits. Never reads beyond the line. A single loop over all bytes, because V8 compiles it in a third of the
+ * time that a function for each piece would take.
  */
 export function leadingIdStart(json: Buffer, start = 0): number {
   let at = start;
@@ -129,12 +135,12 @@ export function leadingIdStart(json: Buffer, start = 0): number {
 }
 
 /**
- * The id of a post of the original format whose last members are a number `id` and `id_str`, where some libraries
- * move them. `undefined` for any other document.
+ * The id of a post of the original format whose last members are a number `id` and `id_str`, because some
+ * libraries move them there. `undefined` for any other document.
  */
 export function trailingId(json: Buffer): string | undefined {
   if (!isTextAt(json, FIRST_KEY, 0)) return undefined;
-  // Read backwards, these bytes of a JSON document can be nothing else: the last quote closes a string, so the quote
+  // Read backwards, these bytes can have no other meaning in JSON. The last quote closes a string, so the quote
   // before the digits opens it, and so on, up to the comma before `"id"`, which separates two members.
   const end = json.length - LAST.length;
   const start = beforeDigits(json, end);

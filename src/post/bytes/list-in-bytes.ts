@@ -3,10 +3,13 @@ import { exactId } from '../parse-post.js';
 import type { Elements, MemberFinder, WantedMembers } from './find-members.js';
 import { readMember } from './member-values.js';
 
-/** Gives the value of a wanted member of an element, by its place among these, depth first. */
+/** Returns the value of a wanted member of an element, by the index of the member (depth first). */
 type ReadMember = (place: number) => unknown;
 
-/** A list of posts, whose elements are objects: the members that columns and rules read, and an element from their values. */
+/**
+ * A list of objects in posts: the members that columns and rules read, and a function that creates an element
+ * from their values.
+ */
 interface ListOfObjects {
   readonly key: string;
   readonly wanted: WantedMembers;
@@ -15,7 +18,7 @@ interface ListOfObjects {
 
 const tag = { wanted: { text: true }, element: (read: ReadMember) => ({ text: read(0) }) } as const;
 
-/** The lists of entities, by the key that each has in posts of both formats. */
+/** The lists of entities, by their key in posts of both formats. */
 export const LISTS: readonly ListOfObjects[] = [
   { key: 'hashtags', ...tag },
   { key: 'symbols', ...tag },
@@ -53,7 +56,7 @@ export const LISTS: readonly ListOfObjects[] = [
   },
 ];
 
-/** Reads the elements of a list from their bytes: parsing a list takes several times as long. */
+/** Reads the elements of a list from their bytes. Parsing the list would take several times as long. */
 export class ListInBytes {
   readonly #finder: MemberFinder;
   readonly #elements: Elements;
@@ -66,9 +69,10 @@ export class ListInBytes {
   }
 
   /**
-   * The elements of the list between two positions, with the members that are wanted; `undefined` where it has to be parsed.
+   * Returns the elements of the list between two positions, with the wanted members; `undefined` if the list
+   * has to be parsed.
    *
-   * @throws Error For a value that only the parser reads.
+   * @throws LeftToParser for a value that only the parser can read.
    */
   read(start: number, end: number): readonly object[] | undefined {
     const { bytes } = this.#finder;

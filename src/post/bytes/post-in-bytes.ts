@@ -25,7 +25,7 @@ import { LISTS, ListInBytes } from './list-in-bytes.js';
 import { LeftToParser, type MemberValues, memberValues, readMember } from './member-values.js';
 import { POST_MEMBERS } from './post-members.js';
 
-/** The ids that `parsePost` restores, besides `id` of these objects. */
+/** The ids that `parsePost` restores, besides the member `id` of these objects. */
 const RESTORED = new Set(['in_reply_to_status_id', 'in_reply_to_user_id', 'quoted_status_id']);
 const HAVE_IDS = new Set([
   'user',
@@ -35,24 +35,25 @@ const HAVE_IDS = new Set([
   'twitter_quoted_status',
 ]);
 
-/** Its members are getters, which read their values from the bytes. */
+/** An object whose members are getters, which read their values from the bytes. */
 type Members = Readonly<Record<string, unknown>>;
 
-/** One for all readers of a thread; `null` if WebAssembly gets no memory. */
+/** The instance for all readers of a thread; `null` if WebAssembly gets no memory. */
 let ofThread: PostInBytes | undefined | null;
 
 const EMPTY: readonly unknown[] = [];
-/** How ids of the `activity_streams` format start. */
+/** The start of ids in the `activity_streams` format. */
 const TAG_OF_ID = Buffer.from('"tag:');
 const WRAPPED = [Buffer.from('{"matching_rules":'), Buffer.from('}')] as const;
 
 /**
- * A post whose members are read from its bytes when they are used, as far as columns and rules need it, with the values that `Activity`
- * and `parsePost` have. One object reads all posts of a thread, one after the other: see `read`.
+ * A post whose members are read from its bytes when they are used. Has the members that columns and rules
+ * need, with the same values as in `Activity` and `parsePost`. One object reads all posts of a thread, one
+ * after the other, see `read`.
  */
 export class PostInBytes {
   readonly #finder = new MemberFinder(POST_MEMBERS);
-  /** What the members are, by their numbers. */
+  /** Functions that read the values of members, by their numbers. */
   readonly values: MemberValues = memberValues(this.#finder);
   readonly #root: Members;
   readonly #id = this.numberOf('id');
@@ -64,14 +65,14 @@ export class PostInBytes {
   readonly #matchingRules = this.numberOf('matching_rules');
   readonly #gnip = this.numberOf('gnip');
   readonly #rulesInGnip = this.numberOf('gnip.matching_rules');
-  /** The members of objects, by the number of the object. */
+  /** The members of each object, by the number of the object. */
   readonly #objects: Members[] = [];
-  /** What reads the elements of a list, by its number. */
+  /** The reader of each list, by the number of the list. */
   readonly #lists: (ListInBytes | undefined)[] = [];
   readonly #elements = new Map<string, Elements>();
-  /** Arrays and objects, by their numbers, that were parsed once already: rules read them several times. */
+  /** Parsed arrays and objects, by their numbers. Cached, because rules read them several times. */
   readonly #parsed: unknown[] = [];
-  /** The number of the post that each of these is of. */
+  /** For each entry of `#parsed`, the number of its post. */
   readonly #parsedOf: number[] = [];
   #posts = 0;
   #isRead = false;
@@ -87,7 +88,7 @@ export class PostInBytes {
       this.#lists[member] = lists.get(path.slice(path.lastIndexOf('.') + 1));
   }
 
-  /** The instance of this thread; `undefined` if WebAssembly gets no memory: posts are then parsed. */
+  /** The instance of this thread; `undefined` if WebAssembly gets no memory, in which case posts are parsed. */
   static ofThread(): PostInBytes | undefined {
     if (ofThread === undefined)
       try {
@@ -99,10 +100,10 @@ export class PostInBytes {
   }
 
   /**
-   * Reads the post between two positions, and calls `use`, within which this is that post. Returns `undefined` if the post has to be
-   * parsed, such as one within the use of another post.
+   * Reads the post between two positions, and calls `use`, during which this object is that post. Returns
+   * `undefined` if the post has to be parsed, for example because this is called during another `use`.
    *
-   * @throws What `use` throws, such as `LeftToParser` from a getter.
+   * @throws The error of `use`, such as `LeftToParser` from a getter.
    */
   read<T>(
     content: Buffer,
@@ -125,7 +126,7 @@ export class PostInBytes {
     }
   }
 
-  /** The bytes that positions are in. */
+  /** The bytes that positions refer to. */
   get bytes(): Buffer {
     return this.#finder.bytes;
   }
@@ -135,7 +136,7 @@ export class PostInBytes {
     return this.#finder.strings;
   }
 
-  /** The number of a member, by its path. */
+  /** The number of a member, by path. */
   numberOf(path: string): number {
     const member = this.#finder.members.get(path);
     if (member === undefined) throw new Error(`No column or rule reads ${path}`);
@@ -143,8 +144,9 @@ export class PostInBytes {
   }
 
   /**
-   * A reader of list elements, as in `MemberFinder`. Callers that want the same members share one reader, because each
-   * takes some of the limited memory. So an element must be used before the next one is read.
+   * Returns a reader of list elements, see `MemberFinder`. Callers that want the same members share one
+   * reader, because each takes some of the limited memory. Therefore an element must be used before the next
+   * one is read.
    */
   elements(wanted?: WantedMembers): Elements {
     const key = JSON.stringify(wanted ?? 'strings');
@@ -153,7 +155,7 @@ export class PostInBytes {
     return elements;
   }
 
-  /** The rules that the post matched, and their tags: the same lists for the same rules. */
+  /** The rules that the post matched, and their tags. Posts with the same rules get the same arrays. */
   get matches(): Matches {
     const { startOf, endOf, isText, hasEscapes } = this.values;
     const id = startOf(this.#id);
@@ -161,7 +163,7 @@ export class PostInBytes {
       const near = matchesAtEnd(this.#content, this.#start, this.#end);
       if (near !== undefined) return near;
     } else if (isTextAt(this.bytes, TAG_OF_ID, id) && !hasEscapes(this.#id)) {
-      // As `Activity` looks for the rules of `activity_streams`.
+      // The same order in which `Activity` looks for the rules of `activity_streams`.
       const list = startOf(this.#rulesInGnip) === 0 ? this.#matchingRules : this.#rulesInGnip;
       if (startOf(list) === 0) return NO_MATCHES;
       return parseMatches(this.bytes, startOf(list), endOf(list));
@@ -169,7 +171,7 @@ export class PostInBytes {
     return { rules: this.matchingRules, tags: this.tags };
   }
 
-  /** Throws, like every getter, if the value must be read by the parser. */
+  /** The id of the post. Like every getter, throws if the value must be read by the parser. */
   get id(): string {
     const { isText, digitsOfId, endOf } = this.values;
     const hasPrefix = isText(this.#id);
@@ -205,7 +207,7 @@ export class PostInBytes {
     return this.#isOriginal ? 'original' : 'activity_streams';
   }
 
-  /** Only posts of the original format have `created_at`, and only the others `postedTime`. */
+  /** Only posts of the original format have `created_at`; the others have `postedTime`. */
   get #isOriginal(): boolean {
     const { startOf } = this.values;
     const isOriginal = startOf(this.#createdAt) !== 0;
@@ -214,7 +216,7 @@ export class PostInBytes {
   }
 
   /**
-   * Where `withMatchingRules` puts the list of rules: as `Activity` finds it. Each wanted key is there once, so
+   * The same place where `Activity.withMatchingRules` writes the list of rules. No wanted key is repeated, so
    * only the format decides which list is read.
    */
   get placeOfRules(): PlaceOfRules {
@@ -242,7 +244,7 @@ export class PostInBytes {
     return [this.values.startOf(member), this.values.endOf(member)];
   }
 
-  /** The end of the post, which is not empty. */
+  /** The place for a new member at the end of the post, which is not an empty object. */
   #placeAtEnd(before: string, after: string, isRead: boolean): PlaceOfRules {
     let close = this.#end - 1;
     while (this.#content[close] !== CLOSE_OBJECT) close--;
@@ -292,7 +294,7 @@ export class PostInBytes {
     return object;
   }
 
-  /** A whole number from 0 on, if there is one. */
+  /** The member as a non-negative integer, if it is one. */
   #whole(path: string): number | undefined {
     const [start, end] = this.#spanOf(this.numberOf(path));
     if (start === 0) return undefined;
@@ -324,7 +326,7 @@ export class PostInBytes {
   }
 }
 
-/** Parses a value as `parsePost` does for the members of a post, with the ids of mentions and media restored. */
+/** Parses a value as `parsePost` does for a member of a post, and restores the ids of mentions and media. */
 function parsed(value: Buffer): unknown {
   const post = parsePost(Buffer.concat([WRAPPED[0], value, WRAPPED[1]])) as unknown as Members;
   return post.matching_rules;

@@ -2,7 +2,7 @@ import type { Format } from '../activity.js';
 import { AUTHOR, FIRST, type Field, OWN, type Path, PLACE, REPLY, SHOWN } from '../field-table.js';
 import type { WantedMembers } from './find-members.js';
 
-/** What rules and columns read of a post that another one retweets or quotes. */
+/** The fields that rules and columns read from a retweeted or quoted post. */
 const OF_OTHERS = [OWN.id, OWN.idString, AUTHOR.id, AUTHOR.writtenHandle, OWN.enrichedUrls];
 const OF_SHARED = [
   ...[...OF_OTHERS, ...Object.values(REPLY), ...Object.values(SHOWN)],
@@ -40,7 +40,7 @@ function membersOf(
       addAll(OF_SHARED_BY_QUOTED, ...path, shared);
     }
   }
-  // What `Activity` reads as well.
+  // These are read by `Activity`, too.
   for (const path of ['matching_rules', 'gnip.matching_rules', 'editable'])
     add(root, path.split('.'), true);
   for (const key of ['initial_tweet_id', 'edit_tweet_ids']) add(root, ['edit_history', key], true);
@@ -49,7 +49,7 @@ function membersOf(
   return root;
 }
 
-/** All paths that a field may be at, up to lists. */
+/** All paths that a field may have, cut at the first list. */
 function keysOf(path: Path | undefined): string[][] {
   if (path === undefined) return [];
   return path.places.map(keys => {

@@ -12,36 +12,36 @@ import { MemberFinder, type WantedMembers } from './find-members.js';
 import { IdNumber } from './ids.js';
 import { memberValues } from './member-values.js';
 
-/** What an id is of; these add up. */
+/** Flags for the kind of an id. They are added. */
 export const ID_OF = {
   post: 0,
-  /** Another version of the post. */
+  /** The id of another version of the post. */
   version: 1,
-  /** The author. */
+  /** The id of the author. */
   user: 2,
   /** The id belongs to a quoted post. */
   quoted: 4,
-  /** No id, but a country in which the post or its author is withheld, by its `countryNumber`. */
+  /** Not an id, but the `countryNumber` of a country in which the post or its author is withheld. */
   country: 8,
 } as const;
 
-/** Numbers for each id: what it is of, and two halves of 32 bits. */
+/** The number of integers for each id: its flags, and two halves of 32 bits. */
 export const SHOWN_INTS = 3;
 
 const number = new IdNumber();
 
-/** A country as the lower half of an id; 0 for what is not the two letters of one. */
+/** A country as the lower half of an id; 0 if the code does not have two letters. */
 export function countryNumber(code: string): number {
   return /^[a-z]{2}$/i.test(code) ? Buffer.from(code.toUpperCase()).readUInt16BE() : 0;
 }
 
 /**
- * The ids of a post, of its other versions and of its author, and the countries where it is withheld. Includes the same for
- * the posts that it retweets and quotes. Reads the bytes of a post that is printed as usual, and uses `Activity` for any other. Skips ids that
- * are not 64-bit integers.
+ * The ids of a post, of its other versions and of its author, and the countries in which it is withheld.
+ * Includes the same data of the posts that it retweets and quotes. Reads the bytes of a post in its usual
+ * form, and uses `Activity` for any other. Skips ids that are not 64-bit integers.
  */
 export class ShownIds {
-  /** The ids of the post that was read last, in the first `length` numbers. */
+  /** The ids of the last read post, in the first `length` numbers. */
   numbers = new Uint32Array(16 * SHOWN_INTS);
   length = 0;
   readonly #inBytes: IdsInBytes | undefined;
@@ -50,11 +50,11 @@ export class ShownIds {
     try {
       this.#inBytes = new IdsInBytes(this);
     } catch {
-      // WebAssembly gets no memory.
+      // Without memory for WebAssembly, `Activity` reads all posts.
     }
   }
 
-  /** @throws DataError where one of the posts lacks what all posts have. */
+  /** @throws DataError if one of the posts lacks a member that all posts have. */
   read(content: Buffer, start: number, end: number): void {
     this.length = 0;
     if (this.#inBytes?.read(content, start, end) === true) return;
@@ -95,7 +95,7 @@ export class ShownIds {
   }
 }
 
-/** Parses ids with leading zeros too, which the exact parser refuses. */
+/** Parses an id. Unlike the exact parser, accepts leading zeros. */
 function parseLoosely(id: string): boolean {
   if (!/^\d{1,20}$/.test(id)) return false;
   const value = BigInt(id);
@@ -107,7 +107,7 @@ function parseLoosely(id: string): boolean {
 const USER = { id_str: true, withheld_in_countries: true } as const;
 const ACTOR = { id: true, withheld_in_countries: true } as const;
 
-/** A post of either format, and the posts within it. */
+/** The members of a post of either format, and of the posts within it. */
 function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): WantedMembers {
   return {
     id: true,
@@ -129,17 +129,17 @@ function membersOf(shared: true | WantedMembers, quoted: true | WantedMembers): 
 const QUOTED = membersOf(true, true);
 const MEMBERS = membersOf(membersOf(true, QUOTED), QUOTED);
 
-/** The indices of the members of an author in the finder. */
+/** The indices of an author's members in the finder. */
 interface AuthorPlaces {
   readonly object: number;
   readonly id: number;
   readonly withheld: number;
 }
 
-/** The same of a post within another, in one of the formats. */
+/** The indices for a post within another post, in one of the formats. */
 interface NestedPlaces {
   readonly object: number;
-  /** Absent where posts are within each other in more ways than usual. */
+  /** Absent if posts are nested in an unusual way. */
   readonly post: PostPlaces | undefined;
 }
 
@@ -162,20 +162,23 @@ interface PostPlaces {
 const INITIAL = Buffer.from('{"initial_tweet_id":"');
 const VERSIONS = Buffer.from(',"edit_tweet_ids":[');
 
-/** Reads what `ShownIds` has from the members of a post. */
+/** Reads the same ids as `ShownIds` from the members of a post. */
 class IdsInBytes {
   readonly #ids: ShownIds;
   readonly #finder = new MemberFinder(MEMBERS);
   readonly #values = memberValues(this.#finder);
   readonly #root: PostPlaces;
 
-  /** @throws RangeError where WebAssembly gets no memory. */
+  /** @throws RangeError if WebAssembly gets no memory. */
   constructor(ids: ShownIds) {
     this.#ids = ids;
     this.#root = placesOf(this.#finder);
   }
 
-  /** `false` where it is left to `Activity`, which also gives the exact error. */
+  /**
+   * Reads the ids of a post. Returns `false` if the post is left to `Activity`, which also throws the exact
+   * error.
+   */
   read(content: Buffer, start: number, end: number): boolean {
     return this.#finder.find(content, start, end) && this.#addPost(this.#root, 0);
   }
@@ -195,7 +198,7 @@ class IdsInBytes {
     return this.#addNested(post.quotedActivity, ID_OF.quoted);
   }
 
-  /** Reads `id` if it is a string, and otherwise `id_str`. */
+  /** Adds `id` if it is a string, otherwise `id_str`. */
   #addId({ id, idString }: PostPlaces, within: number): boolean {
     const isText = this.#values.isText(id);
     return this.#addDigits(isText ? id : idString, isText, within + ID_OF.post);
@@ -235,7 +238,10 @@ class IdsInBytes {
     return true;
   }
 
-  /** Reads them as the service prints them. The id of the post itself is the one before them. */
+  /**
+   * Adds the versions, if they have the form in which the service prints them. The id of the post itself must
+   * have been added last.
+   */
   #addVersions(member: number, within: number): boolean {
     const ids = this.#ids;
     const { bytes } = this.#finder;

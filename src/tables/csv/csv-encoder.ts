@@ -19,32 +19,35 @@ import type { PostColumnName } from '../post-columns.js';
 import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
-/** Rows are copied from the memory of decoded strings at this size; a row has the rest of it. */
+/**
+ * Rows are copied out of the memory of decoded strings once they have this size. A single row may use the
+ * rest of that memory.
+ */
 const BLOCK_BYTES = 128 * 1024;
-/** A character of JSON has at most this number of bytes in CSV. */
+/** The maximum number of bytes in CSV for one character of JSON. */
 const MAX_GROWTH = 3;
 const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
-/** Later years are printed with more digits. */
+/** Years from 10000 on are printed with more digits. */
 const YEAR_10000 = Date.UTC(10_000);
 
-/** A line of it ends `COPY` before PostgreSQL 18. */
+/** A line with only this text ends `COPY` before PostgreSQL 18. */
 const END_OF_COPY = Buffer.from('\\.');
 
-/** Bytes to reserve for what is around a string: quotes, commas and line ends. */
+/** The number of bytes to reserve for the characters around a string: quotes, commas and line ends. */
 const MARGIN = 64;
 
-/** Rows of CSV as `csvRow` makes them, with their line feeds. */
+/** Writes rows of CSV exactly as `csvRow` does, with their line feeds. */
 export class CsvCells implements CellWriter, DecodingUser {
   readonly #strings: StringDecoder;
   readonly #decode: StringDecoder['decode'];
   readonly #memory: Buffer;
   readonly #size: number;
   readonly #escapesFormulas: boolean;
-  /** Fields of lists that come again and again, by list. */
+  /** The fields of lists that occur repeatedly, by list. */
   readonly #lists = new WeakMap<object, string>();
   #blocks: Buffer[] = [];
   #at = 0;
-  /** The start of the row, and the start of the cell. */
+  /** The positions at which the row and the cell start. */
   #row = 0;
   #cell = 0;
   #column = -1;
@@ -84,7 +87,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     } else this.#write(csvField(value, this.#escapesFormulas));
   }
 
-  /** @param value Not negative. */
+  /** @param value A number that is not negative. */
   int32(value: number): void {
     let end = this.#at + 1;
     for (let rest = value; rest >= 10; rest = (rest / 10) | 0) end++;
@@ -106,7 +109,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     }
     const days = Math.floor(ms / DAY);
     const ofDay = ms - days * DAY;
-    // The date of a day, in years that begin on the first of March, so that a leap day is the last.
+    // Computes the date with years that begin on 1 March, so that a leap day is the last day of its year.
     const shifted = days + 719_468;
     const era = (shifted / 146_097) | 0;
     const ofEra = shifted - era * 146_097;
@@ -125,7 +128,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#digits(ofDay % 1000, 3, LETTER_Z);
   }
 
-  /** A number with zeros before it, and a character. */
+  /** Writes a number with leading zeros, then a character. */
   #digits(value: number, count: number, character: number): void {
     const end = this.#at + count;
     for (let at = end - 1, rest = value; at >= this.#at; at--, rest = (rest / 10) | 0)
@@ -135,7 +138,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   }
 
   text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
-    // What may begin a formula is read in another way.
+    // A string that may begin a formula has to be checked, so it is left to the column.
     if (this.#escapesFormulas || !this.#fits(to - from + prefixEnd - prefix)) return false;
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
     const end = this.#decode(from, to, this.#at, mode, prefix, prefixEnd);
@@ -163,7 +166,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   }
 
   endRow(): void {
-    // A row of one column that has no value.
+    // A row with a single column and no value must not be a blank line.
     if (this.#at === this.#row) this.#write(EMPTY);
     this.#memory[this.#at++] = CR;
     this.#memory[this.#at++] = LF;
@@ -182,7 +185,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#blocks.push(Buffer.from(`${csvRow(values, this.#escapesFormulas)}\n`));
   }
 
-  /** The rows since the last call. */
+  /** Returns the bytes of the rows since the last call. */
   take(): Buffer {
     this.#endBlock();
     const rows = this.#blocks.length === 1 ? this.#blocks[0]! : Buffer.concat(this.#blocks);
@@ -190,7 +193,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     return rows;
   }
 
-  /** The same, as text. */
+  /** Returns the rows since the last call as a string. */
   takeText(): string {
     if (this.#blocks.length > 0) return this.take().toString();
     const text = this.#memory.toString('utf8', 0, this.#row);
@@ -202,7 +205,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#endBlock();
   }
 
-  /** Forgets rows. */
+  /** Discards the rows. */
   clear(): void {
     this.#blocks = [];
     this.#row = 0;
@@ -215,7 +218,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.undoRow();
   }
 
-  /** @throws RangeError where it has no space. */
+  /** @throws RangeError if there is no space. */
   #write(field: string): void {
     if (!this.#fits(field.length)) throw new RangeError('The row is too long');
     const { length } = field;
@@ -242,7 +245,7 @@ export interface CsvRowsOptions {
   readonly escapesFormulas: boolean;
 }
 
-/** Rows of posts as CSV. */
+/** Encodes rows of posts as CSV in threads. */
 export const CSV_ROWS: EncoderKind<CsvRowsOptions> = {
   name: 'csv',
   hasTasks: false,

@@ -1,17 +1,20 @@
 import { DAY } from '../../base/time.js';
 import type { RowValue } from '../column.js';
 
-/** The start of a string that a spreadsheet would run as a formula. */
+/** Matches the start of a string that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
-/** Also quotes `\.`, because a line with nothing else ends `COPY` before PostgreSQL 18. */
+/**
+ * Matches a string that must be quoted. Includes `\.`, because a line with nothing else ends `COPY` before
+ * PostgreSQL 18.
+ */
 const QUOTED = /[",\r\n]|^\\\.$/;
 /** The cell of an empty string. */
 export const EMPTY = '""';
 
 /**
- * A row of a CSV file (RFC 4180) with the carriage return that ends it, before the line feed. A null is empty, an
- * empty text is quoted, and so is a null that is the whole row: readers skip blank lines. A library takes three times as
- * long for a row.
+ * Formats a row of a CSV file (RFC 4180), with the carriage return at its end, but without the line feed. A
+ * null is empty, and an empty string is `""`. A null that is the whole row is also `""`, because readers skip
+ * blank lines. CSV libraries take three times as long per row.
  */
 export function csvRow(row: readonly RowValue[], escapesFormulas: boolean): string {
   let text = '';
@@ -42,10 +45,10 @@ function quoted(text: string): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The day that was printed last, and its text. */
+/** The last printed day and its text, as a cache. */
 let lastDay = { day: Number.NaN, text: '' };
 
-/** Prints like `toISOString`, which takes several times as long. */
+/** Formats a time like `toISOString`, which takes several times as long. */
 export function printTime(ms: number): string {
   const day = Math.floor(ms / DAY);
   if (day !== lastDay.day)
@@ -60,12 +63,15 @@ export function printTime(ms: number): string {
 
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/** `String` loses the sign of -0. */
+/** Formats a number. `String` would lose the sign of -0. */
 function printNumber(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** JSON, with numbers of 64 bits in full, and as UTF-8 has it: `JSON.stringify` escapes half of a surrogate pair. */
+/**
+ * Formats a list as JSON, with all digits of 64-bit numbers. Half of a surrogate pair is written as UTF-8
+ * does it, while `JSON.stringify` would escape it.
+ */
 function printList(values: readonly RowValue[]): string {
   const elements = values.map(value => {
     if (typeof value === 'string') return JSON.stringify(value.toWellFormed());

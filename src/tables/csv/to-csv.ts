@@ -7,13 +7,13 @@ import { CsvCells } from './csv-encoder.js';
 import { csvRow } from './csv-row.js';
 
 /**
- * Makes a function of columns that turns an item into its line of CSV, as `csv` writes it, with its line end:
- * for the bulk loading of databases, such as `COPY posts FROM STDIN (FORMAT csv)` of PostgreSQL.
+ * Creates a function that converts an item to a line of CSV, with a line end, exactly as `csv` writes it. Use
+ * it for bulk loading of databases, such as `COPY posts FROM STDIN (FORMAT csv)` in PostgreSQL.
  *
  * @param columns A table, or a list of columns, tables and names of post columns; by default, `tables.posts`.
- * @throws OptionError for a name that is unknown or comes twice.
- * @throws DataError from the function, for an item that the columns are not of, and for a value that does not
- * fit its column.
+ * @throws OptionError for a name that is unknown or listed twice.
+ * @throws DataError from the function, for an item that the columns cannot read, and for a value that does
+ * not fit its column.
  * @example
  * const toCsv = tables.toCsv(['id', 'posted_at', 'text']);
  * const lines = posts.map(toCsv).join('');

@@ -1,27 +1,28 @@
 import type { RowValue } from '../column.js';
 
-/** Takes the cells of rows, one after the other. */
+/** Receives the cells of rows, one after the other. */
 export interface CellWriter {
-  /** Begins the cell of a column, or begins it again: what was written of it is gone. */
+  /** Starts the cell of a column. If the cell was started before, discards what was written of it. */
   begin(column: number): void;
   none(): void;
   value(value: RowValue): void;
   int32(value: number): void;
   boolean(value: boolean): void;
-  /** @param ms Epoch milliseconds. */
+  /** @param ms The time in epoch milliseconds. */
   time(ms: number): void;
   /**
-   * A text between two quotes of the post that is being read, and bytes of the post before it: without quotes
-   * and commas. `false` where it has to be read in another way.
+   * Writes the string between two quotes of the current post, optionally after a prefix, which is other bytes
+   * of the post without quotes and commas. Returns `false` if the string must be written by the column
+   * instead.
    */
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;
-  /** An element of a list: as `text`. */
+  /** Writes an element of a list, like `text`. */
   element(from: number, to: number): boolean;
-  /** Ends a list. */
+  /** Ends the current list. */
   list(): void;
   endRow(): void;
-  /** Forgets the cells of a row that has not ended. */
+  /** Discards the cells of a row that has not ended. */
   undoRow(): void;
-  /** A whole row. */
+  /** Writes a whole row. */
   row(values: readonly RowValue[]): void;
 }

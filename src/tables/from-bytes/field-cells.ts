@@ -9,14 +9,17 @@ import type { Part } from '../../post/read-fields.js';
 import type { RowValue } from '../column.js';
 import type { CellWriter } from './cell-writer.js';
 
-/** Writes the cell of a column of the post that is being read; `false` if the column has to be read in another way. */
+/**
+ * Writes the cell of a column for the current post. Returns `false` if the column must be read from the
+ * parsed post instead.
+ */
 export type PostCell = (out: CellWriter) => boolean;
 
 export type PostBytes = ReturnType<typeof postBytes>;
 type PostValues = ReturnType<typeof valuesOf>;
 type Writers = ReturnType<typeof writersOf>;
 
-/** Returns the index of a value of the post that is being read; `NO_PART` if the post is missing. */
+/** Returns the index of a value of the current post; `NO_PART` if the part of the post is missing. */
 type Find = () => number;
 
 const NO_PART = -1;
@@ -28,15 +31,16 @@ const OTHER_POSTS = {
 
 const [CAPITAL_A, SMALL_A] = [0x41, 0x61];
 const ALPHABET = 26;
-/** `"Wed Oct 10 20:19:24 +0000 2018"` and `"2018-10-10T20:19:24.000Z"`. */
+/** The lengths of `"Wed Oct 10 20:19:24 +0000 2018"` and `"2018-10-10T20:19:24.000Z"`. */
 const TIME_BYTES = { original: 32, activity_streams: 26 } as const;
 const itself = (value: number) => value;
 
 /**
- * Writes cells of posts of a format from the bytes of their members, without a value in between, for values as the service
- * prints them. Whatever else there is, such as a string in the place of a number, is left to the column, which is slower.
+ * Writes cells directly from the bytes of posts of a format, if values have the form in which the service
+ * prints them. Anything else, such as a string where a number is expected, is left to the column, which is
+ * slower.
  *
- * These are functions that are made once, not methods of objects: see `memberValues`.
+ * For why these are closures and not methods, see `memberValues`.
  */
 export function postBytes(post: PostInBytes, format: Format) {
   const values = valuesOf(post, format);
@@ -48,13 +52,13 @@ function valuesOf(post: PostInBytes, format: Format) {
   const { values } = post;
   const { startOf, hasEscapes, isObject, isNone, isText, isDigits, is, digitsOfId } = values;
   const { shared, quoted } = OTHER_POSTS[format];
-  /** What the values that are read are within. */
+  /** The objects that contain the values to read. */
   const objects: number[] = [];
-  /** The number of the post that is being read, and whether it is a retweet. */
+  /** The number of the current post, and whether it is a retweet. */
   let posts = 0;
   let isShare = false;
 
-  /** The value at a path. */
+  /** Returns the index of the value at a path. */
   function at(path: string): number {
     if (path.includes('.')) {
       const object = at(path.slice(0, path.lastIndexOf('.')));
@@ -68,11 +72,11 @@ function valuesOf(post: PostInBytes, format: Format) {
   const [time, otherTime] =
     format === 'original' ? [createdAt, postedTime] : [postedTime, createdAt];
   const sharedPost = at(shared);
-  /** Distinguishes a retweeted post from a note in `activity_streams`. */
+  /** The author of a retweeted post. In `activity_streams`, only a retweeted post has one; a note does not. */
   const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
   const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];
 
-  /** Called for each post; `false` if no cell of it is written in this way. */
+  /** Called for each post. Returns `false` if no cell of the post can be written from its bytes. */
   function begin(): boolean {
     posts++;
     if (!isText(time) || startOf(otherTime) !== 0) return false;
@@ -84,14 +88,14 @@ function valuesOf(post: PostInBytes, format: Format) {
     return digitsOfId(id, true) !== -1 && !hasEscapes(verb) && hasObjects();
   }
 
-  /** Whether all that values are within is an object, or nothing. */
+  /** Whether everything that should contain values is an object or absent. */
   function hasObjects(): boolean {
     for (let index = 0; index < objects.length; index++)
       if (!isObject(objects[index]!) && !isNone(objects[index]!)) return false;
     return true;
   }
 
-  /** Reads something once for each post, as several columns need it. */
+  /** Caches a result for the current post, because several columns need it. */
   function oncePerPost<T>(read: () => T): () => T {
     let last = 0;
     let value: T;
@@ -102,13 +106,16 @@ function valuesOf(post: PostInBytes, format: Format) {
     };
   }
 
-  /** Whether the post itself or the retweeted post quotes another. */
+  /** Whether the post itself or the retweeted post quotes another post. */
   function quotedBy(): 'own' | 'shared' | undefined {
     if (isShare && !isNone(sharedQuoted)) return 'shared';
     return isNone(ownQuoted) ? undefined : 'own';
   }
 
-  /** The value at a path, within other objects: of several places, the first that is not none. */
+  /**
+   * Finds the value at a path within other objects. If the value may be at several places, the first place
+   * with a value counts.
+   */
   function findAt({ places, rest }: Path, ...within: readonly string[]): Find {
     const all = places.map(keys => [...within, ...keys]);
     const tested = all.map(keys => at(keys.join('.')));
@@ -121,7 +128,7 @@ function valuesOf(post: PostInBytes, format: Format) {
     };
   }
 
-  /** The value of a field of the format. */
+  /** Finds the value of a field of the format. */
   function find({ paths }: Pick<Field, 'paths'>, part: Part = 'own'): Find {
     const path = paths[format];
     if (path === undefined) return () => NO_PART;
@@ -158,7 +165,7 @@ function writersOf(values: PostValues, format: Format) {
   const timeBytes = TIME_BYTES[format];
   const timeIn = format === 'original' ? createdAtIn : isoTimeIn;
 
-  /** A string; none for an empty one. */
+  /** Writes a string. An empty string becomes no value. */
   function writeText(out: CellWriter, value: number, entities = false): boolean {
     if (!isText(value)) return isNone(value) && writeNone(out);
     const start = startOf(value);
@@ -166,7 +173,10 @@ function writersOf(values: PostValues, format: Format) {
     return end === start + 2 ? writeNone(out) : out.text(start + 1, end - 1, entities);
   }
 
-  /** A string whose case the column changes: one that has letters of the case that begins with `first` is left to it. */
+  /**
+   * Writes a string whose case the column converts. If it has letters from `first` on that need conversion,
+   * it is left to the column.
+   */
   function writeCase(out: CellWriter, value: number, first: number): boolean {
     if (hasEscapes(value)) return false;
     const end = isText(value) ? endOf(value) - 1 : 0;
@@ -183,7 +193,10 @@ function writersOf(values: PostValues, format: Format) {
     return digits !== -1 && out.text(digits, endOf(value) - 1, false);
   }
 
-  /** A whole number without a sign; NaN for anything else, and for one of more digits. */
+  /**
+   * Reads an integer without a sign. Returns NaN for anything else, and if there are more digits than
+   * `maxDigits`.
+   */
   function whole(value: number, maxDigits: number): number {
     const start = startOf(value);
     const length = endOf(value) - start;
@@ -205,7 +218,7 @@ function writersOf(values: PostValues, format: Format) {
     return true;
   }
 
-  /** Writes a time as the format has it, in units of `unitMs` milliseconds. */
+  /** Writes a time in the notation of the format, rounded down to units of `unitMs` milliseconds. */
   function writeTime(out: CellWriter, value: number, unitMs: number): boolean {
     const start = startOf(value);
     if (!isText(value) || endOf(value) !== start + timeBytes) return false;
@@ -215,7 +228,10 @@ function writersOf(values: PostValues, format: Format) {
     return true;
   }
 
-  /** Reads each element of a list; `false` if it is none, or an element is of another type, or is left by `each`. */
+  /**
+   * Reads each element of a list. Returns `false` if it is not a list, if an element has another type, or if
+   * `each` returns `false`.
+   */
   function readList(list: number, elements: Elements, each: () => boolean): boolean {
     if (isNone(list)) return true;
     if (!isList(list)) return false;
@@ -229,7 +245,10 @@ function writersOf(values: PostValues, format: Format) {
     }
   }
 
-  /** A list of a string of each element, an empty one if it has none. `textOf` is -1 for what is not plain. */
+  /**
+   * Writes a list with one string from each element; an empty list if there are no elements. `textOf` returns
+   * -1 for an element that must be left to the column.
+   */
   function writeList(out: CellWriter, list: number, elements: Elements, textOf = itself): boolean {
     const isRead = readList(list, elements, () => {
       const text = textOf(elements.first);
@@ -247,7 +266,7 @@ function writersOf(values: PostValues, format: Format) {
   };
 }
 
-/** The cells of fields, each written by the kind of its field. */
+/** Creates the functions that write cells of fields, by the kind of field. */
 function fieldCells(values: PostValues, writers: Writers) {
   const { bytes, post, format, find, at, oncePerPost, startOf, endOf, isText } = values;
   const { isNone, isList } = values;
@@ -256,7 +275,10 @@ function fieldCells(values: PostValues, writers: Writers) {
   const strings = elements();
   const tags = elements({ text: true });
 
-  /** Converts like `converterOf` for parsed posts. Each kind is a function, so that V8 can inline what it calls. */
+  /**
+   * Writers by kind of field, which convert like `converterOf` does for parsed posts. Each is a separate
+   * function, so that V8 can inline its calls.
+   */
   const CELLS: Readonly<Partial<Record<FieldKind, (value: Find) => PostCell>>> = {
     string: value => out => writeText(out, value()),
     text: value => out => writeText(out, value(), true),
@@ -271,7 +293,10 @@ function fieldCells(values: PostValues, writers: Writers) {
     tags: value => out => writeList(out, value(), tags),
   };
 
-  /** The cell of a field of a part; empty if the part is missing. `undefined` if only the column itself can read it. */
+  /**
+   * The cell of a field of a part. The cell is empty if the post does not have the part. Returns `undefined`
+   * if only the column itself can read the field.
+   */
   function fieldCell(field: Field, part: Part): PostCell | undefined {
     if (field.paths[format] === undefined) return writeNone;
     if (field.parts[format] !== undefined) return partCell(field, part);
@@ -283,7 +308,7 @@ function fieldCells(values: PostValues, writers: Writers) {
     return out => (value() === NO_PART ? writeNone(out) : cell(out));
   }
 
-  /** The cell of a field that is a part of a string. Keeps the parts of strings that come repeatedly. */
+  /** The cell of a field that is a part of a string. Caches the parts of strings that occur repeatedly. */
   function partCell(field: Field, part: Part): PostCell {
     const value = find(field, part);
     const known = new BytesMap<string | null>();
@@ -302,13 +327,13 @@ function fieldCells(values: PostValues, writers: Writers) {
     };
   }
 
-  /** Reads the first element of a list, once for each post. */
+  /** Reads the first element of a list, once per post. */
   function firstElement(list: string) {
     const paths = Object.values(AUTHOR).map(field => inFirst(field, list));
     const { wanted, members } = membersOf(paths.filter(path => path !== undefined));
     const reader = elements(wanted);
     const value = at(list);
-    /** 1 if there is an element, 0 if there is none, -1 for what is not plain. */
+    /** 1 if there is an element, 0 if there is none, -1 if the list must be left to the column. */
     const count = oncePerPost(() => {
       if (isNone(value)) return 0;
       if (!isList(value)) return -1;
@@ -321,7 +346,7 @@ function fieldCells(values: PostValues, writers: Writers) {
 
   const firstElements = new Map<string, ReturnType<typeof firstElement>>();
 
-  /** The path of a field within the first element of a list, if it is there. */
+  /** The path of a field within the first element of a list; `undefined` if the field is not within it. */
   function inFirst({ paths }: Field, list: string): string | undefined {
     const path = paths[format]?.places[0]?.join('.');
     const start = `${list}.${FIRST}.`;
@@ -343,7 +368,7 @@ function fieldCells(values: PostValues, writers: Writers) {
   return { elements, fieldCell };
 }
 
-/** The members at some paths, and their paths in the order in which `Elements` numbers them. */
+/** The members at these paths, and the paths in the order in which `Elements` numbers the members. */
 function membersOf(
   paths: readonly string[],
   prefix = '',
@@ -366,7 +391,7 @@ function membersOf(
   return { wanted, members };
 }
 
-/** Writes that a post has no value. As what writes a value, it says that the cell is written. */
+/** Writes an empty cell. Returns `true` like every `PostCell` that has written its cell. */
 export function writeNone(out: CellWriter): true {
   out.none();
   return true;

@@ -22,7 +22,7 @@ import type { CellWriter } from './cell-writer.js';
 import { type PostCell, postBytes } from './field-cells.js';
 import { specialCells } from './special-cells.js';
 
-/** Makes something of the post between two positions of a file's content. `tag` is what it is routed by. */
+/** Creates a value from the post between two positions of a file's content. `tag` is the tag that routes the post. */
 export type OfPost<T> = (
   content: Buffer,
   start: number,
@@ -32,10 +32,10 @@ export type OfPost<T> = (
 ) => T;
 
 /**
- * Parses posts in their bytes, and makes rows of them.
+ * Creates a function that reads the row of a post from its bytes.
  *
- * @param call Whose columns they are, for messages.
- * @throws From what it returns: DataError, for a value that does not fit its column.
+ * @param call The name of the call that has the columns, for messages.
+ * @throws DataError from the function, for a value that does not fit its column.
  */
 export function postRowReader(
   call: string,
@@ -60,14 +60,14 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
   };
 }
 
-/** The cells of posts of a format that are written from their bytes. */
+/** The cells that can be written from the bytes of posts of one format. */
 interface FormatCells {
-  /** Looks at the post that is being read; `false` if no cell of it is written in this way. */
+  /** Prepares for the current post. Returns `false` if none of its cells can be written from its bytes. */
   readonly begin: () => boolean;
   readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
 }
 
-/** Reused, because they take some of the limited memory of a `PostInBytes`. */
+/** Reused, because cells take some of the limited memory of a `PostInBytes`. */
 const madeCells = new WeakMap<PostInBytes, Map<Format, FormatCells>>();
 
 export function cellsOf(post: PostInBytes, format: Format): FormatCells {
@@ -88,13 +88,13 @@ function newCells(post: PostInBytes, format: Format): FormatCells {
 }
 
 /**
- * Writes rows of posts. The rows and errors are the same as of `postRowReader`, except that members that no column
- * reads are not checked.
+ * Creates a function that writes the row of a post. Rows and errors are the same as from `postRowReader`,
+ * except that members that no column reads are not checked.
  *
- * Most cells are written from the bytes of their members, without a value in between; the others are read from the
- * members that columns need. If that fails, for whatever reason, the post is parsed.
+ * Most cells are written directly from the bytes of their members. Other columns get a view that reads only
+ * the members they need. If any of this fails, the post is parsed.
  *
- * @throws From what it returns: DataError, for a value that does not fit its column.
+ * @throws DataError from the function, for a value that does not fit its column.
  */
 export function postRowWriter(
   call: string,
@@ -118,7 +118,7 @@ export function postRowWriter(
   const write = (tag: string | undefined) => {
     const { begin, cells } = cellsOfPost();
     const isPlain = begin();
-    // A row needs an id, also if no column reads it.
+    // A post without an id is an error, even if no column reads the id.
     if (!isPlain) void post.id;
     let view: PostView | undefined;
     for (let column = 0; column < cells.length; column++) {
@@ -136,7 +136,7 @@ export function postRowWriter(
     try {
       if (post.read(content, start, end, () => write(tag)) === true) return;
     } catch {
-      // The parser gives the exact error, if there is one.
+      // The parser then writes the row, or throws the exact error.
       out.undoRow();
     }
     out.row(parseRow(content, start, end, tag, origin));
@@ -147,7 +147,7 @@ export function postRowWriter(
 export interface ItemWriter<C extends CellWriter> {
   readonly out: C;
   /**
-   * Returns `false`, and has written nothing, for anything but a post.
+   * Writes the row of a post. Returns `false` for any other item, without writing anything.
    *
    * @throws DataError for a value that does not fit its column.
    */
@@ -155,8 +155,8 @@ export interface ItemWriter<C extends CellWriter> {
 }
 
 /**
- * Writes rows of items, as `postRowWriter` writes rows of posts in a file. Absent if any column is not a post column,
- * or if WebAssembly gets no memory.
+ * Writes rows of items, like `postRowWriter` for posts in a file. `undefined` if one of the columns is not a
+ * post column, or if WebAssembly gets no memory.
  */
 export function itemWriter<C extends CellWriter>(
   call: string,

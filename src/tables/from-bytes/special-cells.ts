@@ -8,14 +8,14 @@ type CellsOfColumns = { readonly [Name in PostColumnName]?: PostCell | undefined
 const RT = Buffer.from('RT @');
 const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
-/** The maximum length of a handle and an id together. */
+/** The maximum length of a handle and an id together, in bytes. */
 const MAX_LINK_BYTES = 256;
-/** More mentions are compared by the column. */
+/** A post with more mentions is left to the column. */
 const MAX_MENTIONS = 64;
 const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;
 
-/** The cells of columns that are more than one field. */
+/** The cells of columns that are not just one field. */
 export function specialCells(post: PostBytes): CellsOfColumns {
   return {
     ...textCells(post),
@@ -33,7 +33,7 @@ export function specialCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** In `activity_streams`, the column looks up the author among the mentions. */
+/** In `activity_streams`, the column looks up the author among the mentions, so this returns `undefined`. */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
   if (format === 'original') return fieldCell(REPLY.userId, 'own');
@@ -45,10 +45,16 @@ function textCells(post: PostBytes): CellsOfColumns {
   const { bytes, find, fieldCell, isRetweet, isNone, isText, isBlank, startOf, endOf } = post;
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
-  /** The result for a byte that does not belong to a prefix. An escape may stand for one that does. */
+  /**
+   * The result for a byte that cannot be part of a prefix. -1 for a backslash, because an escape may stand
+   * for such a byte.
+   */
   const noPrefix = (place: number) => (bytes[place] === BACKSLASH ? -1 : 0);
 
-  /** The end of the `RT @handle: ` of a retweet; 0 without one, -1 if it is not plain. */
+  /**
+   * The position after the `RT @handle: ` of a retweet; 0 if there is none, -1 if the text must be left to
+   * the column.
+   */
   function afterPrefix(text: number): number {
     if (isNone(text)) return 0;
     if (!isText(text)) return -1;
@@ -77,7 +83,7 @@ function textCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** The address of a post. In `activity_streams`, it is a field. */
+/** The address of a post. In `activity_streams`, it is a field, so this returns `undefined`. */
 function linkCell(post: PostBytes): PostCell | undefined {
   const { bytes, format, find, fieldCell, isText, isDigits, startOf, endOf } = post;
   if (format === 'activity_streams') return fieldCell(OWN.link, 'own');
@@ -100,7 +106,7 @@ function linkCell(post: PostBytes): PostCell | undefined {
   };
 }
 
-/** The links in a post, as far as the service has expanded them. */
+/** The links in a post, expanded if the service has expanded them. */
 function linksCell(post: PostBytes): PostCell {
   const { format, find, elements, writeList, isObject, isNone, isBlank } = post;
   if (format === 'activity_streams') return enrichedLinksCell(post);
@@ -115,7 +121,7 @@ function linksCell(post: PostBytes): PostCell {
     });
 }
 
-/** In `activity_streams`, another list has the target addresses of links, each with the link in the text. */
+/** The links in `activity_streams`. Another list has their target addresses, each with the link as in the text. */
 function enrichedLinksCell(post: PostBytes): PostCell {
   const { bytes, find, elements, readList, isRetweet } = post;
   const { isText, isNone, isBlank, hasEscapes, startOf, endOf } = post;
@@ -123,7 +129,7 @@ function enrichedLinksCell(post: PostBytes): PostCell {
   const [url, expanded] = [urls.first, urls.first + 2];
   const [shown, own] = [find(SHOWN.urls, 'shown'), find(OWN.enrichedUrls)];
   const ofShared = find(OWN.enrichedUrls, 'shared');
-  /** The places of links and of what they lead to, each with its end. */
+  /** The positions of links and of their targets, with start and end. */
   const places = new Int32Array(4 * MAX_ENRICHED);
   let used = 0;
 
@@ -137,7 +143,7 @@ function enrichedLinksCell(post: PostBytes): PostCell {
     return true;
   }
 
-  /** The place of the link that was read last, or -1. */
+  /** The index in `places` of the link that was read last, or -1. */
   function enrichedPlace(): number {
     const [start, end] = [startOf(url) + 1, endOf(url) - 1];
     for (let place = 0; place < used; place += 4)
@@ -167,7 +173,7 @@ function mediaCells(post: PostBytes): CellsOfColumns {
   const [media, extended] = [find(SHOWN.media, 'shown'), find(SHOWN.extendedMedia, 'shown')];
   const reader = elements({ type: true, media_url_https: true, media_url: true });
 
-  /** A list without elements is not used. */
+  /** The list of media. A list without elements is ignored. */
   function mediaList(): number {
     const list = extended();
     const isEmpty = isList(list) && endOf(list) === startOf(list) + 2;
@@ -184,14 +190,14 @@ function mediaCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** The users that a post mentions, each once. */
+/** The users that a post mentions, without duplicates. */
 function mentionCells(post: PostBytes): CellsOfColumns {
   const { bytes, find, elements, readList, oncePerPost, isRetweet } = post;
   const { startOf, endOf, isDigits, isText, hasEscapes } = post;
   const people = elements({ id: true, id_str: true, screen_name: true });
   const [idString, handle] = [people.first + 2, people.first + 4];
   const [own, shown] = [find(OWN.mentions), find(SHOWN.mentions, 'shown')];
-  /** The places of ids and handles, each with its end. */
+  /** The positions of ids and handles, with start and end. */
   const places = new Int32Array(4 * MAX_MENTIONS);
   let used = 0;
   const areRead = oncePerPost(readMentions);
@@ -212,7 +218,10 @@ function mentionCells(post: PostBytes): CellsOfColumns {
     return readList(shown(), people, addMention);
   }
 
-  /** Adds the mention that was read last, unless it is there; `false` for one that is not plain. */
+  /**
+   * Adds the mention that was read last, unless it is a duplicate. Returns `false` if the mention must be
+   * left to the column.
+   */
   function addMention(): boolean {
     if (used === places.length || !isDigits(idString)) return false;
     if (!isText(handle) || hasEscapes(handle)) return false;
@@ -220,7 +229,7 @@ function mentionCells(post: PostBytes): CellsOfColumns {
     const [start, end] = [startOf(handle) + 1, endOf(handle) - 1];
     for (let other = 0; other < used; other += 4) {
       if (!isSame(bytes, idStart, idEnd, places[other]!, places[other + 1]!)) continue;
-      // The same user with another handle is another one, unless only its capitals differ.
+      // A mention with the same id but another handle is not a duplicate, unless only the case of the handle differs.
       return isSame(bytes, start, end, places[other + 2]!, places[other + 3]!);
     }
     places[used] = idStart;
@@ -234,7 +243,7 @@ function mentionCells(post: PostBytes): CellsOfColumns {
   return { mentioned_ids: mentionCell(0), mentioned_handles: mentionCell(2) };
 }
 
-/** Numbers of places are left to the columns. */
+/** Positions on the map. If a post has a place whose numbers are unusual, it is left to the columns. */
 function positionCells(post: PostBytes): CellsOfColumns {
   const { format, find, isNone, isRetweet } = post;
   const [place, geo] = [find(PLACE.self), find(OWN.geo)];
@@ -248,7 +257,7 @@ function positionCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** The id of the quoted post; in the `original` format, even if that post is gone. */
+/** The id of the quoted post. In the `original` format, it is known even if that post is gone. */
 function quotedIdCell(post: PostBytes): PostCell {
   const { format, find, fieldCell, quotedBy, isNone, isDigits, writeId } = post;
   const quoted = find(OWN.id, 'quoted');
@@ -275,7 +284,7 @@ function editCells(post: PostBytes): CellsOfColumns {
   const isWholeOrAbsent = (value: number) =>
     startOf(value) === 0 || !Number.isNaN(whole(value, 15));
 
-  /** A column of edits, if all of them are valid. */
+  /** A column of edits. If one of the edits is invalid, it is left to the column. */
   function editCell(cell: PostCell): PostCell {
     return out => {
       if (isNone(history)) return writeNone(out);
@@ -314,7 +323,7 @@ function ruleCells({ post }: PostBytes): CellsOfColumns {
   };
 }
 
-/** Whether two parts of the bytes are the same. */
+/** Whether two ranges of the bytes are equal. */
 function isSame(
   bytes: Buffer,
   start: number,
@@ -328,7 +337,7 @@ function isSame(
   return true;
 }
 
-/** The characters of `\w`. */
+/** Whether a byte is in the class `\w`. */
 function isWord(byte: number): boolean {
   return isDigit(byte) || isSmallLetter(byte | 0x20) || byte === 0x5f;
 }

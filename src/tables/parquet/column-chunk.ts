@@ -11,28 +11,31 @@ import {
   ValueEncoder,
 } from './value-encoder.js';
 
-/** What readers skip a row group by: bounds of its values in the encoding PLAIN, and how many are missing. */
+/**
+ * The statistics by which readers skip a row group: bounds of its values in the encoding PLAIN, and the
+ * number of nulls.
+ */
 interface Statistics {
   readonly nulls: number;
   readonly bounds:
     | {
         readonly min: Uint8Array;
         readonly max: Uint8Array;
-        /** Whether the bound is a value of the column: long strings are shortened. */
+        /** Whether the bound is a value of the column. Long strings are shortened to a bound that is not. */
         readonly isMinExact: boolean;
         readonly isMaxExact: boolean;
       }
     | undefined;
 }
 
-/** The bytes of a column of a row group in a file. Its offsets count from the start of its pieces, joined. */
+/** The bytes of one column in a row group. Its offsets count from the start of the first piece. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
-  /** The total length of the pieces. */
+  /** The total length of the pieces in bytes. */
   readonly length: number;
-  /** The size without compression. */
+  /** The size before compression, in bytes. */
   readonly plainBytes: number;
-  /** Values and nulls; an empty list is one. */
+  /** The number of values, including nulls. An empty list counts as one. */
   readonly values: number;
   readonly encodings: readonly number[];
   readonly hasDictionary: boolean;
@@ -42,22 +45,22 @@ export interface ColumnChunk {
   readonly statistics: Statistics | undefined;
 }
 
-/** Numbers of the format: `Encoding` and `PageType`. */
+/** Numbers of the Parquet format: `Encoding` and `PageType`. */
 export const PLAIN = 0;
 const RLE = 3;
 const RLE_DICTIONARY = 8;
 export const DICTIONARY_PAGE = 2;
 export const DATA_PAGE_V2 = 3;
 
-/** The columns of a row group that are in the same part of its blocks. */
+/** Columns of a row group to encode together, because they are in the same part of each block. */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
-  /** The part of each block, in their order. */
+  /** That part of each block, in the order of the blocks. */
   readonly parts: readonly Uint8Array[];
   readonly compression: ParquetCompression;
 }
 
-/** One for a thread. */
+/** One encoder for each thread. */
 let shared: ValueEncoder | undefined;
 
 /** @throws DataError if memory runs out. */
@@ -101,16 +104,16 @@ function encodeChunk(
     hasDictionary,
     dataAt,
     dataPages,
-    // Readers skip row groups by the minimum and maximum of a column, but never for list elements.
+    // Readers use the minimum and maximum of a column to skip row groups, but never for list elements.
     statistics: scalar === type ? statisticsOf(scalar, encoder.bounds(), nulls) : undefined,
   };
 }
 
-/** The pages of a chunk. */
+/** Writes the pages of a chunk. */
 class PageWriter {
   plainBytes = 0;
   length = 0;
-  /** A piece a page: joined here, they would be copied once more, and take twice the memory. */
+  /** One piece per page. Joining them here would copy them once more, and take twice the memory. */
   readonly pieces: Uint8Array<ArrayBuffer>[] = [];
   readonly #compress: (page: Uint8Array) => Uint8Array | undefined;
 
@@ -131,7 +134,7 @@ class PageWriter {
 
   data({ rows, levels, nulls, repetition, definition, values }: EncodedPage, encoding: number) {
     const compressed = this.#compress(values);
-    // Readers need not decompress what would not become smaller.
+    // If compression does not make the page smaller, it is stored uncompressed, which readers read faster.
     const isCompressed = compressed !== undefined && compressed.length < values.length;
     const stored = isCompressed ? compressed : values;
     const levelBytes = repetition.length + definition.length;
@@ -152,7 +155,7 @@ class PageWriter {
     this.#append(header, levelBytes + values.length, [repetition, definition, stored]);
   }
 
-  /** The parts may have memory that is used again. */
+  /** Appends a copy of the parts, because their memory may be reused. */
   #append(header: Uint8Array, plainBytes: number, parts: readonly Uint8Array[]): void {
     this.plainBytes += header.length + plainBytes;
     const all = [header, ...parts];
@@ -167,7 +170,7 @@ class PageWriter {
   }
 }
 
-/** The longest string in the statistics. */
+/** The longest string in the statistics, in bytes. */
 const MAX_BOUND_BYTES = 64;
 
 function statisticsOf(
@@ -182,11 +185,11 @@ function statisticsOf(
 function exactBounds(scalar: ScalarType, { min, max }: EncodedBounds): Statistics['bounds'] {
   const exact = { min, max, isMinExact: true, isMaxExact: true };
   if (scalar !== 'double') return exact;
-  // Readers may take the zeros for equal, or not.
+  // Readers differ in whether 0 equals -0, so the bounds include both.
   return { ...exact, min: withZero(min, -0), max: withZero(max, 0) };
 }
 
-/** A double, or this zero in the place of either. */
+/** Returns a double, or the given zero if the double is 0 or -0. */
 function withZero(bytes: Uint8Array, zero: number): Uint8Array {
   const [number] = new Float64Array(bytes.buffer);
   return number === 0 ? new Uint8Array(Float64Array.of(zero).buffer) : bytes;
@@ -203,16 +206,19 @@ function textBounds({ min, max }: EncodedBounds): Statistics['bounds'] {
   };
 }
 
-/** The end of the last character within the limit. */
+/** The end of the last complete character within the limit. */
 function characterEnd(text: Uint8Array): number {
   if (text.length <= MAX_BOUND_BYTES) return text.length;
   let end = MAX_BOUND_BYTES;
-  // Bytes within a character begin with the bits 10.
+  // Bytes inside a character begin with the bits 10.
   while ((text[end]! & 0xc0) === 0x80) end--;
   return end;
 }
 
-/** A text that is not less: where it has to be shortened, its last ASCII character is raised. */
+/**
+ * A string that is at least as large as the given one. If it must be shortened, its last ASCII character is
+ * incremented.
+ */
 function upperBound(text: Uint8Array): Uint8Array | undefined {
   if (text.length <= MAX_BOUND_BYTES) return text;
   for (let end = characterEnd(text); end > 0; end--) {
@@ -225,7 +231,7 @@ function upperBound(text: Uint8Array): Uint8Array | undefined {
   return undefined;
 }
 
-/** Encodes columns in a thread. */
+/** The task that encodes columns in a thread. */
 export const ENCODE_CHUNKS: ThreadTask<ColumnsToEncode, readonly ColumnChunk[]> = {
   name: 'encodeChunks',
   run: encodeChunks,

@@ -2,16 +2,16 @@ import zlib from 'node:zlib';
 import { nodeZstd } from '../../gzip/zstd.js';
 import type { ValueEncoder } from './value-encoder.js';
 
-/** How the pages of a Parquet file are compressed. */
+/** The compression of the pages of a Parquet file. */
 export type ParquetCompression = 'snappy' | 'gzip' | 'zstd' | 'none';
 
 const zstd = nodeZstd;
 const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page));
 
 interface PageCodec {
-  /** The number in the format's `CompressionCodec`. */
+  /** The number of the compression in `CompressionCodec` of the format. */
   readonly number: number;
-  /** Compresses a page in the memory of its encoder; absent for files that are not compressed. */
+  /** Compresses a page in the memory of its encoder. Absent for files without compression. */
   readonly compress: ((page: Uint8Array, encoder: ValueEncoder) => Uint8Array) | undefined;
 }
 
@@ -22,7 +22,7 @@ export const PAGE_CODECS: Readonly<Record<ParquetCompression, PageCodec>> = {
   zstd: { number: 6, compress: compressZstd },
 };
 
-/** Whether this version of Node can compress so. */
+/** Whether this version of Node supports the compression. */
 export function canCompress(compression: ParquetCompression): boolean {
   return compression === 'none' || PAGE_CODECS[compression].compress !== undefined;
 }

@@ -13,19 +13,19 @@ import type { ParquetCompression } from './page-codec.js';
 import { ParquetFile } from './parquet-file.js';
 import { BlockCells, columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from './row-block.js';
 
-/** What all files of a run have in common. */
+/** The settings that all files of a run share. */
 export interface ParquetFormat {
   readonly columns: CheckedColumns;
   readonly addRow: RowAdder;
   readonly compression: ParquetCompression;
-  /** Rows of a row group. */
+  /** The maximum number of rows in a row group. */
   readonly rowGroup: number;
 }
 
-/** Adds the row of an item. */
+/** Adds the row of an item to a block. */
 type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
 
-/** An item whose cells the encoder reads: how many bytes they take is not known before. */
+/** An item whose cells the encoder reads. Its size in bytes is unknown before that. */
 export interface ItemToAdd {
   readonly item: unknown;
   readonly origin: string | undefined;
@@ -36,7 +36,7 @@ export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd 
   return { item, origin, byteLength: 0 };
 }
 
-/** @throws From what it returns: DataError, as `rowReader`. */
+/** @throws DataError from the returned function, like `rowReader`. */
 export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
   const read = rowReader('parquet', columns, invalid);
   const none = new RowBlockBuilder(columns.map(({ type }) => type));
@@ -52,24 +52,27 @@ interface RowGroup {
   readonly blocks: readonly (RowBlock | Promise<RowBlock>)[];
 }
 
-/** Rows of a row group: large enough that readers may skip most of a file, small enough to be held until it is encoded. */
+/**
+ * The default number of rows in a row group: large enough that readers may skip most of a file, small enough
+ * to be held until it is encoded.
+ */
 export const ROW_GROUP_ROWS = 100_000;
 
 /**
- * Builds a Parquet file, as the encoder of a sink. Holds rows until their row group is complete, then encodes them column by column, in
- * threads if it has any.
+ * Builds a Parquet file, as the encoder of a sink. Holds rows until their row group is complete, then encodes
+ * it column by column, in threads if there are any.
  */
 export class ParquetEncoder {
   readonly #format: ParquetFormat;
   readonly #inThread: RunInThread | undefined;
   readonly #file: ParquetFile;
-  /** The last rows, which were added one by one. */
+  /** The last rows of the row group, which were added one by one. */
   readonly #rows: RowBlockBuilder;
-  /** The rows of the row group before them. */
+  /** The earlier rows of the row group. */
   #blocks: (RowBlock | Promise<RowBlock>)[] = [];
   #blockRows = 0;
   #builtBytes = 0;
-  /** The last row group, where one is encoded in other threads. */
+  /** The last row group, if it is being encoded in other threads. */
   #last: Promise<unknown> | undefined;
 
   constructor(format: ParquetFormat, inThread: RunInThread | undefined) {
@@ -90,7 +93,7 @@ export class ParquetEncoder {
 
   addBlock(rows: number, block: Promise<RowBlock>): void {
     this.#endBlock();
-    // What waits for the row group fails, too.
+    // Ignored here, because everything that waits for the row group fails, too.
     block.catch(() => {});
     this.#blocks.push(block);
     this.#blockRows += rows;
@@ -123,14 +126,14 @@ export class ParquetEncoder {
     const { rows, blocks } = group;
     const write = (chunks: readonly ColumnChunk[]) => {
       const bytes = Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
-      // The main thread makes too little garbage for it to be collected soon.
+      // The main thread creates too little garbage for this memory to be collected soon.
       for (const { pieces } of chunks) for (const piece of pieces) releaseMemory(piece);
       return bytes;
     };
     if (this.#last === undefined && blocks.every(block => 'parts' in block))
       return write(this.#encodeHere(blocks as readonly RowBlock[]));
     const chunks = this.#encode(group);
-    // Row groups are written in their order, in whatever order they are encoded.
+    // Row groups are written in order, even if a later one is encoded first.
     const bytes = Promise.all([chunks, this.#last]).then(([made]) => write(made));
     this.#last = bytes;
     return bytes;
@@ -150,7 +153,7 @@ export class ParquetEncoder {
     return dealtBack(this.#types, this.#columnsOf(blocks).map(encodeChunks));
   }
 
-  /** What is to be encoded for each part of the columns; nothing without rows. */
+  /** The input of the encoder for each part of the columns; empty if there are no rows. */
   #columnsOf(blocks: readonly RowBlock[]): readonly ColumnsToEncode[] {
     if (blocks.length === 0) return [];
     const types = this.#types;
@@ -184,7 +187,7 @@ export class ParquetEncoder {
   }
 }
 
-/** The columns of all parts in their order. */
+/** Restores the order of the columns from their parts. */
 function dealtBack(
   types: readonly unknown[],
   parts: readonly (readonly ColumnChunk[])[],

@@ -16,7 +16,7 @@ import {
   utf8,
 } from './thrift.js';
 
-/** A column of a file. Every column may be null, the elements of a list not. */
+/** A column of a file. Every column may contain nulls, but the elements of a list may not. */
 export interface ParquetColumn {
   readonly name: string;
   readonly type: ColumnType;
@@ -24,7 +24,7 @@ export interface ParquetColumn {
 
 const MAGIC = Buffer.from('PAR1');
 
-/** A Parquet file: row groups one after the other, and the footer, which says where their columns are. */
+/** A Parquet file: row groups, then the footer, which lists the positions of their columns. */
 export class ParquetFile {
   readonly #columns: readonly ParquetColumn[];
   readonly #codec: number;
@@ -37,7 +37,7 @@ export class ParquetFile {
     this.#codec = PAGE_CODECS[compression].number;
   }
 
-  /** The bytes of the next row group. */
+  /** Returns the bytes of the next row group. */
   rowGroup(rows: number, chunks: readonly ColumnChunk[]): Uint8Array[] {
     const pieces: Uint8Array[] = this.#length === 0 ? [MAGIC] : [];
     this.#length ||= MAGIC.length;
@@ -63,7 +63,7 @@ export class ParquetFile {
     return pieces;
   }
 
-  /** The bytes after the last row group. */
+  /** Returns the bytes after the last row group. */
   footer(): Uint8Array {
     const metadata = printThrift({
       1: i32(2),
@@ -74,7 +74,7 @@ export class ParquetFile {
       3: i64(this.#rows),
       4: list(this.#groups),
       6: utf8('millrace'),
-      // Statistics use the order of the type.
+      // The order of values in statistics: the order of the column's type.
       7: list(this.#columns.map(() => struct({ 1: struct({}) }))),
     });
     const length = Buffer.alloc(4);
@@ -118,17 +118,17 @@ function statisticsFields({ nulls, bounds }: NonNullable<ColumnChunk['statistics
   };
 }
 
-/** Numbers of the format: its `FieldRepetitionType`. */
+/** Numbers of `FieldRepetitionType` in the Parquet format. */
 const [REQUIRED, OPTIONAL, REPEATED] = [0, 1, 2];
-/** Its `ConvertedType`. */
+/** Numbers of `ConvertedType` in the Parquet format. */
 const [UTF8, LIST, TIMESTAMP_MILLIS] = [0, 3, 9];
 
-/** What a type means, as readers of any age know it. */
+/** The meaning of each type, in the notation of both old and new readers. */
 const MEANINGS: Readonly<Partial<Record<ScalarType, ThriftStruct>>> = {
   string: { 6: i32(UTF8), 10: struct({ 1: struct({}) }) },
   timestamp: {
     6: i32(TIMESTAMP_MILLIS),
-    // In UTC, in milliseconds.
+    // A timestamp in UTC, in milliseconds.
     10: struct({ 8: struct({ 1: boolean(true), 2: struct({ 1: struct({}) }) }) }),
   },
 };

@@ -10,10 +10,10 @@ export interface ParquetRowsOptions {
   readonly invalidValues: InvalidValues;
 }
 
-/** Rows of posts as blocks of columns, which row groups are made of. */
+/** Encodes rows of posts in threads, as blocks of columns, from which row groups are built. */
 export const PARQUET_ROWS: EncoderKind<ParquetRowsOptions> = {
   name: 'parquet',
-  // Row groups are encoded after the last file, too.
+  // Row groups may be encoded after the last file, too.
   hasTasks: true,
   create: ({ columns, invalidValues }) => {
     const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));

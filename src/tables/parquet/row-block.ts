@@ -4,37 +4,39 @@ import type { CellWriter } from '../from-bytes/cell-writer.js';
 import { SCALARS, scalarOf } from './scalars.js';
 
 /**
- * Rows as columns of bytes, which can be sent between threads. The columns are divided into several parts, so that
- * several threads can encode one row group.
+ * Rows stored as columns of bytes, which can be sent between threads. The columns are divided into parts, so
+ * that several threads can encode one row group.
  */
 export interface RowBlock {
   readonly rows: number;
   readonly parts: readonly Uint8Array[];
 }
 
-/** Into how many parts a block is divided. */
+/** The number of parts of a block. */
 export const PARTS = 4;
 
-/** The columns of a part, of all columns. */
+/** Selects the columns of a part from all columns. */
 export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
   return columns.filter((_, index) => index % PARTS === part);
 }
 
-/** A column of a part. */
+/** A column in a part of a block. */
 export interface BlockColumn {
-  /** The number of values, nulls excluded. */
+  /** The number of values, without nulls. */
   readonly count: number;
-  /** The total size of the values, without lengths. */
+  /** The total size of the values in bytes, without the lengths of strings. */
   readonly dataBytes: number;
   /**
-   * The numbers of rows, of values and of bytes of data; for each row, 0 for a null, or one more than its number of values,
-   * as a list may have any; of strings, the lengths; the data: strings in UTF-8, one after the other, or other values in
-   * their width. All numbers are little-endian, of 32 bits.
+   * The bytes of the column, in this order, with all numbers as 32 bits little-endian:
+   * - the number of rows, the number of values, and the size of the data;
+   * - for each row, 0 for null, otherwise 1 plus its number of values (a list may have any number);
+   * - for strings, their lengths;
+   * - the data: strings in UTF-8, or other values in their width.
    */
   readonly bytes: Uint8Array;
 }
 
-/** Collects rows. */
+/** Collects rows as columns. */
 export class RowBlockBuilder {
   rows = 0;
   readonly columns: readonly ColumnBuilder[];
@@ -43,7 +45,7 @@ export class RowBlockBuilder {
     this.columns = types.map(type => new ColumnBuilder(type));
   }
 
-  /** Memory of the rows. */
+  /** The memory of the rows in bytes. */
   get bytes(): number {
     let bytes = 0;
     for (const column of this.columns) bytes += column.size;
@@ -56,13 +58,13 @@ export class RowBlockBuilder {
     this.rows++;
   }
 
-  /** Forgets rows after an error in the midst of one. */
+  /** Discards all rows, after an error in the middle of one. */
   clear(): void {
     for (const column of this.columns) column.clear();
     this.rows = 0;
   }
 
-  /** The rows since the last call. Each part has its memory to itself. */
+  /** Returns the rows since the last call. Each part has separate memory. */
   take(): RowBlock {
     const { rows } = this;
     const parts = Array.from({ length: PARTS }, (_, part) => {
@@ -77,12 +79,12 @@ export class RowBlockBuilder {
   }
 }
 
-/** Decoded strings are copied at once. */
+/** Nothing to keep, because decoded strings are copied immediately. */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
 /** Adds the cells of rows to a block. */
 export class BlockCells implements CellWriter {
-  /** The rows that cells are added to: changed only between rows. */
+  /** The block to which cells are added. Must be changed only between rows. */
   rows: RowBlockBuilder;
   readonly #strings: StringDecoder;
   #column: ColumnBuilder;
@@ -154,7 +156,7 @@ export class BlockCells implements CellWriter {
   }
 }
 
-/** The columns of a part of a block. */
+/** The columns in a part of a block. */
 export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockColumn[] {
   const numbers = new DataView(part.buffer, part.byteOffset);
   let at = 0;
@@ -168,7 +170,7 @@ export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockC
   });
 }
 
-/** The number of rows, of values, and of bytes of data. */
+/** The header has the number of rows, the number of values, and the size of the data. */
 const HEADER_NUMBERS = 3;
 const HEADER_BYTES = 4 * HEADER_NUMBERS;
 
@@ -177,10 +179,10 @@ function aligned(bytes: number): number {
 }
 
 const TWO_32 = 2 ** 32;
-/** Shorter ASCII strings are encoded in a loop, which is faster than a call. */
+/** ASCII strings up to this length are encoded in a loop, which is faster than a call. */
 const MAX_LOOP = 48;
 
-/** The values of one column. */
+/** Collects the values of one column. */
 class ColumnBuilder {
   readonly #type: ScalarType;
   readonly #isList: boolean;
@@ -189,7 +191,7 @@ class ColumnBuilder {
   #count = 0;
   #lengths = new Uint32Array(0);
   #used = 0;
-  /** The last row that was started, and how much there was before it. */
+  /** The last row that was started, and the sizes before it. */
   #begunRow = -1;
   #begunCount = 0;
   #begunUsed = 0;
@@ -231,7 +233,7 @@ class ColumnBuilder {
     this.#begunRow = -1;
   }
 
-  /** Begins the cell of a row, or begins it again. */
+  /** Starts the cell of a row. If it was started before, discards it first. */
   begin(row: number): void {
     if (this.#begunRow === row) this.undo(row);
     this.#begunRow = row;
@@ -239,7 +241,7 @@ class ColumnBuilder {
     this.#begunUsed = this.#used;
   }
 
-  /** Discards the cell of a row, if it was started. */
+  /** Discards the cell of a row if it was started. */
   undo(row: number): void {
     if (this.#begunRow !== row) return;
     this.#rows = row;
@@ -260,7 +262,7 @@ class ColumnBuilder {
     this.#endCell(2);
   }
 
-  /** Adds a string of UTF-8 to the current cell. */
+  /** Adds a UTF-8 string to the current cell. */
   addElement(bytes: Uint8Array, start: number, end: number): void {
     const length = end - start;
     this.#reserve(length);
@@ -272,17 +274,17 @@ class ColumnBuilder {
     this.#endLength(length);
   }
 
-  /** Ends the cell of one text. */
+  /** Ends a cell with a single string. */
   endText(): void {
     this.#endCell(2);
   }
 
-  /** Ends the cell of a list. */
+  /** Ends a cell with a list. */
   endList(): void {
     this.#endCell(1 + this.#count - this.#begunCount);
   }
 
-  /** Writes the column at a position, and returns the one after it. */
+  /** Writes the column at a position, and returns the position after it. */
   write(bytes: Uint8Array, at: number): number {
     const numbers = new Uint32Array(bytes.buffer, at);
     numbers.set([this.#rows, this.#count, this.#used]);

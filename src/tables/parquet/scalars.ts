@@ -1,13 +1,13 @@
 import type { ColumnType, ScalarType } from '../column.js';
 import { elementType } from '../convert-value.js';
 
-/** What a column holds, or each element of its lists. */
+/** The properties of a scalar type, for a column or for the elements of its lists. */
 interface Scalar {
-  /** The bytes of a value; 0 for strings, which have lengths. */
+  /** The size of a value in bytes; 0 for strings, which have lengths. */
   readonly width: number;
-  /** The number that `encode-values.as` knows it by. */
+  /** The number of the type in `encode-values.as`. */
   readonly kind: number;
-  /** `Type` of the format. */
+  /** The number of `Type` in the Parquet format. */
   readonly physical: number;
 }
 

@@ -1,4 +1,4 @@
-/** Bytes that grow as they are written. */
+/** A buffer that grows as bytes are written. */
 export class ByteWriter {
   length = 0;
   #bytes: Buffer;
@@ -7,12 +7,12 @@ export class ByteWriter {
     this.#bytes = Buffer.allocUnsafeSlow(size);
   }
 
-  /** What is written so far: valid until more is written. */
+  /** The bytes so far. Valid until more bytes are written. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
 
-  /** Makes room for `size` bytes and returns the memory, to be written at `length`. */
+  /** Reserves `size` bytes and returns the memory, in which they must be written at `length`. */
   reserve(size: number): Buffer {
     const needed = this.length + size;
     if (needed > this.#bytes.length) {
@@ -32,7 +32,7 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
-  /** An unsigned LEB128 number below 2^53. */
+  /** Writes an unsigned LEB128 number below 2^53. */
   varint(value: number): void {
     const bytes = this.reserve(8);
     let rest = value;
@@ -52,11 +52,11 @@ export type ThriftValue =
   | { readonly kind: 'list'; readonly value: readonly ThriftValue[] }
   | { readonly kind: 'struct'; readonly value: ThriftStruct };
 
-/** The values of a struct by the numbers of their fields, ascending. */
+/** The values of a struct by field number, in ascending order. */
 export type ThriftStruct = Readonly<Record<number, ThriftValue | undefined>>;
 
 export const i32 = (value: number): ThriftValue => ({ kind: 'i32', value });
-/** A number below 2^52 in a field of 64 bits. */
+/** A number below 2^52 as a field of 64 bits. */
 export const i64 = (value: number): ThriftValue => ({ kind: 'i64', value });
 export const boolean = (value: boolean): ThriftValue => ({ kind: 'boolean', value });
 export const binary = (value: Uint8Array): ThriftValue => ({ kind: 'binary', value });
@@ -69,7 +69,7 @@ const TRUE = 1;
 const FALSE = 2;
 const STOP = 0;
 
-/** A struct in Thrift's compact protocol. */
+/** Encodes a struct in Thrift's compact protocol. */
 export function printThrift(value: ThriftStruct): Buffer {
   const out = new ByteWriter();
   printStruct(out, value);
@@ -81,7 +81,7 @@ function printStruct(out: ByteWriter, fields: ThriftStruct): void {
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     const id = Number(key);
-    // Ids of Parquet are at most 15 apart.
+    // Field numbers of Parquet differ by at most 15, so the short form is enough.
     out.byte(((id - last) << 4) | typeOf(value));
     last = id;
     if (value.kind !== 'boolean') print(out, value);

@@ -4,10 +4,10 @@ import { ENCODE_VALUES } from './encode-values-wasm.js';
 import type { BlockColumn } from './row-block.js';
 import { SCALARS, scalarOf } from './scalars.js';
 
-/** The encoded rows of a page, valid until the next page. */
+/** The encoded rows of a page. Valid until the next page. */
 export interface EncodedPage {
   readonly rows: number;
-  /** Values and nulls; an empty list is one. */
+  /** The number of values, including nulls. An empty list counts as one. */
   readonly levels: number;
   readonly nulls: number;
   readonly repetition: Uint8Array;
@@ -15,19 +15,19 @@ export interface EncodedPage {
   readonly values: Uint8Array;
 }
 
-/** The different values of a column, in the encoding PLAIN; valid until the first page. */
+/** The distinct values of a column, in the encoding PLAIN. Valid until the first page. */
 export interface EncodedDictionary {
   readonly count: number;
   readonly values: Uint8Array;
 }
 
-/** The least and the greatest value of a column. Strings are cut after 65 bytes. */
+/** The smallest and the largest value of a column. Strings are cut after 65 bytes. */
 export interface EncodedBounds {
   readonly min: Uint8Array;
   readonly max: Uint8Array;
 }
 
-/** What `encode-values.as` exports. */
+/** The exports of `encode-values.as`. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   beginColumn(kind: number, width: number, isList: number): void;
@@ -67,37 +67,38 @@ interface Global {
   readonly value: number;
 }
 
-/** The types of Node lack it. */
+/** Declared here, because the types of Node lack it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Places in the memory of the module.
+// Addresses in the memory of the module.
 const SNAPPY_TABLE = 1024;
 const SAMPLE_TABLE = 34 * 1024;
 const MINIMUM = 42 * 1024;
 const MAXIMUM = MINIMUM + 96;
 const FREE = 64 * 1024;
 const MEMORY_PAGE = 64 * 1024;
-/** Behind each place: copies go beyond their end. */
+/** Space after each area, because copies write beyond its end. */
 const MARGIN = 64;
 
-/** As in `encode-values.as`. */
+/** Must be equal to the constant in `encode-values.as`. */
 const PAGE_BYTES = 1 << 20;
 const ENTRY_BYTES = 12;
 const LENGTH_BYTES = 4;
 
 const SAMPLE = 1_000;
-/** If distinct values have more than this part of a sample's bytes, no dictionary is tried. */
+/** If the distinct values of a sample have more than this part of its bytes, a dictionary is not tried. */
 const MAX_SAMPLE_RATIO = 0.9;
-/** Readers hold a dictionary as a whole. */
+/** Limited, because readers hold a whole dictionary in memory. */
 const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024;
 const MAX_DICTIONARY_VALUES = 1 << 24;
 
 /**
- * Encodes the values of one column after the other, by WebAssembly: V8 would compile as much JavaScript in each thread of
- * each run. Blocks are read one at a time, so that memory is needed for a block, a page and a dictionary only.
+ * Encodes the values of columns, one column after the other, by WebAssembly. With JavaScript, V8 would have
+ * to compile the code in each thread of each run. Reads one block at a time, so that only a block, a page and
+ * a dictionary are in memory.
  */
 export class ValueEncoder {
   readonly #exports: Exports;
@@ -109,7 +110,7 @@ export class ValueEncoder {
   #largest = 0;
   /** The width of the dictionary indexes, in bits. */
   #indexBits: number | undefined;
-  /** What the dictionary leaves free for pages, and where pages are compressed to. */
+  /** The address of the memory that the dictionary leaves free for pages, and the address for compressed pages. */
   #free = FREE;
   #compressed = FREE;
 
@@ -119,7 +120,7 @@ export class ValueEncoder {
     this.#bytes = Buffer.from(this.#exports.memory.buffer);
   }
 
-  /** Begins a column, of which these are the parts in successive blocks. */
+  /** Starts a column. `blocks` has its parts in successive blocks. */
   begin(type: ColumnType, blocks: readonly BlockColumn[]): void {
     this.#blocks = blocks;
     this.#scalar = scalarOf(type);
@@ -132,7 +133,10 @@ export class ValueEncoder {
     this.#exports.beginColumn(kind, width, this.#isList ? 1 : 0);
   }
 
-  /** The dictionary of the column, where it and the indexes take at most half of what the values take. */
+  /**
+   * The dictionary of the column; `undefined` unless it and the indexes take at most half of the size of the
+   * values.
+   */
   dictionary(): EncodedDictionary | undefined {
     const count = this.#count;
     const dataBytes = this.#blocks.reduce((sum, block) => sum + block.dataBytes, 0);
@@ -144,7 +148,7 @@ export class ValueEncoder {
     const maxBytes = Math.min(Math.floor(plainBytes / 2), MAX_DICTIONARY_BYTES);
     const indexes = this.#free;
     const entries = indexes + 4 * count + MARGIN;
-    // The table is doubled where more than half of it is used.
+    // The hash table is doubled if more than half of it is used.
     const slots = entries + ENTRY_BYTES * count + MARGIN;
     const plain = slots + Math.max(1024, 16 * count) + MARGIN;
     const end = plain + maxBytes + this.#largest + MARGIN;
@@ -161,7 +165,7 @@ export class ValueEncoder {
     this.#indexBits = indexBits;
     const values = this.#bytes.subarray(plain, plain + exports.plainBytes.value);
     this.#compressed = plain + values.length + MARGIN;
-    // Pages go where the entries were; the indexes stay.
+    // Pages overwrite the entries of the hash table, but not the indexes.
     this.#free = entries;
     return { count: different, values };
   }
@@ -199,7 +203,7 @@ export class ValueEncoder {
     if (exports.pageRows.value > 0) end();
   }
 
-  /** The bounds of a column without lists, after its pages; absent where it has no value. */
+  /** The bounds of a column without lists; `undefined` if the column has no value. Call it after `pages`. */
   bounds(): EncodedBounds | undefined {
     if (this.#count === 0) return undefined;
     const { minimumLength, maximumLength } = this.#exports;
@@ -210,14 +214,14 @@ export class ValueEncoder {
     return { min: bound(MINIMUM, minimumLength), max: bound(MAXIMUM, maximumLength) };
   }
 
-  /** Compresses a page or a dictionary in the raw Snappy format; valid until the next page. */
+  /** Compresses a page or a dictionary in the raw Snappy format. The result is valid until the next page. */
   snappy({ byteOffset, length }: Uint8Array): Uint8Array {
     const to = this.#compressed;
     const end = this.#exports.snappy(byteOffset, length, to, SNAPPY_TABLE) >>> 0;
     return this.#bytes.subarray(to, end);
   }
 
-  /** Whether most values of a sample over the whole column differ. */
+  /** Whether most values in a sample of the column are distinct. */
   #differs(): boolean {
     const exports = this.#exports;
     this.#reserve(this.#free);
@@ -235,7 +239,7 @@ export class ValueEncoder {
   }
 
   /**
-   * Grows the memory to a position. Pages that are not written take no memory of the machine.
+   * Grows the memory of the module up to an address. The system allocates only pages that are written.
    *
    * @throws DataError if memory runs out.
    */
@@ -256,7 +260,7 @@ export class ValueEncoder {
   }
 }
 
-/** The most that bytes take when they are compressed. */
+/** The maximum size of compressed bytes. */
 function compressedBytes(length: number): number {
   return 32 + length + Math.ceil(length / 6);
 }
