@@ -4,28 +4,28 @@ import { checkRule } from './language/check-rule.js';
 import { printRule } from './language/print-rule.js';
 import type { RuleNode } from './tree.js';
 
-/** How large a packed query may be. */
+/** Options of `rules.pack`: the maximum size of a packed query. */
 export interface PackOptions {
   /** The maximum number of characters of a query, by code points. @default 2048 */
   readonly characters?: number | undefined;
   /**
-   * The maximum number of phrases and proximities in a query: with too many, the service refuses it as too complex. The
-   * documentation of the service gives no number. A single rule that has more becomes a separate query.
+   * The maximum number of phrases and proximities in a query. With too many, the service refuses it as too
+   * complex; its documentation gives no number. A single rule with more becomes a separate query.
    * @default 100
    */
   readonly phrases?: number | undefined;
   /**
-   * The maximum number of clauses in a query, negated ones included, for contracts that limit them. A single rule that
-   * has more becomes a separate query.
+   * The maximum number of clauses in a query, including negated clauses, for contracts that limit them. A
+   * single rule with more becomes a separate query.
    * @default Infinity
    */
   readonly clauses?: number | undefined;
 }
 
-/** A query that matches what any of its rules matches. */
+/** A query that matches exactly the posts that any of its rules matches. */
 export interface PackedQuery {
   readonly query: string;
-  /** The rules that it fetches posts for, in the order of the query. Several may have the same text. */
+  /** The rules that the query contains, in its order. Several may have the same text. */
   readonly rules: readonly Rule[];
 }
 
@@ -46,18 +46,18 @@ export const PACK_OPTIONS = {
 } satisfies OptionTable<PackOptions>;
 
 /**
- * Joins rules by `OR` into few queries of the search product, each within limits. Together, the queries match exactly
- * what the rules match. Each rule is in one query, in parentheses where it has several clauses; a rule that is not
- * accepted as an alternative, such as one with `-is:nullcast`, becomes a separate query. The same rules and limits
- * always give the same queries.
+ * Joins rules by `OR` into few queries of the search product, each within limits. Together, the queries match
+ * exactly what the rules match. Each rule is in exactly one query, in parentheses if it has several clauses.
+ * A rule that is not accepted as an alternative, for example because of `-is:nullcast`, becomes a separate
+ * query. The same rules and limits always give the same queries.
  *
- * @throws OptionError If the product refuses any of the rules, or one is longer than a query may be.
+ * @throws OptionError If the product refuses any of the rules, or if a rule is longer than a query may be.
  * @example
  * rules.pack([{ value: 'snow lang:en' }, { value: 'rain' }])[0]?.query // '(snow lang:en) OR rain'
  */
 export function packRules(rules: readonly Rule[], options: PackOptions = {}): PackedQuery[] {
   const limits = checkOptions('rules.pack', PACK_OPTIONS, options);
-  // Names all rules that the product refuses.
+  // Throws an error with all rules that the product refuses.
   compileRules(rules, { product: 'search' });
   const parts = partsOf(rules);
   for (const { value, size } of parts)
@@ -67,7 +67,7 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
         'rules',
         `has one of ${size.characters} characters, and a query may have ${limits.characters}: ${value.slice(0, 60)}...`,
       );
-  // First fit decreasing: long parts first, each into the first query that has room for it.
+  // First fit decreasing: long parts first, each into the first query with enough space.
   const queries: Query[] = [];
   for (const part of parts.toSorted((a, b) => b.groupedCharacters - a.groupedCharacters)) {
     const query = queries.find(({ isOpen, size }) => isOpen && fits(sum(size, part), limits));
@@ -103,11 +103,11 @@ interface Size {
 interface Query {
   readonly parts: Part[];
   size: Size;
-  /** Whether its parts may be joined with others. */
+  /** Whether other parts may be added. */
   readonly isOpen: boolean;
 }
 
-/** A text of a rule, and the rules that have it. */
+/** The text of a rule, and all rules with this text. */
 interface Part {
   readonly value: string;
   readonly rules: Rule[];
@@ -115,7 +115,7 @@ interface Part {
   readonly grouped: string;
   /** The size of the rule alone. */
   readonly size: Size;
-  /** The characters of `grouped`. Counted once, because the rule is tried in every query with room. */
+  /** The number of characters of `grouped`. Counted once, because the rule is tried in every query with space. */
   readonly groupedCharacters: number;
   /** Whether it may be joined with others. */
   readonly isAlternative: boolean;
@@ -150,7 +150,7 @@ function partOf(value: string): Part {
   };
 }
 
-/** Code points. */
+/** Counts the code points of a text. */
 function charactersIn(text: string): number {
   return [...text].length;
 }

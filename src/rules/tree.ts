@@ -1,16 +1,16 @@
-/** A part of a rule's text: UTF-16 offsets from 0, `end` exclusive. */
+/** A range of a rule's text, in UTF-16 offsets from 0. `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * A rule as a typed tree. Parentheses are structure, not nodes: `(a b) c` is an `and` within an
- * `and`, while `((a))` is just `a`. An `and` or `or` has two nodes or more.
+ * A rule as a typed tree. Parentheses have no nodes: `(a b) c` is an `and` within an `and`, and `((a))` is
+ * just `a`. An `and` or `or` has at least two nodes.
  */
 export type RuleNode = Tree<Clause>;
 
-/** A tree over any kind of leaf: drafts of the parser also have clauses that it could not read. */
+/** A tree over any kind of leaf. Drafts of the parser also have leaves for clauses that it could not read. */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
 
 /** Matches if all of its parts match. */
@@ -35,23 +35,26 @@ export interface Not<Leaf = Clause> extends Span {
 export type Clause = TextClause | Proximity | OperatorClause;
 
 /**
- * `keyword` (one unquoted word or emoji), `phrase` (quoted; `text` without its quotes, `\"` undone),
- * `hashtag`, `mention` (a handle or a user id) and `cashtag` (`text` without the prefix).
- * `text` keeps its case; matching does not.
+ * A clause that matches text of a post:
+ * - `keyword`: one unquoted word or emoji;
+ * - `phrase`: a quoted phrase, with `text` without quotes and with `\"` unescaped;
+ * - `hashtag`, `mention` (a handle or a user id) and `cashtag`, with `text` without the prefix.
+ *
+ * `text` keeps its case, but matching ignores case.
  */
 export interface TextClause extends Span {
   readonly kind: 'keyword' | 'phrase' | 'hashtag' | 'mention' | 'cashtag';
   readonly text: string;
 }
 
-/** `"two words"~3`: the words of `text` at most `distance` tokens apart. */
+/** A clause such as `"two words"~3`: the words of `text`, at most `distance` tokens apart. */
 export interface Proximity extends Span {
   readonly kind: 'proximity';
   readonly text: string;
   readonly distance: number;
 }
 
-/** `name:value`, under its present name: aliases and deprecated names are gone. */
+/** A clause `name:value`, under the current name of its operator; aliases and deprecated names are replaced. */
 export type OperatorClause = {
   [Name in OperatorName]: Span & {
     readonly kind: 'operator';
@@ -63,9 +66,9 @@ export type OperatorClause = {
 /** The name of an operator, without its colon. */
 export type OperatorName = keyof OperatorValues;
 
-/** What each operator takes. Switching on `name` narrows `value`. */
+/** The type of each operator's value. Switching on `name` narrows `value`. */
 export interface OperatorValues {
-  /** Any text, word or phrase; its case is kept. */
+  /** Any string, word or phrase. Its case is kept. */
   contains: string;
   url: string;
   url_contains: string;
@@ -75,7 +78,7 @@ export interface OperatorValues {
   bio_name: string;
   bio_location: string;
   source: string;
-  /** A place's name or id. */
+  /** The name or id of a place. */
   place: string;
   profile_region: string;
   profile_locality: string;
@@ -84,7 +87,7 @@ export interface OperatorValues {
   from: string;
   to: string;
   retweets_of: string;
-  /** Digits. */
+  /** The id of a post, as digits. */
   retweets_of_status_id: string;
   in_reply_to_status_id: string;
   statuses_count: CountRange;
@@ -93,7 +96,7 @@ export interface OperatorValues {
   listed_count: CountRange;
   /** A language code in lower case. */
   lang: string;
-  /** Two letters in upper case. */
+  /** A country code of two letters, in upper case. */
   place_country: string;
   profile_country: string;
   point_radius: PointRadius;
@@ -121,7 +124,7 @@ export type HasValue =
   | 'symbols'
   | 'videos';
 
-/** Both ends inclusive; without `max`, `min` or more. */
+/** A range of counts, both ends inclusive. Without `max`, it has no upper end. */
 export interface CountRange {
   readonly min: number;
   readonly max?: number | undefined;

@@ -10,19 +10,19 @@ export type TermCondition =
   | { readonly kind: 'term'; readonly term: string }
   | { readonly kind: 'all'; readonly conditions: readonly TermCondition[] }
   | { readonly kind: 'any'; readonly conditions: readonly TermCondition[] }
-  /** Only within an `all` that also has a condition other than `not`. */
+  /** Allowed only within an `all` that also has a condition of another kind. */
   | { readonly kind: 'not'; readonly condition: TermCondition };
 
 export interface RuleCondition {
-  /** `undefined` if no term is required: every post is a candidate. */
+  /** The terms that select candidates; `undefined` if no term is required, so that every post is a candidate. */
   readonly condition: TermCondition | undefined;
-  /** Whether the condition selects only matches, so that no post needs to be tested. */
+  /** Whether the condition selects only matches, so that candidates need not be tested. */
   readonly exact: boolean;
 }
 
 /**
- * The condition of a rule: terms combined as the rule combines its clauses. A negation is part of it only if
- * its condition is exact: otherwise, excluding a candidate could lose a match.
+ * The condition of a rule: the terms of its clauses, combined like the clauses. It includes a negation only
+ * if the negated condition is exact, because otherwise it could exclude a match.
  *
  * @example conditionOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
  * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact, because of the
@@ -71,7 +71,7 @@ function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondi
   };
 }
 
-/** The nodes that must all match, including the nodes of nested `and`s. */
+/** The nodes that must all match, including nodes of nested `and`s. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -83,8 +83,8 @@ function join(kind: 'all' | 'any', conditions: readonly TermCondition[]): TermCo
 
 /**
  * The sets of terms that a rule may be indexed under: every post that the condition selects has at least one
- * term of each set. An `all` has the sets of its parts; an `any` has one set, the rarest of each
- * branch.
+ * term of each set. An `all` has the sets of all its parts. An `any` has one set, made of the rarest set of
+ * each branch.
  */
 export function anchorSets(
   condition: TermCondition,
@@ -106,10 +106,7 @@ export function anchorSets(
   }
 }
 
-/**
- * The set of which the fewest posts have a term. `frequency` estimates the fraction of posts with a
- * term.
- */
+/** The set whose terms occur in the fewest posts. `frequency` estimates the fraction of posts with a term. */
 export function rarestSet(
   sets: readonly (readonly string[])[],
   frequency: (term: string) => number,
@@ -125,12 +122,12 @@ export interface Frequencies {
 }
 
 /**
- * The sets of terms that rules may be indexed under, one after the other: for each set, its length and its terms. The
- * sets of one rule are between two positions.
+ * The sets of terms that rules may be indexed under, in one list: for each set, its length and its terms. The
+ * sets of one rule are adjacent.
  */
 export type AnchorSets = Int32Array;
 
-/** The fraction of posts that have a term of the set at a position, at most. */
+/** An upper bound for the fraction of posts with a term of the set at this position. */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
   const length = sets[at]!;
   let cost = 0;
@@ -138,7 +135,7 @@ export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies
   return cost;
 }
 
-/** The position of the set that the fewest posts have. */
+/** The position of the set whose terms occur in the fewest posts. */
 export function rarestSetAt(
   sets: AnchorSets,
   start: number,
@@ -156,7 +153,7 @@ export function rarestSetAt(
   return best;
 }
 
-/** The rarest term that forms a set alone, other than the one at a position; -1 if no other term does. */
+/** The rarest term that forms a set alone, except the term at the given position; -1 if there is none. */
 export function secondTerm(
   sets: AnchorSets,
   start: number,

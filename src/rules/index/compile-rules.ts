@@ -23,16 +23,15 @@ import { usualFrequency } from './term-frequency.js';
 export interface Rule {
   readonly value: string;
   readonly tag?: string | null | undefined;
-  /** Digits. Rules without an id are identified by value and tag. */
+  /** The id, as digits. Rules without an id are identified by value and tag. */
   readonly id?: string | undefined;
 }
 
-/** The product whose matching `rules.compileAll` follows, and how common the terms of posts are. */
+/** Options of `rules.compileAll`: the product whose matching to follow, and how common terms are. */
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
-   * Estimates the fraction of posts that have a term (`snow`, `lang:en` ...), 0 to 1, for example from
-   * an archive: rules are indexed under their rarest terms. @default a guess by the term's kind and
-   * length
+   * Estimates the fraction of posts with a term (`snow`, `lang:en` ...), 0 to 1, for example from an archive.
+   * Rules are indexed under their rarest terms. @default a guess by the term's kind and length
    */
   readonly frequency?: ((term: string) => number) | undefined;
 }
@@ -43,11 +42,12 @@ export const MATCHER_OPTIONS = {
 } satisfies OptionTable<CompileRulesOptions>;
 
 /**
- * Compiles many rules to a matcher, which finds all rules that an activity of either format matches.
- * It gives the same results as `rules.compile` for each rule, but a post is compared only with the
- * few rules whose rarest terms it has: hundreds of thousands of rules can be matched together.
+ * Compiles many rules to a matcher, which finds all rules that an activity of either format matches. The
+ * results are the same as from `rules.compile` for each rule. Since a post is compared only with the few
+ * rules whose rarest terms it has, hundreds of thousands of rules can be matched together.
  *
- * @throws OptionError If the product refuses any of the rules; names each with its problems.
+ * @throws OptionError If the product refuses any of the rules. The message names each of these rules with its
+ * problems.
  * @example
  * const matcher = rules.compileAll([{ value: 'snow -is:retweet', tag: 'weather' }]);
  * for await (const activity of flow) console.log(activity.id, matcher.match(activity));
@@ -62,13 +62,13 @@ export function compileRules(
 }
 
 /**
- * A set of compiled rules. Rules can be added and deleted at any time; the cost depends only on these
- * rules.
+ * A set of compiled rules. Rules can be added and deleted at any time, at a cost that does not depend on the
+ * other rules.
  */
 export class RuleMatcher {
   readonly #product: RuleProduct;
   readonly #index: RuleIndex;
-  /** The matching rule to report and the text of each rule, by its number in the index. */
+  /** For each rule, by its number in the index, the entry to report if it matches. */
   readonly #entries: (MatchingRule | undefined)[] = [];
   readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
@@ -86,8 +86,8 @@ export class RuleMatcher {
   }
 
   /**
-   * The rules that match, in order of adding. A rule added after others were
-   * deleted takes the position of one of them. For rules without an id, the result has their value.
+   * The rules that match, in the order in which they were added. A rule that was added after others were
+   * deleted takes the position of one of them. For a rule without an id, the result has its value.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));
@@ -95,7 +95,7 @@ export class RuleMatcher {
   }
 
   /**
-   * Adds all of the rules, or none if one is refused. A rule that exists already is ignored.
+   * Adds all rules, or none if one of them is refused. Ignores a rule that already exists.
    *
    * @throws OptionError If any of the rules is invalid.
    */
@@ -112,7 +112,7 @@ export class RuleMatcher {
     });
   }
 
-  /** Deletes rules by id, or by value and tag for rules without one. Returns how many were deleted. */
+  /** Deletes rules by id, or by value and tag for rules without an id. Returns the number of deleted rules. */
   delete(rules: readonly (Rule | { readonly id: string })[]): number {
     let deleted = 0;
     for (const rule of rules) {
@@ -129,7 +129,8 @@ export class RuleMatcher {
   }
 
   /**
-   * Copies the rules to shared memory, for the threads of a pipeline. Later changes of the matcher do not reach them.
+   * Copies the rules to shared memory, for the threads of a pipeline. Later changes of the matcher do not
+   * affect the copies.
    *
    * @internal
    */
@@ -155,7 +156,7 @@ export class RuleMatcher {
     );
   }
 
-  /** The tree of the rule, or why it is refused. */
+  /** Returns the tree of a rule, or the reason why it is refused. */
   #check({ value, tag, id }: Rule, values: Map<string, string>): RuleNode | string {
     if (typeof value !== 'string') return 'a rule has a `value`, its text';
     if (id !== undefined) {
@@ -178,7 +179,7 @@ const RULES = required({
   explain: textRuleProblem,
 });
 
-/** Invalid rules that an error shows. */
+/** The maximum number of invalid rules that an error lists. */
 const MAX_SHOWN = 20;
 
 function keyOf(rule: Rule | { readonly id: string }): string {

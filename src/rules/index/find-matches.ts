@@ -7,31 +7,32 @@ import { hasBit, NumberedPost } from './numbered-post.js';
 import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
- * Integers of a block before its program: the number of the rule, and how many integers are questions. They
- * are adjacent in memory to the program, because a test mostly waits for memory.
+ * Integers at the start of a block, before its program: the number of the rule, and the number of integers
+ * that are questions. They are next to the program, because a test spends most of its time waiting for
+ * memory.
  */
 export const BLOCK_RULE = 0;
 export const BLOCK_QUESTIONS = 1;
 export const BLOCK_HEADER = 2;
 
-/** Clauses that are compiled at a time. Most posts need none of them. */
+/** The maximum number of compiled clauses to keep. Most posts need no compiled clause. */
 const MAX_COMPILED = 20_000;
 
-/** The rules of an index, as posts are compared with them. */
+/** The data of an index for comparing posts with its rules. */
 export interface IndexedRules {
-  /** A block for each rule. */
+  /** The blocks of all rules. */
   readonly blocks: Int32Array;
-  /** Blocks of rules that every post is compared with. */
+  /** The blocks of rules that must be compared with every post. */
   readonly unanchored: Iterable<number>;
-  /** Pairs of a block and a second term, which a match must have as well, or -1. */
+  /** Pairs of a block and a second term that a match must have, or -1. */
   readonly postings: Int32Array;
-  /** For each term, the start of its pairs and their number of integers. */
+  /** For each term, the start of its pairs in `postings`, and their number of integers. */
   readonly lists: Int32Array;
 }
 
 /**
- * Finds the rules that a post matches. It only reads the rules. Each thread has its own finder, which holds the state
- * of the current post.
+ * Finds the rules that a post matches. Each thread has a separate finder, which holds the state of the
+ * current post and only reads the rules.
  */
 export class MatchFinder {
   readonly post: NumberedPost;
@@ -39,7 +40,7 @@ export class MatchFinder {
   readonly #compiled = new Map<number, PostTest>();
   #candidates = new Int32Array(1 << 10);
   #blocks: Int32Array = new Int32Array(0);
-  /** Keeps V8 from removing the loops that prefetch memory. */
+  /** Written by the loops that prefetch memory, so that V8 does not remove them. */
   prefetched = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -47,7 +48,7 @@ export class MatchFinder {
     this.post = new NumberedPost(lexicon, dialect);
   }
 
-  /** The numbers of the rules that match, ascending. */
+  /** The numbers of the rules that match, in ascending order. */
   match(fields: PostFields, rules: IndexedRules): number[] {
     const { post } = this;
     post.read(fields);
@@ -65,15 +66,15 @@ export class MatchFinder {
     return ascending(found);
   }
 
-  /** Forgets what was compiled, as other rules may be in its place. */
+  /** Drops compiled clauses, because other rules may now be at their positions. */
   forget(): void {
     this.#compiled.clear();
   }
 
   /**
-   * Lists the blocks of the rules indexed under terms of the post; one that is indexed under several of them may come several
-   * times. Each loop does little: one that only touches memory has the processor fetch several places in parallel, which
-   * the next one then reads.
+   * Lists the blocks of the rules indexed under terms of the post. A rule that is indexed under several of
+   * these terms may be listed several times. The loops are split: one that only reads memory lets the
+   * processor fetch several places in parallel for the next loop.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.post;
@@ -96,7 +97,7 @@ export class MatchFinder {
       const start = lists[2 * term]!;
       const end = start + lists[2 * term + 1]!;
       for (let at = start; at < end; at += 2) {
-        // Without a branch, which could not be predicted.
+        // Written without a branch, because the processor could not predict it.
         list[candidates] = postings[at]!;
         candidates += hasBit(bits, postings[at + 1]!);
       }
@@ -133,7 +134,7 @@ export class MatchFinder {
   };
 }
 
-/** Sorts the numbers, and drops repeated ones. */
+/** Sorts the numbers, and drops duplicates. */
 function ascending(numbers: number[]): number[] {
   if (numbers.length < 2) return numbers;
   numbers.sort((a, b) => a - b);

@@ -1,9 +1,9 @@
-/** Arrays that all threads can read without a copy. */
+/** Creates an array that all threads can read without a copy. */
 export function sharedInts(length: number): Int32Array {
   return new Int32Array(new SharedArrayBuffer(4 * length));
 }
 
-/** Integers with room for more: the array itself, or a copy of at least twice its length. */
+/** Returns the array itself if it is long enough, otherwise a copy of at least twice its length. */
 export function grown(ints: Int32Array, length: number): Int32Array {
   if (length <= ints.length) return ints;
   const longer = new Int32Array(Math.max(length, 2 * ints.length));
@@ -11,14 +11,14 @@ export function grown(ints: Int32Array, length: number): Int32Array {
   return longer;
 }
 
-/** The UTF-16 units of a string. */
+/** The UTF-16 code units of a string. */
 export function unitsOf(text: string): Uint16Array {
   const units = new Uint16Array(text.length);
   for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at);
   return units;
 }
 
-/** Integers as pairs of units. */
+/** The UTF-16 code units that are stored in integers, two in each. */
 export function unitsIn(ints: Int32Array): Uint16Array {
   return new Uint16Array(ints.buffer, ints.byteOffset, 2 * ints.length);
 }
@@ -30,15 +30,15 @@ export function textIn(units: Uint16Array): string {
 }
 
 /**
- * Many short lists of integers in one typed array, without an object for each. The space of a freed
- * list is reused for the next list of the same size. Sizes are powers of two.
+ * Stores many short lists of integers in one typed array, without an object for each. Sizes are powers of
+ * two. The space of a freed list is reused for the next list of the same size.
  */
 export class IntPool {
   data: Int32Array = new Int32Array(1 << 12);
   #end = 0;
   readonly #free: number[][] = [];
 
-  /** The start of a free list of `allocatedSize(length)` integers. */
+  /** Returns the start of a new list of `allocatedSize(length)` integers. */
   allocate(length: number): number {
     const size = allocatedSize(length);
     const reused = this.#free[Math.log2(size)]?.pop();

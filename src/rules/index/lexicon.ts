@@ -9,26 +9,30 @@ export interface SharedTerms {
   readonly kinds: ReadonlyMap<string, number>;
 }
 
-/** Integers of a record before the units of its term: the number of the term, and how many units it has. */
+/**
+ * Integers at the start of a record, before the units of its term: the number of the term, and its number of
+ * units.
+ */
 const RECORD_NUMBER = 0;
 const RECORD_LENGTH = 1;
 const RECORD_HEADER = 2;
 
 /**
- * The terms that rules use, each with a small number. The terms of a post are looked up by their
- * UTF-16 units, so no string is created for a term that no rule uses.
+ * The terms that rules use, each with a small number. Terms of a post are looked up by their UTF-16 units, so
+ * that no string is created for a term that no rule uses.
  */
 export class Lexicon {
   /**
-   * Open addressing with linear probing: pairs of a hash and the place of a record + 1, which is 0 in empty slots.
+   * A hash table with open addressing and linear probing. A slot is a hash, and the place of a record plus 1;
+   * 0 for an empty slot.
    */
   #slots: Int32Array = new Int32Array(2 << 10);
   #mask = (1 << 10) - 1;
-  /** For each number, the place of its record; -1 without a term. */
+  /** For each number, the place of its record; -1 if the number has no term. */
   #places: Int32Array = new Int32Array(1 << 10);
   /**
-   * What is compared with a term of a post is adjacent in memory, as a look-up mostly waits for memory: a header, and the
-   * units, two in each integer.
+   * Everything that is compared with a term of a post is adjacent, because a lookup spends most of its time
+   * waiting for memory: a header, and the units, two in each integer.
    */
   readonly #pool = new IntPool();
   #records: Int32Array = this.#pool.data;
@@ -39,14 +43,14 @@ export class Lexicon {
   readonly #kinds = new Map<string, Kind>();
   readonly #watched = new Map<string, Watched>();
   #size = 0;
-  /** Keeps V8 from removing the loop that prefetches records. */
+  /** Written by the loop that prefetches records, so that V8 does not remove it. */
   prefetched = 0;
-  /** The units of the string that is looked up. */
+  /** The units of the string to look up. */
   #text = new Uint16Array(64);
-  /** Looks up terms with their prefix. */
+  /** The kind for looking up terms together with their prefix. */
   readonly #whole: Kind = { prefix: '', units: unitsOf(''), hash: HASH_START, terms: 0 };
 
-  /** A lexicon over terms in shared memory, which do not change. */
+  /** A lexicon over terms in shared memory, which must not change. */
   static of({ slots, places, records, kinds }: SharedTerms): Lexicon {
     const lexicon = new Lexicon();
     lexicon.#slots = slots;
@@ -85,7 +89,7 @@ export class Lexicon {
     return { slots, places, records, kinds };
   }
 
-  /** One more than the highest number so far. */
+  /** The highest number so far, plus 1. */
   get capacity(): number {
     return this.#capacity;
   }
@@ -101,7 +105,7 @@ export class Lexicon {
     return textIn(this.#units.subarray(start, end));
   }
 
-  /** The kind of terms with this prefix: `#`, `@`, `$` or `name:`, or '' for terms without one. */
+  /** The kind of terms with this prefix: `#`, `@`, `$` or `name:`; an empty string for terms without a prefix. */
   kind(prefix: string): Kind {
     let kind = this.#kinds.get(prefix);
     if (kind === undefined) {
@@ -116,7 +120,10 @@ export class Lexicon {
     return kind;
   }
 
-  /** Keeps the number of a term current, for terms that every post is tested for. */
+  /**
+   * Returns an object whose `id` is always the current number of the term. For terms that every post is
+   * tested for.
+   */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);
     if (watched === undefined) {
@@ -126,12 +133,12 @@ export class Lexicon {
     return watched;
   }
 
-  /** The number of a term, or -1. */
+  /** The number of the term, or -1 if no rule uses it. */
   numberOf(term: string): number {
     return this.find(this.#whole, term);
   }
 
-  /** The number of a term. Each call needs a `release`. */
+  /** Returns the number of the term, which is added if it is new. Each call needs a `release`. */
   intern(term: string): number {
     const hash = hashText(HASH_START, term);
     const known = this.numberOf(term);
@@ -149,7 +156,7 @@ export class Lexicon {
     return id;
   }
 
-  /** Returns whether this was the last use, after which another term may get the number. */
+  /** Releases one use of a term. Returns whether it was the last use, after which another term may get the number. */
   release(id: number): boolean {
     if (--this.#uses[id]! > 0) return false;
     const term = this.term(id);
@@ -163,14 +170,14 @@ export class Lexicon {
     return true;
   }
 
-  /** The number of the term that consists of the kind's prefix and this text, or -1. */
+  /** The number of the term that consists of the kind's prefix and this text, or -1 if no rule uses it. */
   find(kind: Kind, text: string): number {
     if (this.#text.length < text.length) this.#text = new Uint16Array(2 * text.length);
     for (let at = 0; at < text.length; at++) this.#text[at] = text.charCodeAt(at);
     return this.findUnits(kind, hashText(kind.hash, text), this.#text, 0, text.length);
   }
 
-  /** Like `find`, for units; `hash` is the hash of the prefix and the units. */
+  /** Like `find`, but for units. `hash` is the hash of the prefix and the units. */
   findUnits(
     { units: prefix }: Kind,
     hash: number,
@@ -188,8 +195,8 @@ export class Lexicon {
   }
 
   /**
-   * Whether there may be a term for any of these hashes. Reads the slots of all of them and then the records there, without
-   * a short cut: the processor can then fetch them in parallel, and the following lookups do not wait.
+   * Whether a term may exist for any of these hashes. Reads the slots of all hashes, then the records,
+   * without stopping early: the processor can then fetch them in parallel, so that later lookups do not wait.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
     const slots = this.#slots;
@@ -200,7 +207,7 @@ export class Lexicon {
     let prefetched = 0;
     for (let i = 0; i < count; i++) {
       const at = 2 * this.#slotOf(hashes[i]!);
-      // The place of a record + 1 is its length, which is compared first.
+      // The integer at the place of a record + 1 is its length, which is compared first.
       if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1]!]!;
     }
     this.prefetched = prefetched;
@@ -223,7 +230,7 @@ export class Lexicon {
     return true;
   }
 
-  /** The integers of a record. */
+  /** The number of integers of a record. */
   #sizeOf(place: number): number {
     return RECORD_HEADER + intsFor(this.#records[place + RECORD_LENGTH]!);
   }
@@ -252,7 +259,7 @@ export class Lexicon {
     this.#slots[2 * at + 1] = place + 1;
   }
 
-  /** Moves later entries of the same run back into the hole, so that probes still reach them. */
+  /** Removes an entry, and moves later entries of the same run back, so that probes still reach them. */
   #remove(hash: number, place: number): void {
     let hole = this.#slotOf(hash);
     while (this.#slots[2 * hole + 1] !== place + 1) hole = (hole + 1) & this.#mask;
@@ -279,7 +286,7 @@ export class Lexicon {
       if (old[at + 1] !== 0) this.#insert(old[at]!, old[at + 1]! - 1);
   }
 
-  /** Updates the watched number and the count of terms of a term's kind. */
+  /** Updates the watched number of a term, and the number of terms of its kind. */
   #updateTerm(term: string, id: number, more: 1 | -1): void {
     this.kind(/^(?:[#@$]|\w+:)/.exec(term)?.[0] ?? '').terms += more;
     const watched = this.#watched.get(term);
@@ -301,7 +308,7 @@ export interface Watched {
   id: number;
 }
 
-/** The integers that hold this many units. */
+/** The number of integers for this many units. */
 function intsFor(units: number): number {
   return (units + 1) >> 1;
 }

@@ -7,17 +7,17 @@ import { hashUnits, Scanner } from '../post/tokeniser.js';
 import { grown } from './int-arrays.js';
 import type { Kind, Lexicon } from './lexicon.js';
 
-/** The distance of a token from the one before: none, one space, or more. */
+/** The distance of a token from the previous one: none, one space, or more. */
 export const TOUCHING = 0;
 export const ONE_BLANK = 1;
 export const APART = 2;
 
-/** The first integer of `bits`: the bit of -1. */
+/** The first integer of `bits`, in which only the bit of term -1 is set. */
 const ALWAYS = 1;
 
 /**
- * The current post as numbers of the lexicon: the terms that it has, and its words in
- * order. Only terms of `postTerms` that rules use are included.
+ * The current post as numbers of the lexicon: its terms, and its words in order. Includes only terms of
+ * `postTerms` that rules use.
  */
 export class NumberedPost {
   readonly #lexicon: Lexicon;
@@ -27,18 +27,19 @@ export class NumberedPost {
   #pair = new Uint16Array(64);
   #post: RulePost | undefined;
   /**
-   * One bit for each term: set if the post has the term. The bits of all terms fit into the processor's L1 cache. The
-   * bit of a term is at its number plus one, so that term -1 has a bit, too, which is always set.
+   * One bit for each term, which is set if the post has the term. The bits of all terms fit into the
+   * processor's L1 cache. The bit of a term is at its number plus 1, so that term -1 also has a bit, which is
+   * always set.
    */
   bits: Int32Array = new Int32Array(64).fill(ALWAYS, 0, 1);
-  /** The distinct terms of the post: the first `count`. */
+  /** The distinct terms of the post, in the first `count` elements. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
-  /** The words in order: -1 for a word that no rule uses, -2 between two strings. */
+  /** The words of the post in order. -1 is a word that no rule uses; -2 separates two strings. */
   sequence: Int32Array = new Int32Array(1024);
-  /** The distance of each word of the sequence from the one before. */
+  /** For each word of the sequence, its distance from the previous word. */
   gaps: Uint8Array = new Uint8Array(1024);
-  /** The end of the words. */
+  /** The number of elements in `sequence`. */
   sequenceEnd = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -115,7 +116,7 @@ export class NumberedPost {
     gaps[this.sequenceEnd++] = APART;
   }
 
-  /** Reads the trigrams of the text that was scanned last. */
+  /** Reads the trigrams of the last scanned text. */
   #readTrigrams(of: 'text' | 'links'): void {
     const { units, length } = this.#scanner;
     for (const { kind, of: where } of this.#kinds.trigrams)
@@ -124,7 +125,7 @@ export class NumberedPost {
           this.#markUnits(kind, units, at, at + TRIGRAM_UNITS);
   }
 
-  /** Two adjacent characters of a script without spaces form one term. */
+  /** Reads two adjacent characters of a script without spaces, which form one term. */
   #readPair(kind: Kind, i: number): void {
     const { units, starts, ends } = this.#scanner;
     const needed = ends[i - 1]! - starts[i - 1]! + ends[i]! - starts[i]!;
@@ -174,7 +175,7 @@ export class NumberedPost {
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
-  /** Adds a term of the post; ignores -1. */
+  /** Marks a term of the post. Ignores -1. */
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
     this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);
@@ -191,12 +192,12 @@ export class NumberedPost {
   }
 }
 
-/** 1 where the bit of a term is set, and for -1; 0 elsewhere. */
+/** Returns 1 if the bit of a term is set, or if the term is -1; otherwise 0. */
 export function hasBit(bits: Int32Array, term: number): number {
   return (bits[(term + 1) >> 5]! >>> ((term + 1) & 31)) & 1;
 }
 
-/** The kinds of terms that a post is read for. */
+/** The kinds of terms to read from a post. */
 function kindsOf(lexicon: Lexicon, { keys, fields, trigrams, flags }: IndexedOperators) {
   return {
     word: lexicon.kind(''),

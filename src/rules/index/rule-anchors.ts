@@ -6,8 +6,8 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * The integers of a rule: where its sets start, how many integers they are, the offset of the set in use,
- * and its block.
+ * The integers of a rule: the start of its sets, their number of integers, the offset of the set in use, and
+ * its block.
  */
 const START = 0;
 const LENGTH = 1;
@@ -16,25 +16,21 @@ const BLOCK = 3;
 const RULE_INTS = 4;
 
 /**
- * Indexes each rule under terms. A rule may be indexed under any of several sets of terms; it is
- * indexed under the set that the fewest posts have, and moves when posts show that another set is
- * rarer.
+ * Indexes each rule under terms. A rule may be indexed under any of several sets of terms. It is indexed
+ * under the set that occurs in the fewest posts, and moves to another set if posts show that it is rarer.
  */
 export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
-  /** Pairs of a rule's block and its second term, which a match must have as well, or -1. */
+  /** Pairs of a rule's block and a second term that a match must have, or -1. */
   readonly postings: Postings = new Postings();
-  /** Blocks of rules without a set, which every post is compared with. */
+  /** The blocks of rules without a set. They must be compared with every post. */
   readonly unanchored: Set<number> = new Set();
-  /** The sets of all rules: for each, its length and its terms. */
+  /** The sets of all rules: for each set, its length and its terms. */
   readonly #sets = new IntPool();
-  /** For each rule, four integers: see `START` and the others. */
+  /** Four integers for each rule: see `START` and the constants after it. */
   #rules: Int32Array = new Int32Array(RULE_INTS << 8);
-  /**
-   * The number of posts at which the next review starts, and the number of rules reviewed in it so
-   * far.
-   */
+  /** The number of posts at which the next review starts, and the number of rules that were reviewed in it so far. */
   #reviewAfter: number;
   #reviewed = 0;
 
@@ -55,7 +51,7 @@ export class RuleAnchors {
     return { start, end: start + this.#rules[RULE_INTS * rule + LENGTH]! };
   }
 
-  /** The terms of the rule must be in the lexicon, and stay there until the rule is deleted. */
+  /** Adds a rule. Its terms must be in the lexicon, and stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#rules = grown(this.#rules, RULE_INTS * (rule + 1));
     const { condition } = conditionOf(tree, dialect);
@@ -92,8 +88,8 @@ export class RuleAnchors {
   }
 
   /**
-   * Called after each post: reviews a few rules at a time, so that no post waits long.
-   * Each review of all rules starts after twice as many posts as the one before.
+   * Called after each post. Reviews a few rules at a time, so that no post waits long. The next review of all
+   * rules starts after twice as many posts as the previous one.
    */
   review(rules: number): void {
     if (this.#counts.posts < this.#reviewAfter) return;
@@ -112,7 +108,7 @@ export class RuleAnchors {
     const current = start + this.#rules[RULE_INTS * rule + CURRENT]!;
     const best = rarestSetAt(sets, start, end, this.#counts);
     if (best === current) return;
-    // A move must save enough to be worth it.
+    // A move costs time, so it must save enough.
     const cost = costOfSet(sets, best, this.#counts);
     if (cost > 0.7 * costOfSet(sets, current, this.#counts)) return;
     this.#release(rule);
@@ -142,17 +138,14 @@ export class RuleAnchors {
   }
 }
 
-/** The number of sets that are stored for a rule, the rarest ones. */
+/** The maximum number of sets to store for a rule. The rarest are stored. */
 const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
 
-/**
- * The rules indexed under each term: pairs of a rule and its second term, or -1, in one pool of
- * integers.
- */
+/** The rules indexed under each term, in one pool of integers: pairs of a rule's block and its second term, or -1. */
 export class Postings {
   readonly #pool = new IntPool();
-  /** For each term, the start of its pairs and their number of integers. */
+  /** For each term, the start of its pairs in the pool, and their number of integers. */
   lists: Int32Array = new Int32Array(2 << 10);
 
   get data(): Int32Array {
@@ -188,7 +181,7 @@ export class Postings {
     this.lists[2 * term + 1] = kept;
   }
 
-  /** Moves the first integers of the list of a term to a place with room for more, or for fewer. */
+  /** Moves the list of a term to a place with another capacity. Keeps its first `kept` integers. */
   #move(term: number, kept: number, room: number): void {
     const start = this.lists[2 * term]!;
     const length = this.lists[2 * term + 1]!;

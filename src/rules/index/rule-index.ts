@@ -8,7 +8,10 @@ import { RuleAnchors } from './rule-anchors.js';
 import { compileProgram } from './rule-program.js';
 import { TermCounts } from './term-frequency.js';
 
-/** An index in shared memory, which does not change: its rules, and what can anchor each. */
+/**
+ * An index in shared memory, which does not change: its rules, and the sets of terms that each may be indexed
+ * under.
+ */
 export interface SharedIndex {
   readonly terms: SharedTerms;
   /** A guess of the frequency of each term. */
@@ -16,15 +19,15 @@ export interface SharedIndex {
   /** The blocks of all rules, one after the other. */
   readonly blocks: Int32Array;
   readonly unanchored: Int32Array;
-  /** For each rule that has any: its block, and where its sets start and end in `sets`. */
+  /** For each rule that has sets: its block, and the start and end of its sets in `sets`. */
   readonly anchored: Int32Array;
   readonly sets: Int32Array;
 }
 
 /**
- * Rules by the terms that a match must have. Each rule is indexed under the rarest such terms; a post is compared only
- * with the rules indexed under terms that it has. Rules are numbers; the numbers of deleted rules are reused. The cost
- * of adding and deleting a rule does not depend on the other rules.
+ * An index of rules by the terms that a match must have. Each rule is indexed under the rarest of these
+ * terms, and a post is compared only with the rules indexed under its own terms. A rule is a number; numbers
+ * of deleted rules are reused. The cost of adding and deleting a rule does not depend on the other rules.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;
@@ -39,7 +42,7 @@ export class RuleIndex {
   #rules = 0;
 
   /**
-   * @param frequency A guess of each term's frequency, until posts have been counted.
+   * @param frequency Guesses the frequency of a term, until posts have been counted.
    * @param reviewAfter The number of posts after which rules may move to other terms.
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
@@ -99,7 +102,7 @@ export class RuleIndex {
     return found;
   }
 
-  /** Copies the rules to shared memory, without the spaces between them. */
+  /** Copies the rules to shared memory, without unused space between them. */
   share(): SharedIndex {
     const rules = Array.from({ length: this.#rules }, (_, rule) => ({
       block: this.#blockTable[2 * rule]!,

@@ -8,15 +8,15 @@ import type { Lexicon } from './lexicon.js';
 import { APART, type NumberedPost, ONE_BLANK, TOUCHING } from './numbered-post.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** The results of a program, instead of a next question. */
+/** The results of a program, used instead of the index of a next question. */
 export const MATCHED = -1;
 const FAILS = -2;
 
 /**
- * A rule as integers, which any thread can run. First comes a list of questions, each with the next question for yes
- * and for no, so that most rules need only these. A question is two integers: the number of a term (0 or more) or
- * the complement of where a test is among the integers, and the next questions for both answers, packed by `jump`.
- * Behind the questions are the tests, see `runTest`.
+ * A rule as integers, which any thread can run. It starts with a list of questions, which are enough for most
+ * rules. A question consists of two integers. The first is the number of a term (0 or more), or the
+ * complement of the position of a test. The second has the next questions for yes and for no, packed by
+ * `jump`. The tests follow the questions, see `runTest`.
  */
 export interface RuleProgram {
   readonly code: Int32Array;
@@ -24,7 +24,7 @@ export interface RuleProgram {
   readonly questions: number;
 }
 
-/** The next questions for both answers, as indices, or `MATCHED` and `FAILS`. */
+/** Packs the next questions for both answers, as indices, or `MATCHED` and `FAILS`. */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
 }
@@ -37,14 +37,17 @@ export function nextIfNo(jump: number): number {
   return (jump << 16) >> 16;
 }
 
-/** Terms are interned once for each question: release them with the program. */
+/**
+ * Compiles a rule. Interns each term once for each question, so its terms must be released together with the
+ * program.
+ */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
   assembler.node(tree, MATCHED, FAILS);
   return assembler.finish();
 }
 
-/** Writes from the end, so that the next question of an answer already exists. */
+/** Writes questions from last to first, so that the next question of an answer already exists. */
 class Assembler {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
@@ -56,11 +59,11 @@ class Assembler {
     this.#dialect = dialect;
   }
 
-  /** Returns the first question of the node. */
+  /** Adds the questions of a node, and returns the index of its first question. */
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
-        // The rarest comes first.
+        // Ask the rarest part first.
         return this.#ordered(node.nodes, 1).reduceRight(
           (next, child) => this.node(child, next, no),
           yes,
@@ -79,7 +82,7 @@ class Assembler {
 
   finish(): RuleProgram {
     const { length } = this.#questions;
-    // The length limit of a rule rules this out.
+    // Cannot happen, because of the length limit of a rule.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
     const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
     const code = new Array<number>(2 * length);
@@ -126,7 +129,7 @@ class Assembler {
       .map(({ node }) => node);
   }
 
-  /** Terms come before tests and groups; the terms that decide most often come first. */
+  /** Terms come before tests and groups, and terms that decide most often come first. */
   #rank(node: RuleNode, direction: 1 | -1): number {
     if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
     if (node.kind === 'and' || node.kind === 'or') return 3;
@@ -137,16 +140,16 @@ class Assembler {
 }
 
 /**
- * The head of a test: whether the distances of the words are given, and whether the clause itself is compared with the
- * post. Above these bits is the number of words.
+ * The first integer of a test. These bits say whether it has the distances of the words, and whether the
+ * clause itself must be compared with the post. The number of words is above them.
  */
 const WITH_GAPS = 1;
 const COMPARED = 2;
 const WORDS_SHIFT = 2;
 
 /**
- * A test that words are adjacent: their numbers, and the clause, where it has no words or its punctuation is part of the
- * phrase. The words must be in the lexicon.
+ * A test whether words are adjacent, by their numbers. If the clause has no words, or its punctuation is part
+ * of the phrase, the test includes the clause. The words must be in the lexicon.
  */
 function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon): number[] {
   const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
@@ -161,7 +164,7 @@ function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon
   ];
 }
 
-/** A clause as integers: the length of its JSON, and pairs of units. */
+/** A clause as integers: the length of its JSON, then the JSON, with two units in each integer. */
 function textOf(clause: Clause): readonly number[] {
   const json = JSON.stringify(clause);
   const ints = new Int32Array((json.length + 1) >> 1);
@@ -170,10 +173,10 @@ function textOf(clause: Clause): readonly number[] {
 }
 
 /**
- * Runs the test at a position of the integers: whether the words are adjacent in a scanned post, by their
- * numbers, and where that does not decide it, whether the clause matches.
+ * Runs the test at a position of the integers. Compares the numbers of words with the words of a scanned
+ * post. If that does not decide the result, tests the clause itself.
  *
- * @param compiled Gives the test of the clause at a position.
+ * @param compiled Returns the compiled clause at a position.
  */
 export function runTest(
   ints: Int32Array,
@@ -211,15 +214,13 @@ function hasWords(ints: Int32Array, at: number, post: NumberedPost): boolean {
   return false;
 }
 
-/** The clause that is compared by the test at a position. */
+/** The clause in the test at a position. */
 export function clauseAt(ints: Int32Array, at: number): Clause {
   const length = ints[at]!;
   return JSON.parse(textIn(unitsIn(ints.subarray(at + 1)).subarray(0, length)));
 }
 
-/**
- * The distance of each word from the one before, or `undefined` if punctuation is part of the phrase.
- */
+/** The distances of words from the previous word; `undefined` if punctuation is part of the phrase. */
 function gapsOf(
   words: readonly string[],
   { text, lead }: { readonly text: string; readonly lead: number },

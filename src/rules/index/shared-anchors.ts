@@ -4,34 +4,40 @@ import { sharedInts } from './int-arrays.js';
 import type { SharedIndex } from './rule-index.js';
 import { estimateFrequency } from './term-frequency.js';
 
-/** The rules under each term. */
+/** The rules indexed under each term. */
 export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
 
 /**
- * Which rules are found under which terms, in shared memory. There are two copies: one is in use, while a thread makes the
- * other, for what posts have shown since.
+ * Which rules are indexed under which terms, in shared memory. Of its two copies, one is in use, while a
+ * thread rewrites the other with the counts of recent posts.
  */
 export interface Anchoring {
   readonly copies: readonly [SharedPostings, SharedPostings];
-  /** How many posts had each term, about. */
+  /** The approximate number of posts with each term. */
   readonly seen: Int32Array;
-  /** See the numbers below. */
+  /** Shared numbers, see the constants for their positions. */
   readonly state: Int32Array;
 }
 
-/** Indexes in `state`: the copy in use, whether a thread is making the other, how many posts were counted, and when to make it. */
+/**
+ * Positions in `state`: the copy in use, whether a thread is rewriting the other copy, the number of counted
+ * posts, and the number at which to rewrite next.
+ */
 const CURRENT = 0;
 export const IS_REVIEWED = 1;
 const POSTS = 2;
 export const REVIEW_AFTER = 3;
-/** How many threads read each of the two copies. */
+/** Positions of the number of threads that read each of the two copies. */
 const READERS = 4;
 const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
-/** A review takes as long as some hundred posts for each thousand rules. */
+/**
+ * The first review starts after one post for this many rules. It takes as long as matching some hundred posts
+ * per thousand rules.
+ */
 const RULES_A_POST = 16;
-/** The factor by which the number of posts grows from one review to the next. */
+/** The factor by which the number of posts grows between reviews. */
 const GROWTH = 4;
 
 export function anchoringOf(index: SharedIndex): Anchoring {
@@ -56,12 +62,12 @@ function longestSet(sets: Int32Array, start: number, end: number): number {
   return longest;
 }
 
-/** Acquires the copy in use, which does not change until it is released. */
+/** Acquires the copy in use. It does not change until it is released. */
 export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);
     Atomics.add(state, READERS + current, 1);
-    // If `CURRENT` has changed, another thread may already be rewriting this copy.
+    // If `CURRENT` has changed since it was read, another thread may already be rewriting this copy, so try again.
     if (Atomics.load(state, CURRENT) === current) return copies[current]!;
     Atomics.sub(state, READERS + current, 1);
   }
@@ -75,15 +81,15 @@ export function countPosts({ state }: Anchoring, posts: number): void {
   Atomics.add(state, POSTS, posts);
 }
 
-/** Rewrites the other copy if that is due; all threads use it from their next posts on. */
+/** Rewrites the copy that is not in use, if that is due. All threads use it from their next posts on. */
 export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   const { copies, state } = anchoring;
   const posts = Atomics.load(state, POSTS);
   if (posts < Atomics.load(state, REVIEW_AFTER)) return;
   if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
   const other = 1 - Atomics.load(state, CURRENT);
-  // If a thread still reads the other copy, a later call rewrites it. If that thread ended without releasing the copy,
-  // no call does.
+  // If a thread still reads the other copy, a later call rewrites it. If a thread has ended without releasing that
+  // copy, it is never rewritten again.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
     fill(copies[other]!, anchoring, index);
@@ -93,11 +99,11 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   Atomics.store(state, IS_REVIEWED, 0);
 }
 
-/** Puts each rule under the rarest of its sets of terms. */
+/** Indexes each rule under the rarest of its sets of terms. */
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
-  // Other threads keep counting, so each frequency is read only once.
+  // Other threads continue to count, so each frequency is read only once.
   const ratios = guesses.map((guess, term) => estimateFrequency(guess, seen[term]!, posts));
   const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);

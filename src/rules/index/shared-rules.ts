@@ -23,8 +23,8 @@ import {
 } from './shared-anchors.js';
 
 /**
- * Rules that do not change, in shared memory: all threads match posts against one copy, which is sent to a thread
- * without conversion.
+ * Rules in shared memory, which do not change. All threads match posts against the same copy, which is sent
+ * to a thread without conversion.
  */
 export interface SharedRules {
   readonly product: RuleProduct;
@@ -38,13 +38,13 @@ export interface SharedRules {
   readonly tags: SharedTexts;
 }
 
-/** Texts in UTF-8, one after the other, and where each starts and the last ends. */
+/** Strings in UTF-8, one after the other, with the start of each and the end of the last. */
 interface SharedTexts {
   readonly bytes: Uint8Array;
   readonly starts: Int32Array;
 }
 
-/** @param rules By their numbers in the index. */
+/** @param rules The rules by their numbers in the index. */
 export function shareRules(
   product: RuleProduct,
   index: SharedIndex,
@@ -83,16 +83,16 @@ const matchers = new WeakMap<SharedRules, SharedMatcher>();
 export class SharedMatcher {
   readonly #rules: SharedRules;
   readonly #finder: MatchFinder;
-  /** What a reader needs of the rules, under the anchors of this moment. */
+  /** The data for finding matches, with the copy of anchors that is in use now. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
-  /** Of the post that was matched last: where its rules are put, or the post, if it was parsed. */
+  /** For the last matched post: the place for its rules, or the post itself, if it was parsed. */
   #place: PlaceOfRules | undefined;
   #parsed: Activity | undefined;
-  /** Keeps V8 from removing the loops that prefetch memory. */
+  /** Written by the loops that prefetch memory, so that V8 does not remove them. */
   prefetched = 0;
   readonly #tags: string[] = [];
-  /** For each tag, the last post that had it. */
+  /** For each tag, the number of the last post that had it. */
   readonly #tagStamps: Int32Array;
   #tagStamp = 0;
 
@@ -114,9 +114,9 @@ export class SharedMatcher {
   }
 
   /**
-   * Matches some posts, one after the other.
+   * Acquires the rules while `use` matches posts, one after the other.
    *
-   * @param use Calls `match`.
+   * @param use Calls `matchBytes` or `matchParsed` for each post.
    */
   run<T>(use: () => T): T {
     const { index, anchoring } = this.#rules;
@@ -135,14 +135,15 @@ export class SharedMatcher {
   }
 
   /**
-   * The numbers of the rules that match the post between two positions, in the order of the list of rules; within `run`.
-   * Members that no rule reads are not checked. Returns `undefined` for a post that has to be parsed.
+   * The numbers of the rules that match the post between two positions, in the order of the list of rules.
+   * Must be called within `run`. Members that no rule reads are not checked. Returns `undefined` if the post
+   * has to be parsed.
    */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     try {
       return PostInBytes.ofThread()?.read(content, start, end, this.#matchPost);
     } catch {
-      // The parser gives the exact error, if there is one.
+      // The parser then reads the post, or throws the exact error.
       return undefined;
     }
   }
@@ -159,7 +160,7 @@ export class SharedMatcher {
     return this.#find(fieldsOf(activity));
   }
 
-  /** Where to write the list of rules into the post that was matched last. */
+  /** The place for the list of rules in the last matched post. */
   get place(): PlaceOfRules {
     this.#place ??= this.#parsed!.placeOfRules;
     return this.#place;
@@ -171,7 +172,7 @@ export class SharedMatcher {
     return found;
   }
 
-  /** The distinct tags of rules by number, in order. */
+  /** The distinct tags of rules, by number, in order of first occurrence. */
   tagNumbersOf(rules: readonly number[]): number[] {
     const { tagOfRule } = this.#rules;
     const numbers: number[] = [];
@@ -192,7 +193,7 @@ export class SharedMatcher {
     return this.#tags[number];
   }
 
-  /** The length of that post with other matching rules. */
+  /** The length of the last matched post with other matching rules. */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;
     const { bytes: entries, starts } = this.#rules.entries;
@@ -202,14 +203,17 @@ export class SharedMatcher {
     for (const rule of rules) {
       const from = starts[rule]!;
       length += starts[rule + 1]! - from;
-      // Before they are copied one after the other: so the processor can fetch them in parallel.
+      // Read all entries before copying them one by one, so that the processor can fetch them in parallel.
       prefetched |= entries[from]!;
     }
     this.prefetched = prefetched;
     return length;
   }
 
-  /** Writes the post that was matched last with other matching rules, as `withMatchingRules` does. Returns where it ends. */
+  /**
+   * Writes the last matched post with other matching rules, as `withMatchingRules` does. Returns the end of
+   * the written bytes.
+   */
   write(
     content: Buffer,
     from: number,
@@ -240,8 +244,8 @@ export class SharedMatcher {
   }
 
   /**
-   * Counts the terms of a post. Threads may overwrite what another has added: this is an estimate, and never decides
-   * which rules match.
+   * Counts the terms of a post. Threads may overwrite each other's counts. That is harmless, because the
+   * counts are estimates that never decide which rules match.
    */
   #count(): void {
     const { seen } = this.#rules.anchoring;
@@ -250,5 +254,5 @@ export class SharedMatcher {
   }
 }
 
-/** One of this number of posts is counted: writing to memory that other threads read takes time. */
+/** Only one in this many posts is counted, because writing to memory that other threads read takes time. */
 const COUNTED = 4;

@@ -4,8 +4,8 @@ import type { OperatorName } from '../tree.js';
 import type { Lexicon } from './lexicon.js';
 
 /**
- * A guess at the fraction of posts that have a term, 0 to 1, for an index that has not seen any posts yet.
- * Only the order matters: it decides under which of its terms a rule is indexed.
+ * Guesses the fraction of posts with a term, 0 to 1, for an index that has not seen any posts yet. Only the
+ * order of the guesses matters, because a rule is indexed under its rarest terms.
  */
 export function usualFrequency(term: string): number {
   const known = KNOWN.get(term);
@@ -16,7 +16,7 @@ export function usualFrequency(term: string): number {
   return name in ruleOperators ? ruleOperators[name as OperatorName].frequency(word) : word;
 }
 
-/** Hashtags, cashtags and mentions. */
+/** The guesses for hashtags, cashtags and mentions. */
 const MARKS: { readonly [mark: string]: number } = { '#': 0.0005, $: 0.0005, '@': 0.0002 };
 
 function frequencyOfWord(word: string): number {
@@ -51,11 +51,11 @@ const COMMON: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** How common terms are: a guess at first, then increasingly the frequency in posts. */
+/** Counts how common terms are. The result is a guess at first, and then increasingly the frequency in posts. */
 export class TermCounts {
   readonly #lexicon: Lexicon;
   readonly #guess: (term: string) => number;
-  /** The guess for each term by number; NaN if not computed yet. */
+  /** The guess for each term, by its number; NaN if not computed yet. */
   #guesses = new Float32Array(1024).fill(Number.NaN);
   #seen = new Uint32Array(1024);
   posts = 0;
@@ -84,7 +84,7 @@ export class TermCounts {
     return estimateFrequency(guess, this.#seen[term]!, this.posts);
   }
 
-  /** Resets a number that another term may get next. */
+  /** Resets a number, because another term may get it next. */
   forget(term: number): void {
     this.#reserve();
     this.#seen[term] = 0;
@@ -103,10 +103,10 @@ export class TermCounts {
   }
 }
 
-/** The weight of a guess, in posts. */
+/** The weight of a guess, as a number of posts. */
 const GUESSED_POSTS = 500;
 
-/** The fraction of posts that have a term, of which there were some among those that were counted. */
+/** Estimates the fraction of posts with a term, from a guess and from the number of counted posts that had it. */
 export function estimateFrequency(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
 }

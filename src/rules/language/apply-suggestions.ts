@@ -13,11 +13,12 @@ const PROBLEMS = required(
 );
 
 /**
- * Returns the rule with the suggestions of these problems applied, in order. A suggestion that overlaps
- * an earlier one, or inserts text right beside its change, is skipped; check the result again to get it. Filter the problems to choose:
- * suggestions with `certain` keep the meaning, others are guesses.
+ * Returns the rule with the suggestions of these problems applied, in order. A suggestion is skipped if it
+ * overlaps an earlier one, or inserts text directly beside its change; check the result again to get it. To
+ * choose suggestions, filter the problems: suggestions with `certain` keep the meaning of the rule, others
+ * are guesses.
  *
- * @throws OptionError For a rule that is not a string, and for what is not a list of problems.
+ * @throws OptionError For a rule that is not a string, and for `problems` that are not a list of problems.
  * @example
  * const text = 'country_code:us cat';
  * rules.applySuggestions(text, rules.check(text, { product: 'replay' }).problems) // 'place_country:us cat'
@@ -40,8 +41,8 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
 }
 
 /**
- * Whether one of two spans changes what the other is about. An insertion overlaps what it touches: a `)` after a group closes
- * the group, so it must not be added to what replaces the group.
+ * Whether two spans overlap or affect each other. An insertion also overlaps text that it touches. For
+ * example, a `)` after a group closes the group, so it must not be added after the group was replaced.
  */
 export function spansOverlap(a: Span, b: Span): boolean {
   const isInsertion = a.start === a.end || b.start === b.end;

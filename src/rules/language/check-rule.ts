@@ -9,7 +9,7 @@ import type { Problem, Suggestion } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
 import { at, error, errorSaying, shorten, suggest, unavailable } from './syntax-problems.js';
 
-/** The product for which `rules.check` checks a rule, and the tag to check with it. */
+/** Options of `rules.check`: the product that the rule is for, and a tag to check with it. */
 export interface CheckOptions {
   /** The product that the rule is for. @default 'historical' */
   readonly product?: RuleProduct | undefined;
@@ -27,10 +27,10 @@ export const CHECK_OPTIONS = {
 } satisfies OptionTable<CheckOptions>;
 
 /**
- * Checks whether a product accepts a rule. Each problem has the message of the service and an
- * explanation for people. A warning is about a rule that the service accepts, but that may not mean
- * what it seems to. An invalid rule is never an exception. There are suggestions only if applying
- * them all, until none is left, gives a valid rule, and never adds errors on the way; otherwise their text is in the `note`.
+ * Checks whether a product accepts a rule. Each problem has the message of the service and an explanation for
+ * people. A warning means that the service accepts the rule, but the rule may not mean what it seems to mean.
+ * Never throws for an invalid rule. Problems have suggestions only if applying all of them repeatedly leads
+ * to a valid rule, without more errors in between. Otherwise the text of a suggestion is in the `note`.
  *
  * @throws OptionError For a rule that is not a string, and for invalid options.
  *
@@ -47,7 +47,10 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
     : { tree, problems: problems.map(withoutSuggestion) };
 }
 
-/** Whether applying the suggestions, round after round, gives an accepted rule. No round may leave more errors than before. */
+/**
+ * Whether applying the suggestions repeatedly leads to an accepted rule. No round may leave more errors than
+ * the round before.
+ */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
   // No suggestion shortens a rule that is too long.
@@ -65,7 +68,7 @@ function leadsToRule(text: string, problems: readonly Problem[], product: RulePr
   return ruleErrorsIn(rest) === 0;
 }
 
-/** Errors of the tag do not count: no suggestion changes it. */
+/** The number of errors of the rule. Errors of the tag do not count, because no suggestion changes the tag. */
 function ruleErrorsIn(problems: readonly Problem[]): number {
   return problems.filter(({ severity, code }) => severity === 'error' && code !== 'R023').length;
 }
@@ -94,11 +97,11 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length));
   const accepted = problems.every(problem => problem.severity === 'warning');
-  // Without an error, the tree has no unread parts.
+  // A rule without errors has no unread parts, so its draft is a complete tree.
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/** The problems in the order of the text; if there are too many, only errors. */
+/** The problems in the order of the text. If there are too many, only errors. */
 function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;
@@ -124,34 +127,34 @@ function tagTooLong(text: string, length: number): Problem {
   );
 }
 
-/** The context of a node in the rule. */
+/** The position of a node in the tree of the rule. */
 interface Context {
   readonly negated: boolean;
   readonly inOr: boolean;
-  /** Whether the node is the rule itself or a part of its topmost `and`. */
+  /** Whether the node is the rule itself or a part of its outermost `and`. */
   readonly top: boolean;
 }
 
-/** The facts about a node that the checks of positive clauses need, from one pass over the tree. */
+/** What the checks for positive clauses need to know about a node. Computed in one pass over the tree. */
 interface Summary {
   readonly node: Draft;
-  /** Whether it consists only of negations. */
+  /** Whether the node consists only of negations. */
   readonly negative: boolean;
-  /** Whether each of its alternatives has a positive clause. */
+  /** Whether each alternative of the node has a positive clause. */
   readonly positive: boolean;
-  /** Whether each of its alternatives has a positive clause that may be used alone. */
+  /** Whether each alternative has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /** Whether every alternative has a clause that all pages of the service accept on its own. */
+  /** Whether each alternative has a clause that may be used alone according to all pages of the service. */
   readonly undisputed: boolean;
-  /** The positive operator to name in the message if none may be used alone. */
+  /** The positive operator to name in the message if no clause may be used alone. */
   readonly operator?: Leaf | undefined;
-  /** A positive clause that does not count because it is a stop word. */
+  /** A positive clause that does not count, because it is a stop word. */
   readonly stopWord?: Leaf | undefined;
-  /** The summaries of its parts. */
+  /** The summaries of the node's parts. */
   readonly inner?: readonly Summary[];
 }
 
-/** A rule while it is checked; its problems are added to. */
+/** A rule that is being checked, with its problems so far. */
 interface CheckedRule {
   readonly text: string;
   readonly draft: Draft;
@@ -249,14 +252,17 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
     case 'operator':
       return mayStandAlone(leaf.name, product);
     case 'unread':
-      // The intended operator is unknown; only `is:` and `has:` may not be used alone in search.
+      // The intended operator is unknown. In search, it may be `is:` or `has:`, which must not be used alone.
       return product !== 'search' || operatorOf(leaf) === undefined;
     default:
       return true;
   }
 }
 
-/** One page of the service refuses these alone in every product, others only in search. */
+/**
+ * Whether the pages of the service disagree about a clause: one page forbids it alone in every product,
+ * others only in search.
+ */
 function isDisputed(leaf: Leaf): boolean {
   if (leaf.kind !== 'operator') return false;
   return leaf.name === 'has' || (leaf.name === 'is' && leaf.value !== 'reply');
@@ -266,7 +272,7 @@ function refuseNegations({ problems }: CheckedRule, node: Draft): void {
   problems.push(onlyNegated(node), noPositive(node));
 }
 
-/** The service's message names these three together. */
+/** The operators that the service's message names together. */
 const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
 
 function operatorOf(leaf: Leaf): string | undefined {
@@ -306,7 +312,7 @@ function noPositive(node: Span): Problem {
   );
 }
 
-/** @param stopWord The text of a stop word in the rule, which does not count. */
+/** @param stopWord A stop word in the rule, which does not count as a positive clause. */
 function notAlone(
   clause: Span,
   name: string,
@@ -355,7 +361,10 @@ function sampledOr(text: string, sample: Span, rule: Draft): Problem {
   );
 }
 
-/** At the end of a rule that is one `OR`, the sample is probably meant for the whole rule. */
+/**
+ * Suggests parentheses for a rule that is one `OR` with `sample:` at its end, which is probably meant for the
+ * whole rule.
+ */
 function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
   if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')
     return undefined;

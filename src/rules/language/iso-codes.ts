@@ -1,6 +1,6 @@
 /**
- * Languages that the service is known to recognise; `und` means that it recognised none. Hebrew and Indonesian have their new code
- * and the one from before 1989.
+ * The codes of languages that the service is known to recognise. `und` means that it recognised none. Hebrew
+ * and Indonesian have both their current code and the code used before 1989.
  */
 export const languageCodes: ReadonlySet<string> = new Set(
   (
@@ -10,7 +10,7 @@ export const languageCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Common codes of languages for which the service uses another code. */
+/** Common language codes for which the service uses another code. */
 const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['eng', 'en'],
   ['fil', 'tl'],
@@ -23,14 +23,14 @@ const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['ua', 'uk'],
 ]);
 
-/** The code that was probably meant by one that the service is not known to use. */
+/** The code that was probably meant, if the service is not known to use the written code. */
 export function languageMeant(written: string): string | undefined {
   const code = written.toLowerCase();
   const base = code.split(/[-_]/)[0] as string;
   return languageSynonyms.get(code) ?? (languageCodes.has(base) ? base : undefined);
 }
 
-/** ISO 3166-1 alpha-2, and XK. */
+/** The country codes of ISO 3166-1 alpha-2, and XK. */
 export const countryCodes: ReadonlySet<string> = new Set(
   (
     'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR ' +
@@ -45,7 +45,7 @@ export const countryCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Common codes of countries that are not ISO 3166-1 alpha-2 codes. */
+/** Common country codes that are not in ISO 3166-1 alpha-2. */
 export const countrySynonyms: ReadonlyMap<string, string> = new Map([
   ['EN', 'GB'],
   ['GBR', 'GB'],

@@ -11,7 +11,7 @@ import { LIST_END, quoting, shorten, suggest, suggestWord } from './syntax-probl
 /** Adds a warning about a part of the rule. */
 type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
 
-/** A rule while it is read for warnings. */
+/** A rule that is being checked for warnings. */
 interface LintedRule {
   readonly text: string;
   readonly product: RuleProduct;
@@ -67,7 +67,10 @@ function lintNode(rule: LintedRule, node: Draft): void {
   }
 }
 
-/** `cat or dog`, `cat and dog`, `cat not dog`: the service treats these words as keywords. */
+/**
+ * Warns about `cat or dog`, `cat and dog` and `cat not dog`, in which the service treats `or`, `and` and
+ * `not` as keywords.
+ */
 function lintJoiners(text: string, nodes: readonly Draft[], warn: Warn): void {
   nodes.forEach((node, i) => {
     const next = nodes[i + 1];
@@ -85,7 +88,7 @@ function lintJoiners(text: string, nodes: readonly Draft[], warn: Warn): void {
   });
 }
 
-/** Two languages, or a clause and its negation, in the same `and`. */
+/** Warns about two languages, or a clause and its negation, in the same `and`. */
 function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): void {
   const clauses = new Set<string>();
   let language: string | undefined;
@@ -106,13 +109,13 @@ function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): 
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
-  // The replacement of a clause of version 1.0 is not known yet: `-has:lang` becomes `lang:und`.
+  // A clause of version 1.0 is skipped, because its replacement is not known yet: `-has:lang` becomes `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
 }
 
-/** The service advises to negate each clause separately. */
+/** Warns about negated groups. The service advises to negate each clause separately. */
 function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn): void {
   const group = not.node;
   if (group.kind !== 'or' && group.kind !== 'and') return;
@@ -124,12 +127,12 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn
 
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 
-/** `sample:` within an `OR` is an error already. */
+/** Skipped, because `sample:` within an `OR` is already an error. */
 function isSample(node: Draft): boolean {
   return node.kind === 'operator' && node.name === 'sample';
 }
 
-/** `cat OR dog lang:en` is `cat OR (dog lang:en)`. */
+/** Warns about `cat OR dog lang:en`, which means `cat OR (dog lang:en)`. */
 function lintPrecedence(text: string, and: Span, warn: Warn): void {
   let before = and.start - 1;
   while (before >= 0 && isRuleSpace(text.charCodeAt(before))) before--;
@@ -145,7 +148,7 @@ function lintPrecedence(text: string, and: Span, warn: Warn): void {
 
 function lintKeyword({ text, product, warn }: LintedRule, keyword: TextClause): void {
   const plain = keyword.text.replace(/[“”„«»]/g, '');
-  // The base of a keycap emoji is not punctuation.
+  // The base of a keycap emoji does not count as punctuation.
   const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
     const fix = plain === '' ? undefined : suggest('remove them', keyword, plain);
@@ -170,7 +173,7 @@ const QUOTING: { readonly [Product in RuleProduct]?: string } = {
   search: 'to match its words in order, quote them',
 };
 
-/** Warns about `algorithm*`. Between quotes, a `*` is probably meant as such. */
+/** Warns about a `*` after a word, as in `algorithm*`. Inside quotes, a `*` is probably intended. */
 function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boolean {
   const span = clause.kind === 'operator' ? valueSpan(text, clause) : clause;
   const written = text.slice(span.start, span.end);
@@ -181,7 +184,10 @@ function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boo
   return true;
 }
 
-/** Suggests an operator that finds parts of words, if the product has one for the clause, or else the word without its `*`. */
+/**
+ * Suggests an operator that finds parts of words, if the product has one for the clause, otherwise the word
+ * without its `*`.
+ */
 function suggestPart(
   clause: Leaf,
   span: Span,
@@ -229,7 +235,7 @@ function lintHandle(text: string, clause: OperatorClause, warn: Warn): void {
   warn('R107', valueSpan(text, clause), 'no handle looks like that, so this never matches');
 }
 
-/** The table of languages may be older than the service, so other codes are only a warning. */
+/** Warns about unknown language codes. Not an error, because the service may be newer than the table of languages. */
 function lintLanguage(text: string, clause: OperatorClause, warn: Warn): void {
   if (clause.name !== 'lang' || languageCodes.has(clause.value)) return;
   const span = valueSpan(text, clause);

@@ -18,9 +18,9 @@ import {
   unclosedGroup,
 } from './syntax-problems.js';
 
-/** The tree of a rule, if the rule is valid, and its problems. */
+/** The result of parsing a rule: its tree, if it is valid, and its problems. */
 export interface ParsedRule {
-  /** Present unless a problem is an error. */
+  /** The tree; `undefined` if a problem is an error. */
   readonly tree: RuleNode | undefined;
   /** All problems, not only the first, in the order of the text. */
   readonly problems: readonly Problem[];
@@ -31,8 +31,8 @@ export const RULE_TEXT = required(
 );
 
 /**
- * Parses a rule. An invalid rule is never an exception: problems of the text that affect every product
- * are in `problems`; `rules.check` adds what a product does not accept.
+ * Parses a rule. Never throws for an invalid rule. `problems` has the problems of the text that affect every
+ * product; `rules.check` adds those that concern a product.
  *
  * @throws OptionError For a rule that is not a string.
  * @example rules.parse('(cat OR dog) -has:links').tree?.kind // 'and'
@@ -40,11 +40,11 @@ export const RULE_TEXT = required(
 export function parseRule(text: string): ParsedRule {
   checkValue('rules.parse', 'rule', RULE_TEXT, text);
   const { draft, problems } = parseDraft(text);
-  // Without problems, the tree has no unread parts.
+  // A rule without problems has no unread parts, so its draft is a complete tree.
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
 }
 
-/** The readable parts of a rule; `undefined` if there are none. */
+/** Parses the readable parts of a rule. The draft is `undefined` if there are none. */
 export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
   const reader = new RuleReader(text);
   if (text.length > MAX_CHARACTERS) {
@@ -56,7 +56,7 @@ export function parseDraft(text: string): { draft: Draft | undefined; problems: 
   return { draft, problems: reader.problems };
 }
 
-/** The part of a group, or of the whole rule, that was read so far. */
+/** A group, or the whole rule, as far as it was read. */
 interface Group {
   /** The offsets of its parenthesis and its `-`, or -1 if it has none. */
   readonly open: number;
@@ -65,15 +65,15 @@ interface Group {
   readonly outer: Group | undefined;
   /** The branches before the last `OR`. */
   branches: Draft[];
-  /** The clauses since. */
+  /** The clauses after the last `OR`. */
   nodes: Draft[];
-  /** The start of the first branch, the start of the first of the nodes, and the end of the last. */
+  /** The start of the first branch, the start of the first of `nodes`, and the end of the last. */
   start: number;
   nodesStart: number;
   end: number;
 }
 
-/** One loop with an explicit stack of groups: deep nesting cannot exhaust the call stack. */
+/** Uses a loop with an explicit stack of groups, so that deep nesting cannot exhaust the call stack. */
 function readRule(reader: RuleReader): Draft | undefined {
   const { text, problems } = reader;
   let group = openGroup(-1, -1, undefined);
@@ -130,7 +130,7 @@ function negate(node: Draft, minus: number, end: number): Draft {
   return minus === -1 ? node : { kind: 'not', node, start: minus, end };
 }
 
-/** The clauses since the last `OR`, as one node. */
+/** Returns the clauses after the last `OR` as one node. */
 function branchOf({ nodes, nodesStart, end }: Group): Draft | undefined {
   return nodes.length <= 1 ? nodes[0] : { kind: 'and', nodes, start: nodesStart, end };
 }
@@ -147,7 +147,7 @@ function readOr(reader: RuleReader, group: Group, start: number): void {
   group.nodes = [];
 }
 
-/** The node of a group that ends at `end`, at a parenthesis or with the text. */
+/** Returns the node of a group that ends at `end`, either at a parenthesis or at the end of the text. */
 function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
   const { branches } = group;
   const branch = branchOf(group);
@@ -170,7 +170,7 @@ function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
 
 function closeGroup(reader: RuleReader, group: Group, outer: Group, close: number): Group {
   const node = nodeOf(reader, group, close);
-  // A group that is never closed ends with the text.
+  // A group that is never closed ends at the end of the text.
   const end = Math.min(close + 1, reader.text.length);
   const start = group.minus === -1 ? group.open : group.minus;
   addNode(outer, negate(node, group.minus, end), start, end);
@@ -181,7 +181,7 @@ function closeGroup(reader: RuleReader, group: Group, outer: Group, close: numbe
 function finish(reader: RuleReader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;
-  // An unclosed phrase includes all following parentheses.
+  // An unclosed phrase contains all following parentheses, so do not report them.
   if (group.outer !== undefined && problems.at(-1)?.code !== 'R008')
     reader.report(unclosedGroup(text, group.open, group.depth));
   while (group.outer !== undefined) group = closeGroup(reader, group, group.outer, text.length);
@@ -197,7 +197,7 @@ function isOr(text: string, at: number): boolean {
   );
 }
 
-/** Whether a clause or group follows a `-` immediately. */
+/** Whether a clause or group directly follows a `-`. */
 function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return !(
@@ -218,7 +218,7 @@ function skipMinus(reader: RuleReader, start: number): Draft {
   return reader.unread(start);
 }
 
-/** Counts code points: a surrogate pair is one character. */
+/** Counts code points, so a surrogate pair is one character. */
 function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) count++;

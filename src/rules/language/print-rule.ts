@@ -9,10 +9,10 @@ export const TREE = required(
 );
 
 /**
- * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and
- * operators under their current names. Parsing the text gives the same tree, except for positions.
+ * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and operators
+ * under their current names. Parsing the text gives the same tree, except for positions.
  *
- * @throws OptionError For what is not a tree.
+ * @throws OptionError For an argument that is not a tree.
  * @example
  * const { tree } = rules.parse('((cat  OR dog)) user_bio:"vet"');
  * if (tree !== undefined) rules.print(tree) // '(cat OR dog) bio:vet'
@@ -48,7 +48,7 @@ function grouped(node: RuleNode): string {
 function printClause(clause: Clause): string {
   switch (clause.kind) {
     case 'keyword':
-      // A word that has another meaning in the language needs quotes.
+      // A word with another meaning in the language needs quotes.
       return isWord(clause.text) && !JOINERS.has(clause.text) ? clause.text : quoted(clause.text);
     case 'phrase':
       return quoted(clause.text);
@@ -83,7 +83,7 @@ function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** All digits of a number, without an exponent. */
+/** Prints a number with all digits, without an exponent. */
 function decimal(value: number): string {
   const text = Object.is(value, -0) ? '-0' : String(value);
   const parts = /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/.exec(text);

@@ -4,7 +4,7 @@ import type { Span } from '../tree.js';
  * An error or a warning about a rule, with the message of the service and an explanation for people.
  */
 export interface Problem extends Span {
-  /** Stable: R0xx are errors, R1xx warnings. */
+  /** The code of the problem. Stable between versions: R0xx are errors, R1xx warnings. */
   readonly code: ProblemCode;
   /**
    * The service refuses a rule with an error. A rule with a warning is accepted, but may not mean
@@ -12,11 +12,11 @@ export interface Problem extends Span {
    */
   readonly severity: 'error' | 'warning';
   /**
-   * The message of the service, with positions from 1 in UTF-16 units, as in the body of a 422
-   * response. The service has no warnings: the message of a warning is its `explanation`.
+   * The message of the service, with positions from 1 in UTF-16 units, as in the body of a 422 response. The
+   * service has no warnings, so the message of a warning is its `explanation`.
    */
   readonly message: string;
-  /** What is wrong, for people; the span shows where. */
+  /** What is wrong, in words for people. The span shows where. */
   readonly explanation: string;
   /** More information, such as the allowed values. */
   readonly note?: string | undefined;
@@ -39,7 +39,7 @@ export interface TextEdit extends Span {
   readonly text: string;
 }
 
-/** Identifies a kind of problem, for scripts: codes do not change between versions. */
+/** Identifies a kind of problem, for scripts. Codes do not change between versions. */
 export type ProblemCode =
   /** Longer than 2048 characters. */
   | 'R001'
@@ -112,12 +112,12 @@ export type ProblemCode =
   /** A `*` after a word, which is not a wildcard. */
   | 'R112';
 
-/** The service ends the messages of these with two line ends. */
+/** Codes for which the service ends its message with two line ends. */
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);
 
 /**
- * The service's text for a rule: the message of each error, in order, each with one or two line ends.
- * Empty for an accepted rule.
+ * Returns the text that the service would send about a rule: the message of each error, in order, each with
+ * one or two line ends. Empty for an accepted rule.
  *
  * @example serviceMessage(rules.check('-follow', { product: 'replay' }).problems)
  * // 'Rules must contain a non-negation term (at position 1)\nRules must contain at least ...\n'

@@ -18,8 +18,8 @@ import {
 } from './syntax-problems.js';
 
 /**
- * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Text that
- * cannot be read is reported and skipped.
+ * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Reports and skips
+ * text that it cannot read.
  */
 export function readClause(reader: RuleReader): Leaf {
   const { text, at: start, unit } = reader;
@@ -47,7 +47,7 @@ const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
 ]);
 const TILDE = 0x7e;
 
-/** Handles and hashtags may start with an underscore, which words may not. */
+/** Whether a handle or hashtag may start with this unit. Unlike words, they may start with an underscore. */
 function isNameStart(unit: number): boolean {
   return isWordStart(unit) || unit === UNDERSCORE;
 }
@@ -119,7 +119,10 @@ function skipColon(reader: RuleReader, start: number): Leaf {
   return reader.unread(start);
 }
 
-/** Reports the colon at the reader's place, and skips its clause; quotes around it from `start` on may be meant. */
+/**
+ * Reports the colon at the reader's position, and skips its clause. May suggest quotes around the text from
+ * `start` on.
+ */
 function refuseColon(reader: RuleReader, start: number, explanation: string): void {
   const colon = reader.at;
   reader.skipRun();
@@ -143,7 +146,7 @@ function skipBracket(reader: RuleReader): Leaf {
   return reader.unread(start);
 }
 
-/** Continues at the colon after the word that starts at `start`. */
+/** Reads an operator whose name starts at `start`. The reader is at its colon. */
 function readOperator(reader: RuleReader, start: number): Leaf {
   const { text, at: colon } = reader;
   const written = text.slice(start, colon);
@@ -165,11 +168,11 @@ function readNamed(reader: RuleReader, start: number, name: OperatorName): Leaf 
     return reader.unread(start, name);
   }
   if (value === undefined) return reader.unread(start, name);
-  // The value was read as the kind that the table gives for the name.
+  // The table assigns a kind to each name, and the value was read as that kind.
   return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
 }
 
-/** An operator of version 1.0. */
+/** Reads an operator of version 1.0. */
 function readDeprecated(reader: RuleReader, start: number, written: string): Leaf {
   const replacement = deprecatedOperators.get(written);
   const span = { start, end: reader.at };

@@ -2,12 +2,12 @@ import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type RuleReader } from './reader.js';
 import { badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
-/** The exclusive maximum of radii and sides. */
+/** The exclusive maximum of radii and sides, in miles. */
 const MAX_MILES = 25;
 const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
 
-/** `[longitude latitude 10mi]`. */
+/** Reads a circle such as `[longitude latitude 10mi]`. */
 export function readRadius(reader: RuleReader, name: OperatorName): PointRadius | undefined {
   const forms = [NUMBER, NUMBER, DISTANCE];
   const args = readArguments(reader, name, 'lon lat 10mi', forms);
@@ -25,7 +25,7 @@ export function readRadius(reader: RuleReader, name: OperatorName): PointRadius 
   );
 }
 
-/** `[west south east north]`. */
+/** Reads a box such as `[west south east north]`. */
 export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | undefined {
   const forms = [NUMBER, NUMBER, NUMBER, NUMBER];
   const [w, s, e, n] = readArguments(reader, name, 'west south east north', forms) ?? [];
@@ -57,7 +57,7 @@ export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | u
   );
 }
 
-/** The forms of arguments. */
+/** Patterns for the arguments. */
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)$/;
 const DISTANCE = /^(?:\d+\.?\d*|\.\d+)(?:mi|km)$/i;
 
@@ -66,7 +66,10 @@ interface Argument extends Span {
   readonly value: number;
 }
 
-/** The arguments in brackets, separated by spaces, if there is one of each form, in order. */
+/**
+ * Reads the arguments in brackets, separated by spaces. Returns `undefined` unless there is exactly one for
+ * each pattern, in order.
+ */
 function readArguments(
   reader: RuleReader,
   name: OperatorName,
@@ -110,7 +113,7 @@ function readArguments(
   return reader.report(cannotParse(span, input, explanation, fix));
 }
 
-/** The service reports the position after a minus sign. */
+/** Reports a refused argument. The service reports the position after a minus sign. */
 function refusedIn({ text, start, end }: Pick<Argument, 'text' | 'start' | 'end'>): Span {
   return { start: text.startsWith('-') && text.length > 1 ? start + 1 : start, end };
 }
@@ -138,7 +141,8 @@ function heightInMiles({ south, north }: BoundingBox): number {
 }
 
 /**
- * The width along the edge nearer to the equator, the longer one. A box may cross the 180th meridian.
+ * The width in miles along the edge closer to the equator, which is the longer one. A box may cross the 180th
+ * meridian.
  */
 function widthInMiles({ west, south, east, north }: BoundingBox): number {
   const nearest = south > 0 ? south : north < 0 ? north : 0;

@@ -41,7 +41,7 @@ export function readValue(
   return syntax.parse(written) ?? reader.report(syntax.problem(written, span, reader.text));
 }
 
-/** A word or a quoted text. */
+/** Reads a word or a quoted string. */
 function readPlain(reader: RuleReader, name: OperatorName, kind: ValueKind): string | undefined {
   const { text, at: start, unit } = reader;
   if (unit === QUOTE) return readQuotedValue(reader, name);
@@ -68,7 +68,7 @@ function readQuotedValue(reader: RuleReader, name: OperatorName): string | undef
   return reader.report(badInput(span, input, `\`${name}:\` needs a value`));
 }
 
-/** A value that starts with `$`, `#`, `@`, `-` or a bracket. */
+/** The problem of a value that starts with `$`, `#`, `@`, `-` or a bracket. */
 function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: ValueKind): Problem {
   const input = text.slice(span.start, span.end);
   if (kind === 'count') return badCount(input, span);
@@ -80,15 +80,15 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
   return badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
 }
 
-/** How values of one kind are written. */
+/** The syntax of one kind of values. */
 interface ValueSyntax {
-  /** The value, or `undefined` if the text is not one. */
+  /** Returns the value, or `undefined` if the text is not a value of this kind. */
   parse(written: string): Value | undefined;
-  /** What is wrong with a string that is not a value, at a span of the rule. */
+  /** Describes what is wrong with text that is not a value of this kind. */
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The kinds of words and quoted strings that restrict their text. */
+/** The syntax of the kinds that restrict the text of their values. */
 const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
     parse: written => (/^\d+$/.test(written) ? written : undefined),
@@ -156,10 +156,13 @@ const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   },
 };
 
-/** A code of ISO 639 with subtags of BCP 47. It may be newer than the table of languages, which only warns. */
+/**
+ * A language code of ISO 639 with subtags of BCP 47. A code that is not in the table of languages only causes
+ * a warning.
+ */
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{2,8})*$/i;
 
-/** A count or a range, which may be empty. */
+/** Parses a count or a range. The range may be empty. */
 function rangeIn(written: string): CountRange | undefined {
   const parts = /^(\d+)(?:\.\.(\d+))?$/.exec(written);
   if (parts === null) return undefined;
@@ -206,7 +209,7 @@ function badLanguage(written: string, span: Span): Problem {
   );
 }
 
-/** Lists the allowed values, as the service's message does. */
+/** The problem of an unknown value. Lists the allowed values, as the service's message does. */
 function unknownValue(
   operator: 'is' | 'has',
   written: string,
@@ -223,7 +226,7 @@ function unknownValue(
   );
 }
 
-/** A `has:` value of version 1.0; `has:lang` becomes `-lang:und`. */
+/** The problem of a `has:` value of version 1.0. `has:lang` is replaced by `-lang:und`. */
 function deprecatedHas(rule: string, value: string, span: Span): Problem {
   if (value !== 'lang')
     return error(

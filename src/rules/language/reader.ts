@@ -4,7 +4,7 @@ import type { Problem } from './problem.js';
 import { isRuleSpace } from './rule-characters.js';
 import { badCharacter, cannotParse, unclosedPhrase } from './syntax-problems.js';
 
-/** A clause that could not be read or accepted; `name` is its operator, if known. */
+/** A clause that could not be read or accepted. `name` is its operator, if known. */
 export interface Unread extends Span {
   readonly kind: 'unread';
   readonly name?: string | undefined;
@@ -12,7 +12,7 @@ export interface Unread extends Span {
 
 export type Leaf = Clause | Unread;
 
-/** A tree of the readable parts of a rule, which are checked even if others cannot be read. */
+/** A tree of the readable parts of a rule. They are checked even if other parts cannot be read. */
 export type Draft = Tree<Leaf>;
 
 /** Reading stops after this many problems. */
@@ -23,7 +23,7 @@ export class RuleReader {
   readonly text: string;
   at = 0;
   readonly problems: Problem[] = [];
-  /** The number of `[` outside of values without their `]` yet, so that a pair is reported once. */
+  /** The number of unmatched `[` outside of values, so that a pair of brackets is reported only once. */
   openBrackets = 0;
 
   constructor(text: string) {
@@ -35,7 +35,7 @@ export class RuleReader {
     return this.text.charCodeAt(this.at);
   }
 
-  /** Returns `undefined`, which readers of values can return. */
+  /** Reports a problem. Returns `undefined`, so that readers of values can return the result. */
   report(problem: Problem): undefined {
     this.problems.push(problem);
     return undefined;
@@ -52,7 +52,7 @@ export class RuleReader {
     this.at = problem.end;
   }
 
-  /** Skips what looks like one clause, including quotes and brackets. */
+  /** Skips text that looks like one clause, including quotes and brackets. */
   skipRun(): void {
     const { text } = this;
     while (this.at < text.length) {
@@ -84,7 +84,7 @@ export class RuleReader {
     );
   }
 
-  /** The text within the quotes that open here, or `undefined` if they are not closed. */
+  /** The text inside the quotes that open here; `undefined` if they are not closed. */
   readQuoted(): string | undefined {
     const { text, at } = this;
     const end = quotedEnd(text, at);

@@ -15,11 +15,10 @@ const PROBLEM = required(
 );
 
 /**
- * Formats a problem for people: what is wrong, the rule with carets under the problem, and what to do.
- * Carets are aligned under wide characters, too. Only the part of a long rule around the problem is
- * shown.
+ * Formats a problem for people: what is wrong, the rule with carets under the problem, and what to do. Carets
+ * are aligned even if there are wide characters. Of a long rule, only the part around the problem is shown.
  *
- * @throws OptionError For a rule that is not a string, and for what is not a problem.
+ * @throws OptionError For a rule that is not a string, and for a problem that is not one.
  * @example
  * // error[R014]: unknown value `vidoes` for `has:`
  * //   | cat (dog OR has:vidoes)
@@ -47,10 +46,7 @@ export function renderProblem(text: string, problem: Problem): string {
   return rows.map(row => row.trimEnd()).join('\n');
 }
 
-/**
- * The maximum number of columns of the rule, and the number of units on either side to choose them
- * from.
- */
+/** The maximum number of columns for the rule, and the number of units on either side from which they are chosen. */
 const COLUMNS = 96;
 const CONTEXT = 400;
 
@@ -85,7 +81,7 @@ function cellsOf(text: string, line: Line, span: Span): Cell[] {
   return cut(cells, line, span);
 }
 
-/** Replaces tabs, control characters and direction marks, which would move the following text. */
+/** Replaces tabs, control characters and direction marks, which would move the text after them. */
 function printable(grapheme: string): string {
   if (/^\s+$/.test(grapheme)) return grapheme === '\u3000' ? '  ' : ' ';
   return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
@@ -113,7 +109,10 @@ function isWithin(span: Span, cells: readonly Cell[]): boolean {
   return cells.some(cell => cell.start <= span.start && span.start < cell.end && cell.text !== '…');
 }
 
-/** The row under the rule, with a span marked after what is in it. An empty span, such as the end of the text, has a mark, too. */
+/**
+ * Adds a mark under a span to the row below the rule. An empty span, such as the end of the text, gets a
+ * mark, too.
+ */
 function marked(cells: readonly Cell[], span: Span, mark: string, row = ''): string {
   const under = cells.filter(cell => cell.end > span.start && cell.start < span.end);
   return row.padEnd(columnOf(cells, span)) + mark.repeat(Math.max(1, widthOf(under)));
@@ -128,8 +127,8 @@ function widthOf(cells: readonly Cell[]): number {
 }
 
 /**
- * What is wrong with rules that are given as strings, as a message says it after their name; `undefined` if none is a
- * string.
+ * Describes what is wrong with rules that are given as strings, as the end of a message that starts with
+ * their name; `undefined` if none is a string.
  */
 export function textRuleProblem(rules: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(rules) ? rules : [rules];

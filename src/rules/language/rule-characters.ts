@@ -18,12 +18,12 @@ export function isRuleSpace(unit: number): boolean {
   return unit < 0x80 ? (ASCII[unit]! & SPACE) !== 0 : /\s/.test(String.fromCharCode(unit));
 }
 
-/** Whether a word starts there. A `#` or `*` starts a word only as the base of a keycap emoji. */
+/** Whether a word starts at this position. A `#` or `*` starts a word only if it is the base of a keycap emoji. */
 export function startsWord(text: string, at: number): boolean {
   return isWordStart(text.charCodeAt(at)) || isKeycap(text, at);
 }
 
-/** Whether a keycap emoji such as `#️⃣` starts there, with or without its variation selector. */
+/** Whether a keycap emoji such as `#️⃣` starts at this position, with or without its variation selector. */
 export function isKeycap(text: string, at: number): boolean {
   const mark = text.charCodeAt(at + 1) === 0xfe0f ? at + 2 : at + 1;
   return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at]!);
@@ -41,7 +41,7 @@ function isWordPart(unit: number): boolean {
   return unit < 0x80 ? (ASCII[unit]! & PART) !== 0 : !isRuleSpace(unit);
 }
 
-/** Distinguishes emoji from the other symbols and punctuation of their range. */
+/** Matches emoji, to tell them from other symbols and punctuation in the same range. */
 const EMOJI = /^\p{Emoji}$/u;
 
 /** The end of the word that continues at `at`. */

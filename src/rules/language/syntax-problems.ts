@@ -7,12 +7,12 @@ import { startsWord } from './rule-characters.js';
 
 /** Maximum characters of a rule, in every product. */
 export const MAX_CHARACTERS = 2048;
-/** A rule of 2048 characters cannot nest deeper; a longer text may. */
+/** The maximum depth that a rule of 2048 characters can have. A longer text may be nested deeper. */
 export const MAX_DEPTH = 1024;
 
 type More = Pick<Problem, 'note' | 'related' | 'suggestion'>;
 
-/** An error whose message ends with where it is, as most messages of the service do. */
+/** An error whose message ends with its position, like most messages of the service. */
 export function error(
   code: ProblemCode,
   span: Span,
@@ -23,7 +23,7 @@ export function error(
   return errorSaying(code, span, `${message} ${at(span.start)}`, explanation, more);
 }
 
-/** An error with the whole message of the service. */
+/** An error with a complete message of the service. */
 export function errorSaying(
   code: ProblemCode,
   { start, end }: Span,
@@ -34,7 +34,7 @@ export function errorSaying(
   return { code, severity: 'error', start, end, message, explanation, ...more };
 }
 
-/** Suggests to replace a span of the rule by another text. */
+/** Suggests to replace a span of the rule with another text. */
 export function suggest(
   label: string,
   { start, end }: Span,
@@ -44,7 +44,7 @@ export function suggest(
   return { label, edits: [{ start, end, text }], certain };
 }
 
-/** Suggests to replace a span of the rule by a word, or nothing without a word. */
+/** Suggests to replace a span of the rule with a word. Returns `undefined` if there is no word. */
 export function suggestWord(
   word: string | undefined,
   span: Span,
@@ -53,7 +53,7 @@ export function suggestWord(
   return word === undefined ? undefined : suggest(`did you mean \`${shown}\`?`, span, word);
 }
 
-/** The service counts UTF-16 units from 1. */
+/** Formats a position like the service, which counts UTF-16 units from 1. */
 export function at(offset: number): string {
   return `(at position ${offset + 1})`;
 }
@@ -123,7 +123,7 @@ export function unavailable(operator: string): string {
   );
 }
 
-/** `input` is the text at the span, or `<EOF>`. */
+/** The service's message for text that it cannot parse. `input` is the text at the span, or `<EOF>`. */
 export function cannotParse(
   span: Span,
   input: string,
@@ -139,7 +139,10 @@ export function cannotParse(
   );
 }
 
-/** `open` is the innermost of the `count` groups that are still open at the end of the text. */
+/**
+ * The problem of groups that are not closed. `open` is the position of the innermost of the `count` groups
+ * that are open at the end of the text.
+ */
 export function unclosedGroup(text: string, open: number, count: number): Problem {
   const end = text.length;
   const parentheses = ')'.repeat(count);
@@ -189,7 +192,7 @@ export function explicitAnd(text: string, span: Span): Problem {
   );
 }
 
-/** `whole` is the clause with its value, as far as it could be read. */
+/** The problem of an unknown operator. `whole` is the clause with its value, as far as it could be read. */
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
@@ -205,7 +208,7 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
   );
 }
 
-/** What ends an element of a list, and belongs to no clause. */
+/** Separators after an element of a list, which are not part of a clause. */
 export const LIST_END = /[,;]+$/;
 
 /** Suggests quotes around a span, if that makes it a phrase. */
@@ -217,7 +220,7 @@ export function quoting(
   return replacing(span, text.slice(span.start, span.end).replace(LIST_END, ''), '', label);
 }
 
-/** Suggests `url:` for a link, without its protocol: posts have links with either protocol. */
+/** Suggests `url:` for a link. The protocol is removed, because posts have links with either protocol. */
 function linking(text: string, { start, end }: Span): Suggestion | undefined {
   const address = text.slice(text.indexOf('//', start) + 2, end).replace(/[.,;:!?]+$/, '');
   return replacing({ start, end }, address, 'url:', 'to match a link');
@@ -249,7 +252,7 @@ const CLOSING_QUOTES: ReadonlyMap<string, RegExp> = new Map([
   ['`', /[`']/],
 ]);
 
-/** Suggests double quotes for typographic or single ones, if both quotes of the pair are found. */
+/** Suggests double quotes instead of typographic or single quotes, if both quotes of the pair are found. */
 function quotesAround(text: string, open: number, character: string): Suggestion | undefined {
   const closing = CLOSING_QUOTES.get(character);
   if (closing === undefined) return undefined;

@@ -4,16 +4,24 @@ import { renderProblem } from './render-problem.js';
 
 /** The maximum number of rules with warnings that one call reports. */
 const MAX_REPORTED = 5;
-/** Rules that were reported or had no warnings. A program that asks again with the same rule hears of it once. */
+/**
+ * Rules that were already reported or had no warnings, so that a program that uses the same rule again is
+ * warned only once.
+ */
 const known = new Set<string>();
-/** Only this many rules are checked and remembered, so that the event loop is not blocked for more than half a second. */
+/**
+ * The maximum number of rules that are checked and remembered, so that the event loop is blocked for at most
+ * half a second.
+ */
 const MAX_RULES = 10_000;
 
 /**
- * Emits a process warning for rules that the service accepts but that may not mean what they seem to, before a request that
- * may cost money. Rules with errors are left to the service, or were refused before.
+ * Emits a process warning before a request that may cost money, for rules that the service accepts but that
+ * may not mean what they seem to mean. Rules with errors are not reported, because the service refuses them,
+ * or they were refused before.
  *
- * @param derived Rules made of these, whose warnings would repeat theirs.
+ * @param derived Rules that were made from these. They are not reported, because their warnings would be the
+ * same.
  */
 export function warnOfRules(
   call: string,

@@ -5,21 +5,21 @@ import { clausePhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause } from '../tree.js';
 
-/** The terms (see `postTerms`) that every match of a clause has. */
+/** The terms (see `postTerms`) that every matching post of a clause has. */
 export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
   switch (clause.kind) {
     case 'keyword':
     case 'phrase': {
       const { words, exact } = clausePhrase(clause, dialect);
       const isWord = words.length === 1 && (exact === undefined || exact.text === words[0]);
-      // The emoji `#️⃣` has the form of a hashtag's term.
+      // The emoji `#️⃣` looks like the term of a hashtag.
       return {
         required: [...wordTerms(words)],
         exact: isWord && words[0]?.startsWith('#') === false,
       };
     }
     case 'proximity':
-      // No pairs, because other words may be in between.
+      // Pairs are not required, because other words may be between the words.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':
       return exactTerm(`#${fold(clause.text, dialect.accents)}`);

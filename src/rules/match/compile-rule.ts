@@ -11,7 +11,7 @@ import { RulePost } from '../post/rule-post.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause, RuleNode } from '../tree.js';
 
-/** The product whose matching `rules.compile` and `rules.explain` follow. */
+/** Options of `rules.compile` and `rules.explain`: the product whose matching to follow. */
 export interface CompileRuleOptions {
   /**
    * The product whose matching to follow. Search treats punctuation in phrases as white space, ignores
@@ -46,7 +46,7 @@ export function compileRule(
 
 let last: { readonly activity: Activity; readonly post: RulePost } | undefined;
 
-/** Caches the last post, because several rules often test the same post in sequence. */
+/** Reads a post. Caches the last post, because several rules are often tested on the same post in sequence. */
 function readPost(activity: Activity, dialect: Dialect): RulePost {
   if (last?.activity !== activity || last.post.dialect !== dialect)
     last = { activity, post: new RulePost(fieldsOf(activity), dialect) };
@@ -103,7 +103,7 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   }
 }
 
-/** A test of a user by handle or id. */
+/** Returns a test for a user, by handle or id. */
 function isPerson(text: string): (person: Person) => boolean {
   const name = text.toLowerCase();
   return ({ handle, id }) => handle === name || id === name;

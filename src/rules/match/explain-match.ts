@@ -13,7 +13,7 @@ export interface Explanation {
   /** The text of this part of the rule. */
   readonly text: string;
   readonly matched: boolean;
-  /** Whether it decided the result: for example, a part of an `and` that did not match. */
+  /** Whether this part decided the result, such as a part of an `and` that did not match. */
   readonly decided: boolean;
   /** The parts of this part, in the order of the text; empty for a single clause. */
   readonly parts: readonly Explanation[];
@@ -31,9 +31,9 @@ const EXPLANATION = required(
 );
 
 /**
- * Explains why a rule matches a post or does not: which of its clauses decided.
+ * Explains why a rule matches a post or does not match it, by the clauses that decided the result.
  *
- * @throws OptionError If the product refuses the rule, and for what is not a rule or an activity.
+ * @throws OptionError If the product refuses the rule, and for arguments that are not a rule and an activity.
  * @example
  * console.log(rules.renderExplanation(rules.explain('snow (has:images OR from:karl)', activity)));
  * // no   snow (has:images OR from:karl)
@@ -63,7 +63,7 @@ export function explainMatch(
 /**
  * Formats an explanation as lines of text, with `>` before the parts that decided.
  *
- * @throws OptionError For what is not an explanation.
+ * @throws OptionError For an argument that is not an explanation.
  * @example
  * console.log(rules.renderExplanation(rules.explain('snow lang:en', activity)));
  */
@@ -87,7 +87,7 @@ function explainNode(
 ): Explanation {
   const text = rule.slice(node.start, node.end);
   const children = childrenOf(node).map(child => ({ child, matched: matches(child, post) }));
-  // An `and` is decided by a part that fails, an `or` by one that matches; otherwise by all parts.
+  // An `and` is decided by a part that fails, an `or` by a part that matches; otherwise by all parts.
   const decisive = node.kind === 'and' ? false : node.kind === 'or' ? true : undefined;
   const single = children.some(part => part.matched === decisive);
   const parts = children.map(part =>

@@ -6,15 +6,15 @@ import { fold, tokenise } from '../post/tokeniser.js';
 import type { Span } from '../tree.js';
 import { type Explanation, explainMatch } from './explain-match.js';
 
-/** What a rule has matched in a post. */
+/** The parts of a rule that have matched a post. */
 export interface MatchedTerms {
-  /** The clauses that decided. */
+  /** The clauses that decided the result. */
   readonly clauses: readonly string[];
-  /** The spans of text that match the words and tags of these clauses. */
+  /** The spans of `text` that match the words and tags of these clauses. */
   spansIn(text: string): readonly Span[];
 }
 
-/** The clauses of a valid rule because of which it matches a post. */
+/** The clauses because of which a valid rule matches a post. */
 export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
   const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];
   const dialect = dialectOf(product);
@@ -30,13 +30,16 @@ export function matchedTerms(rule: string, activity: Activity, product: RuleProd
   };
 }
 
-/** The single clauses that matched, as written in the rule. If a negation matches, what it negates does not. */
+/**
+ * The single clauses that matched, as written in the rule. Clauses under a negation are not included, because
+ * they did not match.
+ */
 function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
   if (!matched || !decided) return [];
   return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
 }
 
-/** What to look for because of a clause: words in a row, or a tag with its sign. */
+/** The words or tags to mark because of a clause: words in a row, or a tag with its sign. */
 function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
   const { tree } = parseRule(clause);
   switch (tree?.kind) {
@@ -77,7 +80,10 @@ function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): 
 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** The words of a string, as rules see them, with their positions. A word grows as long as the tokeniser sees only one. */
+/**
+ * The words of a string with their positions, split like rules do. Each word is extended as long as the
+ * tokeniser returns only one token.
+ */
 function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
   const found: PositionedWord[] = [];
   for (const { segment, index } of GRAPHEMES.segment(text)) {

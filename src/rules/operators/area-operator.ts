@@ -4,7 +4,7 @@ import { type RuleOperator, type RuleOperatorOptions, specOf } from './operator.
 
 type InArea = (position: Position) => boolean;
 
-/** An operator that tests where a post is from: its exact position, or all corners of its place. */
+/** An operator that tests the location of a post: its exact position, or all corners of its place. */
 export function positionOperator<Value>(
   value: 'radius' | 'box',
   about: string,
@@ -24,7 +24,7 @@ export function positionOperator<Value>(
   };
 }
 
-/** An operator that tests where the home of the author is. */
+/** An operator that tests the location of the author's home. */
 export function homeOperator<Value>(
   value: 'radius' | 'box',
   about: string,
@@ -56,7 +56,7 @@ export function isPositionIn(
 const EARTH_KM = 6371.0088;
 const KM_PER_MILE = 1.609344;
 
-/** Great-circle distance, on a sphere. */
+/** The great-circle distance of two positions on a sphere. */
 export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): number {
   const rad = Math.PI / 180;
   const a =
@@ -65,16 +65,13 @@ export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): numb
   return 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(a)));
 }
 
-/** A test of positions; the edge is within the circle. */
+/** Returns a test of positions. The edge belongs to the circle. */
 export function withinRadius({ longitude, latitude, radius, unit }: PointRadius): InArea {
   const limit = unit === 'mi' ? radius * KM_PER_MILE : radius;
   return position => kilometres([longitude, latitude], position) <= limit;
 }
 
-/**
- * A test of positions; the edges are within the box. A box with `west` greater than `east` crosses
- * 180°.
- */
+/** Returns a test of positions. The edges belong to the box. A box with `west` greater than `east` crosses 180°. */
 export function withinBox({ west, south, east, north }: BoundingBox): InArea {
   return ([longitude, latitude]) =>
     latitude >= south &&

@@ -2,7 +2,10 @@ import type { Dialect } from '../post/dialect.js';
 import { fold, isFlagEmoji, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
-/** `contains:`. The text of a quoted post is matched by words and phrases only. */
+/**
+ * The operator `contains:`. In the text of a quoted post, only words and phrases are matched, so `contains:`
+ * does not read it.
+ */
 export const contains: RuleOperator<string> = {
   ...specOf('text', 'a part of the text, also within words', {}),
   test(value, { accents }) {
@@ -17,7 +20,7 @@ export const contains: RuleOperator<string> = {
   frequency: () => 0.02,
 };
 
-/** `url_contains:`. */
+/** The operator `url_contains:`. */
 export const urlContains: RuleOperator<string> = {
   ...specOf('text', 'a part of an expanded link', {}),
   test(value, { accents }) {
@@ -32,7 +35,7 @@ export const urlContains: RuleOperator<string> = {
   frequency: () => 0.01,
 };
 
-/** In UTF-16 units. */
+/** The length of a trigram in UTF-16 units. */
 export const TRIGRAM_UNITS = 3;
 
 /** All runs of three adjacent UTF-16 units. */
@@ -42,8 +45,9 @@ export function* trigramsOf(folded: string): Generator<string> {
 }
 
 /**
- * The words of a string that are whole words in every post that contains the string: all except the first and the
- * last. Flags are excluded: which two letters in a row form a flag depends on the preceding text.
+ * The words of a string that are whole words in every post that contains the string. These are all words
+ * except the first and the last. Flags are excluded, because the text before them decides which two letters
+ * form a flag.
  */
 function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);
@@ -60,5 +64,5 @@ function requiredTrigrams(value: string, dialect: Dialect, prefix: string): stri
   return all.filter((_, i) => i % step === 0).map(trigram => prefix + trigram);
 }
 
-/** The maximum number of required trigrams of a long text: more would hardly select fewer posts. */
+/** The maximum number of required trigrams of a long text. More would exclude hardly any further posts. */
 const MAX_TRIGRAMS = 8;

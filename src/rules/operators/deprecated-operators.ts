@@ -1,8 +1,8 @@
 import type { OperatorName } from '../tree.js';
 
 /**
- * Operators of version 1.0 and their replacements in version 2.0; `undefined` if there is none.
- * Old rules still use these names.
+ * Operators of version 1.0, which old rules still use, with their replacements in version 2.0; `undefined` if
+ * there is no replacement.
  */
 export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> = new Map<
   string,
@@ -31,7 +31,7 @@ export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> 
   ['bio_contains', 'bio'],
 ]);
 
-/** `has:` values of version 1.0. `-lang:und` replaces `has:lang`; the others have no replacement. */
+/** `has:` values of version 1.0. `has:lang` is replaced by `-lang:und`; the others have no replacement. */
 export const deprecatedHasValues: ReadonlySet<string> = new Set([
   'lang',
   'profile_geo_region',

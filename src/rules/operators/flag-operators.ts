@@ -11,12 +11,12 @@ const IS: { readonly [V in IsValue]: PostTest } = {
   verified: ({ fields }) => fields.author.verified === true,
 };
 
-/** The keys are in the order in which the service's messages list them. */
+/** A test for each `has:` value, in the order in which the service's messages list the values. */
 const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
   images: ({ fields }) => fields.media.some(({ type }) => type === 'photo'),
-  // The link of media or of a quoted post is in the text, and not always among the links.
+  // The link of media or of a quoted post is in the text, but not always among the links.
   links: ({ parts }) =>
     parts.some(part => part.links.length > 0 || part.media.length > 0 || part.isQuote),
   media: ({ parts }) => parts.some(part => part.media.length > 0),

@@ -19,51 +19,54 @@ export type ValueKind =
 /** The syntax and meaning of an operator, for a reference table. */
 export interface OperatorSpec {
   readonly value: ValueKind;
-  /** Whether search has it; jobs and replay have all operators. */
+  /** Whether search has the operator. Jobs and replay have all operators. */
   readonly search: boolean;
   /** Whether a rule may consist of this operator alone. */
   readonly alone: 'yes' | 'no' | 'not in search';
   readonly aliases: readonly string[];
-  /** What it matches, in a few words. */
+  /** What the operator matches, in a few words. */
   readonly about: string;
 }
 
-/** Whether a rule, or a part of one, matches a post. */
+/** Tests whether a rule, or a part of a rule, matches a post. */
 export type PostTest = (post: RulePost) => boolean;
 
-/** The terms of the posts that match a clause. */
+/** The terms of posts that match a clause. */
 export interface RequiredTerms {
-  /** Terms that every match has. If empty, nothing is known. */
+  /** Terms that every matching post has. If empty, no term is known. */
   readonly required: readonly string[];
-  /** Whether every post that has all of them is a match. */
+  /** Whether every post that has all of these terms matches. */
   readonly exact: boolean;
 }
 
-/** A whole operator: its syntax, its meaning, and how an index finds the posts that match it. */
+/**
+ * The complete definition of an operator: its syntax, its meaning, and how an index finds the posts that
+ * match it.
+ */
 export interface RuleOperator<Value> extends OperatorSpec {
   /** The meaning of the operator, as a test of posts. */
   test(value: Value, dialect: Dialect): PostTest;
   /**
-   * The terms by which an index finds matches. They start with `prefix`, the operator's name and a
-   * colon.
+   * The terms by which an index finds matching posts. They start with `prefix`, which is the operator's name
+   * and a colon.
    */
   terms(value: Value, dialect: Dialect, prefix: string): RequiredTerms;
-  /** The terms that the operator adds to an index; absent if it only uses other terms. */
+  /** The terms that the operator adds to an index. Absent if it only uses terms of other operators. */
   readonly index?: OperatorIndex | undefined;
   /**
-   * A guess of the fraction of all posts, 0 to 1, with one of its terms. `word` is the guess for its
-   * word.
+   * Guesses the fraction of all posts, 0 to 1, with one of its terms. `word` is the guess for the word in the
+   * term.
    */
   frequency(word: number): number;
-  /** The area in which a post's position must be, for an operator that tests nothing else. */
+  /** Returns a test of positions, for an operator that tests nothing but a post's position. */
   readonly area?: ((value: Value) => (position: Position) => boolean) | undefined;
 }
 
-/** The values of a post that are indexed under `name:`. */
+/** The values of a post to index under `name:`. */
 export type OperatorIndex =
   | { readonly kind: 'keys'; readonly keys: ReadKeys }
   | { readonly kind: 'words'; readonly texts: ReadTexts }
-  /** Trigrams of the post's text, or of its links. */
+  /** Indexes the trigrams of the post's text, or of its links. */
   | { readonly kind: 'trigrams'; readonly of: 'text' | 'links' }
   | { readonly kind: 'flags'; readonly flags: { readonly [value: string]: PostTest } };
 
@@ -81,10 +84,10 @@ export function specOf(
   return { value, search, alone, aliases, about };
 }
 
-/** No terms are known, so an index cannot find matches. */
+/** The terms of an operator for which none are known, so that an index cannot find matching posts. */
 export const NO_TERMS: RequiredTerms = { required: [], exact: false };
 
-/** The matches are exactly the posts with this term. */
+/** For an operator that matches exactly the posts with this term. */
 export function exactTerm(term: string): RequiredTerms {
   return { required: [term], exact: true };
 }

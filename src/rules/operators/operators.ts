@@ -17,7 +17,7 @@ import {
   upperCase,
 } from './value-operators.js';
 
-/** `url:` matches the words of a link, as a keyword does, but only in links. */
+/** The operator `url:`. It matches words like a keyword, but only in links. */
 const url: RuleOperator<string> = {
   ...specOf('text', 'words of an expanded link', { search: true }),
   test(value, dialect) {
@@ -32,9 +32,9 @@ const url: RuleOperator<string> = {
 };
 
 /**
- * Every operator of the form `name:value`, under its current name. A new operator is one entry
- * here and the type of its value in `OperatorValues`: parsing, matching, indexes and the archive's
- * search all read this table.
+ * All operators of the form `name:value`, by their current names. To add an operator, add an entry here, and
+ * the type of its value to `OperatorValues`. Parsing, matching, indexes and the archive's search all use this
+ * table.
  */
 export const ruleOperators: {
   readonly [Name in OperatorName]: RuleOperator<OperatorValues[Name]>;
@@ -185,7 +185,7 @@ export function mayStandAlone(name: OperatorName, product: RuleProduct): boolean
   return alone === 'yes' || (alone === 'not in search' && product !== 'search');
 }
 
-/** The handle and id by which a rule can name a user. */
+/** The handle and id by which a rule can refer to a user. */
 function namesOf(person: Person | undefined): readonly string[] {
   return person === undefined ? [] : [person.handle, person.id];
 }

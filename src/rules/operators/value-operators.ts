@@ -19,7 +19,7 @@ interface FieldOptions extends RuleOperatorOptions {
   readonly frequency?: (word: number) => number;
 }
 
-/** An operator that looks for a word or a phrase in one field of a post. */
+/** Creates an operator that matches a word or a phrase in one field of a post. */
 export function fieldOperator(
   about: string,
   { texts, frequency = word => word, ...options }: FieldOptions,
@@ -45,15 +45,15 @@ export function fieldOperator(
 }
 
 interface KeyOptions extends RuleOperatorOptions {
-  /** The values of a post, in the form for comparison. */
+  /** Reads the values of a post, in the form for comparison. */
   readonly keys: ReadKeys;
-  /** Converts the rule's value to that form. @default the value itself */
+  /** Converts the value in a rule to the form for comparison. @default the value itself */
   readonly keyOf?: (value: string, dialect: Dialect) => string;
   /** A guess of the fraction of posts with one key, 0 to 1. */
   readonly frequency: number;
 }
 
-/** An operator that tests whether its value equals one of the post's values. */
+/** Creates an operator that tests whether its value equals one of the post's values. */
 export function keyOperator(
   value: ValueKind,
   about: string,
@@ -79,13 +79,19 @@ export function upperCase(value: string): string {
   return value.toUpperCase();
 }
 
-/** Posts and rules have Hebrew and Indonesian by their new codes or by those from before 1989. */
+/**
+ * Converts a language code to the form for comparison. Posts and rules may have Hebrew and Indonesian by
+ * their current codes or by those used before 1989.
+ */
 export function languageKey(code: string): string {
   const lower = code.toLowerCase();
   return lower === 'he' ? 'iw' : lower === 'id' ? 'in' : lower;
 }
 
-/** Applications are compared by their whole name or link, the link without protocol and last slash. */
+/**
+ * Converts the name or link of an application to the form for comparison. A link loses its protocol and last
+ * slash.
+ */
 export function sourceKey(source: string, { accents }: Dialect): string {
   return fold(source, accents)
     .trim()
@@ -93,7 +99,7 @@ export function sourceKey(source: string, { accents }: Dialect): string {
     .replace(/\/$/, '');
 }
 
-/** An operator that tests one of the author's counts. */
+/** Creates an operator that tests one of the author's counts. */
 export function countOperator(
   about: string,
   count: (author: AuthorFields) => number | undefined,
@@ -112,7 +118,7 @@ export function countOperator(
   };
 }
 
-/** `sample:`, a percentage of all posts. */
+/** The operator `sample:`, which selects a percentage of all posts. */
 export const sample: RuleOperator<number> = {
   ...specOf('percent', 'a fraction of all posts, before the rest of the rule', { alone: 'no' }),
   test:
@@ -123,7 +129,7 @@ export const sample: RuleOperator<number> = {
   frequency: word => word,
 };
 
-/** The hundredth of all posts, 0 to 99, to which a post belongs. Depends only on its id. */
+/** The hundredth of all posts, 0 to 99, to which a post belongs. It depends only on the post's id. */
 function hundredthOf(id: string): number {
   let hash = hashText(HASH_START, id);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -1,39 +1,36 @@
 /** The classes of code units for the tokeniser. */
 export const SPACING = 0;
-/** Punctuation and symbols: they end a token and are not part of one. */
+/** Punctuation and symbols, which end a token and are not part of one. */
 export const WORD_SEPARATOR = 1;
 export const WORD = 2;
 /** A token of one character: an emoji, or a character of a script that is written without spaces. */
 export const SINGLE = 3;
-/** Belongs to the token before it. */
+/** A character that belongs to the previous token. */
 export const MARK = 4;
-/** Invisible, and ignored. */
+/** Invisible characters, which are ignored. */
 export const DROPPED = 5;
-/** The zero width joiner: invisible within a word, a separator between emoji. */
+/** The zero width joiner: invisible within a word, but a separator between emoji. */
 export const JOINER = 6;
-/** Two of these together are one flag. */
+/** Regional indicators. Two of them together form one flag. */
 export const REGIONAL = 7;
 export const SURROGATE = 8;
-/** Becomes other characters in composed form, such as the Ångström sign. */
+/** Characters that become others in composed form, such as the Ångström sign. */
 export const UNCOMPOSED = 9;
 
-/**
- * Whether accents distinguish words: in PowerTrack they do (`kept`), in search they do not
- * (`stripped`).
- */
+/** Whether accents distinguish words. They do in PowerTrack (`kept`), but not in search (`stripped`). */
 export type Accents = 'kept' | 'stripped';
 
 export interface CharacterTable {
   /** The class of each UTF-16 code unit. */
   readonly classes: Uint8Array;
-  /** Each unit in the form for comparison: lower case, without accents if they are stripped. */
+  /** The form of each unit for comparison: lower case, without accents if they are stripped. */
   readonly folds: Uint16Array;
 }
 
 let classes: Uint8Array | undefined;
 const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** The tables are built on first use, which takes tens of milliseconds. */
+/** Returns the tables, which are built on first use, in some tens of milliseconds. */
 export function characterTable(accents: Accents): CharacterTable {
   classes ??= buildClasses();
   folds[accents] ??= buildFolds(classes, accents);
@@ -46,7 +43,7 @@ export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0x2f800 && codePoint <= 0x2fa1f) return UNCOMPOSED;
   if (codePoint >= 0x20000 && codePoint <= 0x3ffff) return SINGLE;
   if (codePoint >= 0xe0100 && codePoint <= 0xe01ef) return DROPPED;
-  // Subdivision flags are a black flag and a tail of tags.
+  // A subdivision flag is a black flag followed by tags.
   if (codePoint >= 0xe0020 && codePoint <= 0xe007f) return MARK;
   const index = codePoint - 0x10000;
   if (index >= 0x10000) return WORD;
@@ -57,7 +54,7 @@ export function classOfAstral(codePoint: number): number {
   return found;
 }
 
-/** Class of each code point of the first plane beyond the basic one, plus one; 0 is not yet known. */
+/** The class of each code point in the first plane after the basic one, plus 1; 0 if not computed yet. */
 const astralClasses = new Uint8Array(0x10000);
 
 function buildClasses(): Uint8Array {
@@ -74,7 +71,7 @@ function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
   });
 }
 
-/** The two largest blocks, whose characters need no lookup each. */
+/** Whether a unit is in the two largest blocks, whose characters need no lookup. */
 function isHanOrHangul(unit: number): boolean {
   return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
 }
@@ -83,17 +80,17 @@ function isHangul(unit: number): boolean {
   return unit >= 0xac00 && unit <= 0xd7a3;
 }
 
-/** Hangul letters that belong to the syllable before. */
+/** Whether a code point is a Hangul letter that belongs to the previous syllable. */
 function isJamoTail(code: number): boolean {
   return (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7ff);
 }
 
-/** The combining accents of Latin and Greek. */
+/** Whether a unit is a combining accent of Latin or Greek. */
 export function isAccent(unit: number): boolean {
   return unit >= 0x300 && unit <= 0x36f;
 }
 
-/** Scripts written without spaces, or, like Hangul, with endings attached to the word. */
+/** Scripts that are written without spaces, or, like Hangul, with endings attached to the word. */
 const UNSPACED =
   /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]$/u;
 
@@ -114,17 +111,18 @@ function classOf(character: string): number {
 function foldOf(character: string, accents: Accents): number {
   const lower = lowerOf(character);
   if (accents === 'kept' || lower < 0x80) return lower;
-  // In other scripts, letters such as the Cyrillic short i are not accented forms of another letter.
+  // In other scripts, letters such as the Cyrillic short i are not accented forms of another letter, so they keep
+  // their marks.
   const [base = '', ...marks] = String.fromCharCode(lower).normalize('NFD');
   const accented =
     /^[\p{sc=Latin}\p{sc=Greek}]$/u.test(base) && marks.every(m => isAccent(m.charCodeAt(0)));
   return accented ? base.charCodeAt(0) : lower;
 }
 
-/** Lower case, unit by unit, with the usual forms of final sigma and long s. */
+/** Converts a character to lower case, unit by unit, with the usual forms of final sigma and long s. */
 function lowerOf(character: string): number {
   const upper = character.toUpperCase();
-  // Dotless i has the same upper case as i, but is another letter.
+  // Dotless i has the same upper case as i, but is a different letter.
   const from = upper.length === 1 && character !== 'ı' ? upper : character;
   return from.toLowerCase().charCodeAt(0);
 }

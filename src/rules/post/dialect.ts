@@ -16,7 +16,7 @@ export interface Dialect {
   readonly exactPhrases: boolean;
   /** Whether the text and entities of a quoted post count as part of the post, and a retweet of a reply is a reply. */
   readonly readsQuoted: boolean;
-  /** Whether the operators exist that search does not have. */
+  /** Whether the operators that search does not have are available. */
   readonly allOperators: boolean;
 }
 
@@ -33,7 +33,7 @@ const STREAMS: Dialect = {
   allOperators: true,
 };
 
-/** Historical jobs and replay share one engine, search has its own. */
+/** The dialect of a product. Historical jobs and replay share one engine; search has another. */
 export function dialectOf(product: RuleProduct): Dialect {
   return product === 'search' ? SEARCH : STREAMS;
 }

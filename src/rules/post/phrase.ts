@@ -2,7 +2,7 @@ import type { TextClause } from '../tree.js';
 import type { Dialect } from './dialect.js';
 import { isSingle, type Tokens, tokenise } from './tokeniser.js';
 
-/** A phrase, tokenised for matching. */
+/** A tokenised phrase. */
 export interface Phrase {
   readonly words: readonly string[];
   /**
@@ -13,7 +13,7 @@ export interface Phrase {
 }
 
 /**
- * Reads a quoted text. Jobs and replay require its punctuation in the post too; search treats all
+ * Reads a quoted phrase. Jobs and replay require its punctuation in the post, too; search treats all
  * punctuation as white space. Both collapse white space.
  */
 export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phrase {
@@ -23,18 +23,24 @@ export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phra
   return { words, exact: exactPhrases ? { text: trimmed.trimEnd(), lead } : undefined };
 }
 
-/** The adjacent words of an unquoted text; its punctuation is ignored. */
+/** Reads an unquoted text as a phrase of adjacent words. Its punctuation is ignored. */
 export function wordsOf(text: string, { accents }: Dialect): Phrase {
   return { words: tokenise(text, accents).words, exact: undefined };
 }
 
-/** What a keyword or a phrase of a rule looks for. A keyword without words, such as `™`, is compared as a phrase. */
+/**
+ * The phrase that a keyword or phrase of a rule looks for. A keyword without words, such as `™`, is compared
+ * as a phrase.
+ */
 export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phrase {
   const words = wordsOf(text, dialect);
   return kind === 'keyword' && words.words.length > 0 ? words : phraseOf(text, dialect);
 }
 
-/** A phrase without words is punctuation, which only an exact phrase can match. */
+/**
+ * Whether the tokens contain the phrase. A phrase without words is only punctuation, which can only match
+ * exactly.
+ */
 export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   const [first] = words;
   if (first === undefined)
@@ -49,11 +55,11 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
 }
 
 /**
- * Whether the words are at most `distance` tokens apart. A word out of order costs two tokens, so that
- * two words in reverse order may be `distance` - 2 apart.
+ * Whether the words are at most `distance` tokens apart. A word out of order costs two tokens, so two words
+ * in reverse order may be at most `distance` - 2 apart.
  *
- * In an unbroken phrase the `i`-th word is `i` tokens after the first. The difference of each word's
- * index from that may range over `distance`.
+ * In an unbroken phrase, the `i`-th word is `i` tokens after the first. Here, the difference between a word's
+ * index and that position may vary by up to `distance`.
  */
 export function holdsProximity(
   tokens: readonly string[],
@@ -66,7 +72,7 @@ export function holdsProximity(
   return false;
 }
 
-/** Whether each word has a different token, from its index after `start` to `distance` later. */
+/** Whether each word has a separate token, between its index after `start` and `distance` tokens later. */
 function fits(
   tokens: readonly string[],
   words: readonly string[],
@@ -88,7 +94,7 @@ function fits(
 
 /**
  * The terms under which words are indexed: each word, and each pair of adjacent characters of a script
- * without spaces. Posts with both characters of `東京` are common, posts with the pair are not.
+ * without spaces. Pairs are rarer: many posts have both characters of `東京`, but few have the pair.
  */
 export function* wordTerms(words: readonly string[]): Generator<string> {
   let before = '';

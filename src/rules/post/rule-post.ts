@@ -7,7 +7,7 @@ import { type Tokens, tokenise } from './tokeniser.js';
 /** Reads the strings of one field of a post. */
 export type ReadTexts = (fields: PostFields) => readonly string[];
 
-/** A post as rules see it, the same for both formats. Each text is tokenised on first use. */
+/** A post in the form in which rules read it, the same for both formats. Each string is tokenised on first use. */
 export class RulePost {
   readonly fields: PostFields;
   readonly dialect: Dialect;
@@ -31,13 +31,13 @@ export class RulePost {
     return this.#parts;
   }
 
-  /** The text of each part. */
+  /** The tokens of the text of each part. */
   get texts(): readonly Tokens[] {
     this.#texts ??= this.parts.map(part => tokenise(part.text, this.dialect.accents));
     return this.#texts;
   }
 
-  /** Each link as posted, and its final target. */
+  /** The tokens of each link as posted, and of its final target. */
   get addresses(): readonly Tokens[] {
     this.#addresses ??= this.#tokens(
       this.parts.flatMap(part => part.links.flatMap(link => [link.expanded, link.unwound])),
@@ -45,7 +45,7 @@ export class RulePost {
     return this.#addresses;
   }
 
-  /** The display form of each link. */
+  /** The tokens of the display form of each link. */
   get displays(): readonly Tokens[] {
     this.#displays ??= this.#tokens(
       this.parts.flatMap(part => part.links.map(link => link.display)),
@@ -54,8 +54,8 @@ export class RulePost {
   }
 
   /**
-   * The tokens of a field, without empty strings. Cached by function: pass the same one for the same
-   * field.
+   * The tokens of a field, without empty strings. Cached by function, so always pass the same function for
+   * the same field.
    */
   field(read: ReadTexts): readonly Tokens[] {
     this.#fields ??= new Map();
@@ -72,7 +72,7 @@ export class RulePost {
   }
 }
 
-/** A post as the rules of a product see it. */
+/** A post in the form in which the rules of a product read it. */
 export function rulePost(activity: Activity, product: RuleProduct): RulePost {
   return new RulePost(fieldsOf(activity), dialectOf(product));
 }

@@ -16,20 +16,19 @@ import {
   WORD_SEPARATOR,
 } from './characters.js';
 
-/** The tokens of a string, and the string in the form for exact phrases. */
+/** The tokens of a string, and the folded string for exact phrases. */
 export interface Tokens {
   readonly words: readonly string[];
-  /** Where each word starts in `folded`. */
+  /** The start of each word in `folded`. */
   readonly starts: readonly number[];
-  /** Lower case, without accents if they are stripped, with white space collapsed to single spaces. */
+  /** The string in lower case, without accents if they are stripped, with white space collapsed to single spaces. */
   readonly folded: string;
 }
 
 /**
- * Splits a string into tokens: words end at punctuation, symbols and white space. An emoji is a token,
- * with or without its variation selector, and so is each of several joined emoji, and each
- * character of a script written without spaces: a word of such a script is a phrase of its
- * characters, in rules and in posts.
+ * Splits a string into tokens. Words end at punctuation, symbols and white space. Each emoji is a token, with
+ * or without its variation selector, even if several are joined. Each character of a script written without
+ * spaces is a token, so a word of such a script is a phrase of its characters, in rules and in posts.
  *
  * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
  */
@@ -47,7 +46,7 @@ export function tokenise(text: string, accents: Accents): Tokens {
   return { words, starts, folded };
 }
 
-/** A text in the form for comparison, like `Tokens.folded`. */
+/** Converts a string to the form for comparison, like `Tokens.folded`. */
 export function fold(text: string, accents: Accents): string {
   if (/^\w*$/.test(text)) return text.toLowerCase();
   const scan = scannerFor(accents);
@@ -56,20 +55,20 @@ export function fold(text: string, accents: Accents): string {
 }
 
 /**
- * One pass over a string into buffers that the next pass reuses. No string is created for a token, and
- * each token comes with its hash.
+ * Splits strings into buffers in one pass. The next pass reuses the buffers. No string is created for a
+ * token, and each token comes with its hash.
  */
 export class Scanner {
   readonly #accents: Accents;
   readonly #table: CharacterTable;
-  /** The folded text: the first `length` units. */
+  /** The folded text, in the first `length` units. */
   units: Uint16Array = new Uint16Array(1024);
   length = 0;
-  /** The start and end in `units` of each of `count` tokens, and its hash. */
+  /** The start and end in `units` of each of `count` tokens, and the hash of each. */
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
-  /** 1 for a token that is `isSingle`. */
+  /** For each token, 1 if `isSingle` is true for it. */
   singles: Uint8Array = new Uint8Array(1024);
   count = 0;
   #bytes = Buffer.alloc(1024);
@@ -92,12 +91,12 @@ export class Scanner {
       this.#bytes[at] = unit;
       all |= unit;
     }
-    // One byte a character, if sufficient, halves the memory and is faster to compare.
+    // If possible, the string has one byte per character, which halves the memory and is faster to compare.
     if (all < 0x100) return this.#bytes.toString('latin1', 0, length);
     return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
 
-  /** Returns false if the text must be composed first. */
+  /** Scans a string. Returns false if it must be composed first. */
   #scan(text: string, isComposed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
@@ -109,7 +108,7 @@ export class Scanner {
       let unit = text.charCodeAt(at);
       let kind = classes[unit]!;
       if (kind === WORD) {
-        // Most text is runs of letters, so they have their own loop.
+        // Most text is runs of letters, so they have a separate loop.
         if (!inWord) {
           singles[count] = 0;
           hashes[count] = HASH_START;
@@ -145,7 +144,7 @@ export class Scanner {
       }
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
       if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
-        // The base was the end of the word before, if any, which becomes shorter.
+        // If the base was the end of the previous word, that word becomes shorter.
         const start = starts[count - 1]!;
         if (ends[count - 1] === length && count > 0) {
           if (start === length - 1) count--;
@@ -183,7 +182,7 @@ export class Scanner {
       }
       if (kind === WORD_SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      // Extends the hash: starting again for each mark would take quadratic time.
+      // Extends the hash, because starting again for each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
     }
     this.length = length;
@@ -191,7 +190,7 @@ export class Scanner {
     return true;
   }
 
-  /** Folding never lengthens a string, and a token has at least one unit. */
+  /** Makes the buffers large enough. Folding never lengthens a string, and a token has at least one unit. */
   #reserve(units: number): void {
     if (this.units.length >= units) return;
     this.units = new Uint16Array(2 * units);
@@ -203,7 +202,7 @@ export class Scanner {
   }
 }
 
-/** The initial value of FNV-1a. Passing a hash instead continues it. */
+/** The initial value of FNV-1a. To continue a hash, pass that hash instead. */
 export const HASH_START: number = 0x811c9dc5 | 0;
 const HASH_STEP = 0x01000193;
 
@@ -222,8 +221,8 @@ export function hashText(from: number, text: string): number {
 const BLANK = 0x20;
 
 /**
- * The composed form. Composing sorts the marks of a run in quadratic time, so a run with more marks
- * than any language uses is composed in parts.
+ * Converts a string to composed form. Composing takes quadratic time in the length of a run of marks, so a
+ * run with more marks than any language uses is composed in parts.
  */
 function composed(text: string): string {
   let result = '';
@@ -258,14 +257,15 @@ function scannerFor(accents: Accents): Scanner {
 
 const KEYCAP = 0x20e3;
 
-/** A digit, `#` or `*`. */
+/** Whether a unit is a digit, `#` or `*`. */
 function isKeycapBase(unit: number | undefined): boolean {
   return unit !== undefined && ((unit >= 0x30 && unit <= 0x39) || unit === 0x23 || unit === 0x2a);
 }
 
 /**
- * Whether a token is a character of a script written without spaces, or an emoji other than a flag. Two adjacent ones form a
- * pair: the pair of the two letters of a flag, apart, would look like the flag.
+ * Whether a token is a character of a script written without spaces, or an emoji other than a flag. Two
+ * adjacent such tokens form a pair. Flags are excluded, because a pair of the two letters of a flag would
+ * look like the flag.
  */
 export function isSingle(word: string): boolean {
   if (classOfFirst(word) === SINGLE) return true;
