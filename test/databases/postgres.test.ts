@@ -8,7 +8,8 @@ import { environmentOf } from '../../src/service/account-variables.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { toRow } from '../../src/tables/to-row.js';
-import { killUntilDone, runScript } from '../kill/kill-until-done.js';
+import { compiled } from '../compiled.js';
+import { KilledChild, killUntilDone } from '../killed-child.js';
 import { bySuite } from '../suite.js';
 import { hasPostgres, PostgresServer } from './postgres-server.js';
 
@@ -42,6 +43,8 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
     await service?.stop();
   });
 
+  const start = (more: NodeJS.ProcessEnv = {}) =>
+    new KilledChild(compiled(EXAMPLE), [], { env: { ...env, ...more } });
   const posts = async () =>
     (await server.query<{ id: string; text: string }>('SELECT id, text FROM posts'))
       .map(({ id, text }): [string, string] => [id, text])
@@ -49,7 +52,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
   const empty = () => server.query('DROP TABLE IF EXISTS posts, checkpoints');
 
   it('are all there once with all columns, and are not asked for again', async () => {
-    await runScript({ script: EXAMPLE, args: [], env });
+    expect(await start().end()).toBe('done');
     expect(await posts()).toEqual(expected);
     const [row] = await server.query('SELECT * FROM posts LIMIT 1');
     expect(row).toMatchObject({
@@ -57,15 +60,19 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
       posted_at: expect.any(Date),
       hashtags: expect.any(Array),
     });
-    const gone = { ...env, MILLRACE_URL: 'http://127.0.0.1:9' };
-    await runScript({ script: EXAMPLE, args: [], env: gone });
+    expect(await start({ MILLRACE_URL: 'http://127.0.0.1:9' }).end()).toBe('done');
   });
 
   it('are all there once, however often the script is killed', async () => {
     for (let kills = 0; kills < KILLS; ) {
       await empty();
-      const begun = () => sleep(200);
-      kills += await killUntilDone({ script: EXAMPLE, args: [], env }, { maxMs: 100, begun });
+      const { kills: more } = await killUntilDone({
+        start,
+        begun: () => sleep(200),
+        maxMs: 100,
+        random: { next: Math.random },
+      });
+      kills += more;
       expect(await posts()).toEqual(expected);
     }
   });

@@ -8,7 +8,7 @@ import { Course } from './long/course.js';
 import { FixedWork } from './long/fixed-work.js';
 import { renderCurves } from './long/render-curves.js';
 import { replayHour } from './long/replay-hour.js';
-import type { Millrace } from './matrix/pipelines.js';
+import type { Millrace } from './matrix/pipeline.js';
 import type { Counts, Part, Setting, Trial } from './part.js';
 import { tryInChild } from './try-in-child.js';
 

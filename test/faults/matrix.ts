@@ -91,20 +91,22 @@ export const matrix: Part = {
           return;
         }
         const isEndless = row.name === 'compliance';
-        const clean = await once('clean', row, isEndless ? cleanCompliance : cleanRun);
-        const target = { ...square, clean, library, cache };
-        if (fault.kill === undefined)
-          await eachWithHit(trials, isEndless ? COMPLIANCE_DRAWS : (fault.draws ?? 1), trial =>
+        const draws = fault.draws ?? 1;
+        if (fault.kill === undefined) {
+          const clean = await once('clean', row, isEndless ? cleanCompliance : cleanRun);
+          const target = { ...square, clean, library, cache };
+          await eachWithHit(trials, isEndless ? COMPLIANCE_DRAWS : draws, trial =>
             isEndless ? tryCompliance(target, trial) : tryFault(target, trial),
           );
-        else if (isEndless) {
+          return;
+        }
+        const killed = { row, kill: fault.kill, library, cache };
+        if (isEndless) {
           const child = await bundle();
-          await eachWithHit(trials, fault.draws ?? 1, trial =>
-            killCompliance(target, child, trial),
-          );
+          await eachWithHit(trials, draws, trial => killCompliance(killed, child, trial));
         } else {
           const child = await once('child', row, async run => cleanChild(run, await bundle()));
-          await eachWithHit(trials, fault.draws ?? 1, trial => tryKills(target, child, trial));
+          await eachWithHit(trials, draws, trial => tryKills(killed, child, trial));
         }
       },
       close: async () => (await bundled)?.remove(),

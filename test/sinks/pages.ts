@@ -7,7 +7,7 @@ export const PAGES = 60;
 const POSTS = 20;
 const TAGS = ['snow', 'eis & schnee', '../hail'];
 
-/** A source of all pages, for a script that is killed while it runs. */
+/** A source of all pages. */
 export function pages(): Flow<Activity> {
   return new Flow(async function* ({ resume }) {
     for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
@@ -34,8 +34,4 @@ function postAt(n: number): Activity {
   return activity.withMatchingRules(
     TAGS.filter((_, index) => (n + index) % 3 > 0).map(tag => ({ tag, id: '1' })),
   );
-}
-
-export function isLong(post: Activity): boolean {
-  return post.text.length > 800;
 }

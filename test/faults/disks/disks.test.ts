@@ -2,14 +2,18 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { MOUNT } from '../../storage/mounted-disk.js';
 import { SimulatedDisk, SimulatedFile, seeded } from '../../storage/simulated-disk.js';
 import { faultsOf, KEPT } from './all-kept-files.js';
+import { THREADED } from './kept-by-sinks.js';
 import type { KeptFiles } from './kept-files.js';
-import { sweepDisk } from './sweep-disk.js';
+import { type DiskFault, sweepDisk } from './sweep-disk.js';
 
 const SRC = new URL('../../../src/', import.meta.url);
-/** A few calls of a disk. `npm run faults -- disks` tries all. */
-const CALLS = 2;
 /** In `npm run faults` the others, too. */
-const SAMPLED = ['power', 'EIO', 'unreadable'];
+const SAMPLED: readonly DiskFault[] = ['kill', 'power', 'EIO', 'unreadable'];
+
+/** A few calls of a disk, spread over all, and more of kills. `npm run faults -- disks` tries all. */
+function callsOf(name: string, fault: DiskFault): number {
+  return fault === 'kill' && !THREADED.includes(name) ? 12 : 2;
+}
 
 describe.each([...KEPT])('%s', (name, open) => {
   it.each(faultsOf(name).filter(fault => SAMPLED.includes(fault)))(
@@ -17,7 +21,8 @@ describe.each([...KEPT])('%s', (name, open) => {
     async fault => {
       const kept = await open(SRC);
       onTestFinished(() => kept.close?.());
-      expect(await sweepDisk(kept, { fault, calls: CALLS, random: seeded(1) })).toBeGreaterThan(0);
+      const calls = callsOf(name, fault);
+      expect(await sweepDisk(kept, { fault, calls, random: seeded(1) })).toBeGreaterThan(0);
     },
   );
 

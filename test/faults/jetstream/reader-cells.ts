@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Ended, KilledChild, killAgainAndAgain } from '../../killed-child.js';
 import { MemoryWatch } from '../../memory-watch.js';
 import { cellName } from '../cell-name.js';
 import { failDisk, watchDisk } from '../matrix/failing-disk.js';
-import { type Ended, KilledChild, killAgainAndAgain } from '../matrix/killed-child.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
 import { absentCells } from './absent-cells.js';
@@ -121,7 +121,7 @@ const killed =
         out,
         dieAt,
       };
-      return new KilledChild(child.script, work);
+      return new KilledChild(child.script, [JSON.stringify(work)]);
     };
     const clean = await setting.once(`child ${keyOf(reading)}`, async folder => {
       const run = await ReaderRun.open(setting.libraries, { folder }, reading);

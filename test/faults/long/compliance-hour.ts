@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { ComplianceEvent } from 'millrace';
 import type { Fault } from 'millrace/service';
 import { hashOf } from '../matrix/bare-client.js';
-import type { Millrace } from '../matrix/pipelines.js';
+import type { Millrace } from '../matrix/pipeline.js';
 import { minuteOf, NOW } from '../matrix/windows.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';

@@ -4,7 +4,7 @@ import type { Account, AccountOptions, MillraceError } from 'millrace';
 import type { Addresses, Fault, PlantedFault, ServiceOptions } from 'millrace/service';
 import { fork } from '../../child-processes.js';
 import { fetchBody } from '../matrix/bare-client.js';
-import type { Millrace } from '../matrix/pipelines.js';
+import type { Millrace } from '../matrix/pipeline.js';
 import { minuteOf, NOW } from '../matrix/windows.js';
 import type { Random } from '../random.js';
 import { FastClock } from './fast-clock.js';

@@ -4,7 +4,7 @@ import type { Fault } from 'millrace/service';
 import { expectedPosts } from '../matrix/bare-client.js';
 import { mustEqual } from '../matrix/compare.js';
 import { postsOf } from '../matrix/outputs.js';
-import type { Millrace } from '../matrix/pipelines.js';
+import type { Millrace } from '../matrix/pipeline.js';
 import { minuteOf, NOW } from '../matrix/windows.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';

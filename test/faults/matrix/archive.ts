@@ -4,8 +4,9 @@ import { Activity } from '../../../src/post/activity.js';
 import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { MemoryArchive } from '../../service/memory-archive.js';
+import { post } from '../../sinks/posts.js';
 import { randomText } from './random-text.js';
-import { WINDOWS } from './windows.js';
+import { idAt, WINDOWS } from './windows.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -95,6 +96,28 @@ export function newArchive({ repeats = false, large = false } = {}): MemoryArchi
     return new LargeArchive(enlarged);
   }
   return repeats ? new RepeatingArchive(archivedPosts) : new MemoryArchive(archivedPosts);
+}
+
+/** The posts of searches and jobs alone, without a sample to draw them from. */
+export function plainArchive(): MemoryArchive {
+  const posts = [
+    ...plainPosts(WINDOWS.search, 2 * HOUR),
+    ...plainPosts(WINDOWS.job, MINUTE),
+    ...plainPosts(WINDOWS.replay, MINUTE),
+  ];
+  return new MemoryArchive(posts);
+}
+
+function plainPosts(
+  { from, to }: { readonly from: number; readonly to: number },
+  everyMs: number,
+): ArchivedPost[] {
+  const found: ArchivedPost[] = [];
+  for (let at = from; at < to; at += everyMs) {
+    const text = `coffee ${'and cake '.repeat(found.length % 40)}`;
+    found.push(archived(post({ id: idAt(at), at, text, lang: 'en', author: 'ann' })));
+  }
+  return found;
 }
 
 let enlarged: readonly ArchivedPost[] | undefined;

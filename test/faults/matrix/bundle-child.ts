@@ -1,14 +1,17 @@
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
 /** Which script, and which entries of the library it loads. */
 export interface ChildSources {
-  /** The path of its JavaScript. @default that of the matrix */
+  /** Its path. @default that of the matrix */
   readonly script?: string;
   readonly entries?: readonly string[];
 }
+
+/** Tests of vitest import TypeScript; `npm run faults` runs it compiled. */
+const EXTENSION = path.extname(import.meta.filename);
 
 /** What the processes that are killed load. */
 export interface BundledChild {
@@ -26,21 +29,19 @@ export interface BundledChild {
 export async function bundleChild(
   library: URL,
   {
-    script = path.join(import.meta.dirname, 'pipeline-child.js'),
+    script = path.join(import.meta.dirname, `pipeline-child${EXTENSION}`),
     entries = ['index'],
   }: ChildSources = {},
 ): Promise<BundledChild> {
-  // Inside of the project, where Node finds LMDB and the client of NATS.
-  const bundles = path.join(import.meta.dirname, '../../../../bundles');
-  await mkdir(bundles, { recursive: true });
-  const folder = await mkdtemp(path.join(bundles, 'kills-'));
+  // Where Node finds the packages that it finds for the library.
+  const folder = await mkdtemp(fileURLToPath(new URL('kills-', library)));
   await build({
     entryPoints: {
       ...Object.fromEntries(
         entries.map(entry => [entry, fileURLToPath(new URL(`${entry}.js`, library))]),
       ),
       child: script,
-      'watched-thread-child': path.join(import.meta.dirname, 'watched-thread-child.js'),
+      'watched-thread-child': path.join(import.meta.dirname, `watched-thread-child${EXTENSION}`),
     },
     outdir: folder,
     // Entries have the same classes.
@@ -50,7 +51,9 @@ export async function bundleChild(
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
-    external: ['lmdb', '@nats-io/*'],
+    // Between the files of a library that is bundled already.
+    logOverride: { 'ignored-bare-import': 'silent' },
+    external: ['lmdb', 'libsql', '@nats-io/*'],
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },

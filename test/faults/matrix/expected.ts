@@ -138,8 +138,3 @@ export function lines(text: string): string[] {
 export function* idsIn(post: string): Iterable<string> {
   for (const [, id = ''] of post.matchAll(/"id_str":"(\d+)"/g)) yield id;
 }
-
-/** When a post was made, by its id, which counts milliseconds since an epoch. */
-export function postedAt(id: string): number {
-  return Number((BigInt(id) >> 22n) + 1_288_834_974_657n);
-}

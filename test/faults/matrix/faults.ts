@@ -6,6 +6,7 @@ import { failDisk, watchDisk } from './failing-disk.js';
 import type { Fault, FaultSetting, Planted } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
+import { ONLY_KILLED } from './only-killed.js';
 import { stallWhilePaused } from './paused-consumer.js';
 import { IN_THREADS, type RowName } from './pipelines.js';
 import type { Row } from './rows.js';
@@ -107,7 +108,7 @@ const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
   plant: () => ({ hits: () => 0, lift: () => {} }),
 });
 
-export const FAULTS: readonly Fault[] = [
+const TRIED: readonly Fault[] = [
   killed('kill -9 at random', 'random'),
   killed('kill -9 at a disk call', 'disk call'),
   killed('kill -9 at a commit', 'commit'),
@@ -450,3 +451,12 @@ const PADDING = Array.from({ length: 600_000 }, (_, index) =>
 function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
+
+/** Rows that add only what a kill leaves in several places. */
+const OTHERS_HAVE_IT = { none: 'its faults are those of other rows, but for kills' };
+
+export const FAULTS: readonly Fault[] = TRIED.map(one => ({
+  ...one,
+  expects: row =>
+    one.kill === undefined && row.name in ONLY_KILLED ? OTHERS_HAVE_IT : one.expects(row),
+}));

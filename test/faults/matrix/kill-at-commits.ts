@@ -3,10 +3,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { spawn } from '../../child-processes.js';
+import { KilledChild } from '../../killed-child.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
 import type { BundledChild } from './bundle-child.js';
-import { KilledChild } from './killed-child.js';
 import { committedBytes } from './outputs.js';
 import type { ChildWork, CommitWork } from './pipeline-child.js';
 
@@ -133,7 +133,7 @@ function start(
     paceMs: 0,
     commits,
   };
-  return new KilledChild(script, work);
+  return new KilledChild(script, [JSON.stringify(work)]);
 }
 
 /** Compares each checkpoint of a process, and the one that it has left, with the files. Returns how many there were. */

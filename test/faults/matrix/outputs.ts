@@ -8,9 +8,14 @@ import type { Found } from './compare.js';
 
 // What a run has put out, read without the library.
 
-/** Posts as rows of a table have keys of their own. */
+/** The same item in several outputs has a key for each of them. */
+export function underKey(output: string, found: Found): Found {
+  return found.map(([id, hash]) => [`${output} ${id}`, hash]);
+}
+
+/** Posts as rows of a table. */
 export function inTable(found: Found): Found {
-  return found.map(([id, hash]) => [`row ${id}`, hash]);
+  return underKey('row', found);
 }
 
 export function postsOf(lines: readonly string[]): Found {
@@ -108,32 +113,38 @@ interface CommittedFile {
   readonly bytes: number;
 }
 
-/** The files of the checkpoint, read by this code alone. */
-export async function committedFiles(out: string): Promise<CommittedFile[]> {
-  let text: string;
+/** The files of a checkpoint, read by this code alone. */
+export function committedFiles(checkpoint: string): CommittedFile[] {
+  const { files } = JSON.parse(checkpoint) as { files: { path: string; bytes: number }[] };
+  return files.map(({ path: name, bytes }) => ({ name, bytes }));
+}
+
+async function filesOfCheckpoint(out: string): Promise<CommittedFile[]> {
   try {
-    text = await readFile(path.join(out, 'checkpoint.json'), 'utf8');
+    return committedFiles(await readFile(path.join(out, 'checkpoint.json'), 'utf8'));
   } catch (error) {
     // Before the first commit. `RowRun` knows whether there was one.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
-  const { files } = JSON.parse(text) as { files: { path: string; bytes: number }[] };
-  return files.map(({ path: name, bytes }) => ({ name, bytes }));
 }
 
+/** @param files Those of a checkpoint that is elsewhere. @default those of the checkpoint in the folder */
 export async function committedBytes(
   out: string,
   suffix = '',
+  files?: readonly CommittedFile[],
 ): Promise<{ readonly name: string; readonly bytes: Buffer }[]> {
-  const files = (await committedFiles(out)).filter(({ name }) => name.endsWith(suffix));
+  const all = files ?? (await filesOfCheckpoint(out));
   return Promise.all(
-    files.map(async ({ name, bytes }) => {
-      const file = path.resolve(out, name);
-      const content = await readFile(`${file}.part`).catch(() => readFile(file));
-      if (content.length < bytes) throw new Error(`${name} is shorter than its checkpoint says`);
-      return { name, bytes: content.subarray(0, bytes) };
-    }),
+    all
+      .filter(({ name }) => name.endsWith(suffix))
+      .map(async ({ name, bytes }) => {
+        const file = path.resolve(out, name);
+        const content = await readFile(`${file}.part`).catch(() => readFile(file));
+        if (content.length < bytes) throw new Error(`${name} is shorter than its checkpoint says`);
+        return { name, bytes: content.subarray(0, bytes) };
+      }),
   );
 }
 
@@ -146,8 +157,12 @@ export async function committedLines(out: string): Promise<string[]> {
 }
 
 /** What is committed of each file is whole gzip members. */
-export async function committedGzipLines(out: string, suffix = ''): Promise<string[]> {
-  return (await committedBytes(out, suffix)).flatMap(({ bytes }) =>
+export async function committedGzipLines(
+  out: string,
+  suffix = '',
+  files?: readonly CommittedFile[],
+): Promise<string[]> {
+  return (await committedBytes(out, suffix, files)).flatMap(({ bytes }) =>
     bytes.length === 0 ? [] : linesOf(gunzipSync(bytes).toString()),
   );
 }

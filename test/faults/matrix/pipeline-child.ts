@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadLibrary } from '../load-library.js';
 import { Random } from '../random.js';
 import { watchDisk } from './failing-disk.js';
-import { PIPELINES, type Pipeline, type RowName } from './pipelines.js';
+import type { Pipeline } from './pipeline.js';
+import { PIPELINES, type RowName } from './pipelines.js';
 import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 import { threadMessages } from './watched-thread.js';
 

@@ -1,18 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  Account,
-  Activity,
-  ComplianceEvent,
-  ComplianceGap,
-  CountBucket,
-  Cursor,
-  Flow,
-  FlowSink,
-  Tombstones,
-} from 'millrace';
+import type { Activity, ComplianceEvent, CountBucket, Flow, FlowSink } from 'millrace';
 import type { Found } from './compare.js';
+import { ONLY_KILLED } from './only-killed.js';
 import {
   committedBytes,
   committedGzipLines,
@@ -32,86 +23,19 @@ import {
   rowsOf,
   textsIn,
 } from './outputs.js';
+import {
+  type Attempt,
+  at,
+  COLUMNS,
+  checkpointed,
+  dates,
+  filesAt,
+  type Pipeline,
+  paced,
+  searchInto,
+  searchOf,
+} from './pipeline.js';
 import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
-
-export type Millrace = typeof import('millrace');
-
-/** What one run of a user's script gets. Runs in this process and in children that are killed. */
-export interface Attempt {
-  readonly millrace: Millrace;
-  readonly account: Account;
-  /** Of the outputs. */
-  readonly out: string;
-  /** The job, or the folder of the stored files. */
-  readonly input: string;
-  /** Called for each item on its way to the sink, with its size where that is known; slows the consumer down. */
-  readonly consume: (index: number, bytes?: number) => Promise<void> | void;
-  /** Where its source begins, in place of a checkpoint. */
-  readonly resume?: Cursor | undefined;
-  readonly onGap?: ((gap: ComplianceGap) => void) | undefined;
-  /** Called with each compliance event. */
-  readonly onEvent?: ((event: ComplianceEvent) => unknown) | undefined;
-  /** Called with the store of a compliance run, which has no end. */
-  readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** @default 0, where each commit ends before the next item is read */
-  readonly commitIntervalMs?: number | undefined;
-}
-
-export interface Pipeline {
-  /** A user's script: run again, it goes on. */
-  run(attempt: Attempt): Promise<unknown>;
-  /** All that a complete run has put out. */
-  found(out: string): Promise<Found>;
-  /** What is committed while it is incomplete. @default by the checkpoint */
-  committed?(out: string): Promise<Found>;
-}
-
-const dates = ({ from, to }: { from: number; to: number }) => ({
-  fromDate: minuteOf(from),
-  toDate: minuteOf(to),
-});
-
-function searchOf(
-  { millrace, account, resume }: Attempt,
-  window = WINDOWS.search as { from: number; to: number },
-) {
-  return millrace.search(account, {
-    product: 'fullarchive',
-    query: QUERY,
-    maxResults: 10,
-    resume,
-    ...dates(window),
-  });
-}
-
-function paced<T>({ millrace, consume }: Attempt) {
-  let index = 0;
-  return millrace.tap<T>(item => consume(index++, (item as { raw?: Uint8Array }).raw?.length));
-}
-
-const at = ({ out }: Attempt, name: string) => path.join(out, name);
-const checkpointed = (attempt: Attempt) => ({
-  checkpoint: at(attempt, 'checkpoint.json'),
-  commitIntervalMs: attempt.commitIntervalMs ?? 0,
-});
-
-function filesAt<T extends Activity | CountBucket>(attempt: Attempt, name: string) {
-  return attempt.millrace.files<T>({ path: at(attempt, name), ...checkpointed(attempt) });
-}
-
-/** The whole post in one column, so that a row can be compared exactly. */
-const COLUMNS = [
-  'id',
-  { name: 'raw', type: 'string', value: (post: Activity) => post.raw.toString() },
-] as const;
-
-function searchInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
-  const { dedupe, pipeline } = attempt.millrace;
-  return pipeline(searchOf(attempt), dedupe(), paced<Activity>(attempt), sink, {
-    signal: attempt.signal,
-  });
-}
 
 async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: number) {
   const { millrace } = attempt;
@@ -455,6 +379,7 @@ export const PIPELINES = {
     found: async out => postsOf(await gzipLines(out)),
     committed: async out => postsOf(await gzipLines(out)),
   },
+  ...ONLY_KILLED,
 } satisfies Record<string, Pipeline>;
 
 /** The tombstones of a row of stored files. */

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { idOf } from './bare-client.js';
-import { countPages, jobTexts, lines, postedAt, searchPages } from './expected.js';
+import { countPages, jobTexts, lines, searchPages } from './expected.js';
 import { gzipTexts, inTable } from './outputs.js';
 import type { RowName } from './pipelines.js';
 import type { Prepared, Row } from './rows.js';
-import { REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
+import { postedAt, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
 /** What one request brings: the keys of its items. */

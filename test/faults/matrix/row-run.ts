@@ -5,7 +5,8 @@ import { loadLibrary } from '../load-library.js';
 import { type TypedError, typedErrorOf } from '../typed-error-of.js';
 import { mustBePart, mustEqual } from './compare.js';
 import type { Planted } from './fault.js';
-import { type Attempt, committedOf, type Millrace, type RowName } from './pipelines.js';
+import type { Attempt, Millrace } from './pipeline.js';
+import { committedOf, type RowName } from './pipelines.js';
 import { Remaining } from './remaining.js';
 import type { Prepared, Row } from './rows.js';
 import { NO_LIMITS, TrialTiming } from './trial-timing.js';
@@ -75,6 +76,7 @@ export class RowRun {
       cache,
       repeats: options.repeats ?? false,
       large: options.large ?? false,
+      plain: options.plain ?? false,
     };
     const stateFolder = await row.state?.(setting);
     const world = await World.open({ ...options, service: { stateFolder, ...options.service } });

@@ -13,15 +13,10 @@ import {
   replayed,
   searched,
 } from './expected.js';
-import { hashOfCells, inTable, postsOf } from './outputs.js';
-import {
-  deletedBeside,
-  type Millrace,
-  PIPELINES,
-  type Pipeline,
-  type RowName,
-  rulesBeside,
-} from './pipelines.js';
+import { isSelected } from './only-killed.js';
+import { hashOfCells, inTable, postsOf, underKey } from './outputs.js';
+import type { Millrace, Pipeline } from './pipeline.js';
+import { deletedBeside, PIPELINES, type RowName, rulesBeside } from './pipelines.js';
 import { World } from './world.js';
 
 /** A pipeline, what it needs, and what it must put out. */
@@ -47,6 +42,8 @@ export interface RowSetting {
   readonly repeats: boolean;
   /** Whether posts have some hundred KiB each. */
   readonly large: boolean;
+  /** Whether posts are a few words each. */
+  readonly plain: boolean;
 }
 
 export interface Prepared {
@@ -69,14 +66,15 @@ interface MadeJob {
 
 const madeJobs = new Map<string, Promise<MadeJob>>();
 
-type JobSetting = Pick<RowSetting, 'cache' | 'repeats' | 'large'>;
+type JobSetting = Pick<RowSetting, 'cache' | 'repeats' | 'large' | 'plain'>;
 
-function madeJob({ cache, repeats, large }: JobSetting): Promise<MadeJob> {
-  const state = path.join(cache, `job${repeats ? '-repeats' : ''}${large ? '-large' : ''}`);
+function madeJob({ cache, repeats, large, plain }: JobSetting): Promise<MadeJob> {
+  const kind = `${repeats ? '-repeats' : ''}${large ? '-large' : ''}${plain ? '-plain' : ''}`;
+  const state = path.join(cache, `job${kind}`);
   const known = madeJobs.get(state);
   if (known !== undefined) return known;
   const make = async () => {
-    const world = await World.open({ repeats, large, service: { stateFolder: state } });
+    const world = await World.open({ repeats, large, plain, service: { stateFolder: state } });
     try {
       const uuid = await world.deliverJob();
       return { uuid, state, texts: await jobTexts(world, uuid) };
@@ -244,6 +242,23 @@ export const ROWS: readonly Row[] = [
       fill: out => cp(stored, out, { recursive: true }),
     };
   }),
+  fromSearch('tee, database', posts => {
+    const all = [...posts];
+    return new Map([
+      ...all,
+      ...underKey('row', all),
+      ...underKey(
+        'selected',
+        all.filter(([, hash]) => isSelected(hash)),
+      ),
+      ...underKey(
+        'seven',
+        all.map(([id]) => [id, '']),
+      ),
+    ]);
+  }),
+  fromSearch('on file'),
+  row('damaged', [], storeDamaged),
   row('engagement', ['engagement'], async setting => {
     const texts = engagementTexts();
     const token = await setting.world.signIn(OWNER);
@@ -253,6 +268,44 @@ export const ROWS: readonly Row[] = [
     };
   }),
 ];
+
+/** As `store`, with records among the posts that are no posts, and posts without a time for the table. */
+async function storeDamaged(setting: RowSetting): Promise<Prepared> {
+  const { texts } = await madeJob(setting);
+  const input = path.join(setting.folder, 'stored');
+  await mkdir(input);
+  const expected = new Map<string, string>();
+  for (const [name, text] of texts) {
+    const records: Buffer[] = [];
+    for (const [index, post] of lines(text).entries()) {
+      const hash = hashOf(post);
+      expected.set(idOf(post), hash).set(`row ${idOf(post)}`, hash);
+      const { bytes, hasLine } = damagedRecord(post, index);
+      records.push(Buffer.from(post), bytes);
+      const key = hasLine ? records.length : bytes.toString();
+      expected.set(`damaged ${name} ${key}`, hashOf(bytes.toString('latin1')));
+    }
+    // It has a line, and no row.
+    const untimed = `{"id":1,"id_str":"${name}","created_at":"never"}`;
+    records.push(Buffer.from(untimed));
+    expected.set(name, hashOf(untimed)).set(`damaged ${name} ${untimed}`, hashOf(untimed));
+    const stored = Buffer.concat(records.flatMap(record => [record, Buffer.from('\n')]));
+    await writeFile(path.join(input, name), gzipSync(stored, { level: 1 }));
+  }
+  return { input, expected };
+}
+
+/** No object, bytes that are no UTF-8, no id, or the same bytes as elsewhere. An object without an id has lost its line. */
+function damagedRecord(post: string, index: number): { bytes: Buffer; hasLine: boolean } {
+  const kinds = [
+    Buffer.from(post.slice(0, -1)),
+    Buffer.from([0x7b, 0xff, ...Buffer.from(idOf(post)), 0xfe]),
+    Buffer.from(`{"text":"${idOf(post)}"}`),
+    Buffer.from('null'),
+  ];
+  const kind = index % kinds.length;
+  return { bytes: kinds[kind] as Buffer, hasLine: kind !== 2 };
+}
 
 interface TaggedRule {
   readonly value: string;

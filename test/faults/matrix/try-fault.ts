@@ -1,13 +1,12 @@
 import type { ComplianceGap } from 'millrace';
 import type { Cell, Counts, Trial } from '../part.js';
 import { mustEqual } from './compare.js';
-import { postedAt } from './expected.js';
 import type { Fault, Planted } from './fault.js';
 import { isNamed, mustName, type NamedMinutes } from './named-gaps.js';
 import { type Place, RowRun } from './row-run.js';
 import type { Row } from './rows.js';
 import type { Clean } from './sent.js';
-import { minuteOf } from './windows.js';
+import { minuteOf, postedAt } from './windows.js';
 
 export interface Target extends Omit<Place, 'folder'> {
   readonly row: Row;

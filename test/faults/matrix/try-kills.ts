@@ -2,16 +2,17 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 // From the compiled library, also if `--library` names another one.
 import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
+import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from '../../killed-child.js';
 import type { Counts, Trial } from '../part.js';
 import type { Random } from '../random.js';
 import type { BundledChild } from './bundle-child.js';
 import { ComplianceEvents } from './compliance.js';
-import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from './killed-child.js';
 import type { ChildWork, DiskPlace } from './pipeline-child.js';
 import { mustUseThreads } from './pipelines.js';
-import { RowRun } from './row-run.js';
-import type { Target } from './try-fault.js';
+import { type Place, RowRun } from './row-run.js';
+import type { Row } from './rows.js';
 import { NOW } from './windows.js';
+import type { WorldOptions } from './world.js';
 
 /** What a child does when nothing kills it. */
 export interface CleanChild extends CleanRun {
@@ -19,16 +20,25 @@ export interface CleanChild extends CleanRun {
   readonly threadWrites: number;
 }
 
+/** A row that is killed. */
+export interface KilledRow extends Omit<Place, 'folder'> {
+  readonly row: Row;
+  readonly kill: 'random' | 'disk call';
+  /** Processes that are killed at a disk call. @default 2 */
+  readonly kills?: number | undefined;
+  readonly world?: WorldOptions | undefined;
+}
+
 /** Each item takes so long, so that a kill is mostly in the middle. */
 const PACE_MS = 1;
 
 /** Runs the script in a process, kills it again and again, and lets the last one end. */
 export async function tryKills(
-  { row, fault, library, cache }: Target,
+  { row, kill, kills: wanted, world, library, cache }: KilledRow,
   clean: CleanChild,
   { random, folder, signal }: Trial,
 ): Promise<Counts> {
-  const run = await RowRun.open(row, { folder, cache, library });
+  const run = await RowRun.open(row, { folder, cache, library }, world);
   try {
     await run.watchRequests();
     let kills = 0;
@@ -45,7 +55,8 @@ export async function tryKills(
     };
     await killAgainAndAgain(
       {
-        kill: fault.kill === 'disk call' ? fault.kill : 'random',
+        kill,
+        kills: wanted,
         clean,
         attempt: tryChild,
         start: dieAt => {
@@ -63,8 +74,7 @@ export async function tryKills(
       kills,
       committed,
       items: await run.mustBeComplete(),
-      ...(fault.kill === 'disk call' &&
-        clean.threadWrites > 0 && { 'writes of threads': atThreads }),
+      ...(kill === 'disk call' && clean.threadWrites > 0 && { 'writes of threads': atThreads }),
     };
   } finally {
     await run.close();
@@ -73,7 +83,7 @@ export async function tryKills(
 
 /** The compliance stream has no end: the last process is killed when all events are there. */
 export async function killCompliance(
-  { row, library, cache }: Target,
+  { row, library, cache }: KilledRow,
   bundle: BundledChild,
   { random, folder, signal }: Trial,
 ): Promise<Counts> {
@@ -160,5 +170,5 @@ function startChild(
     paceMs: PACE_MS,
     dieAt,
   };
-  return new KilledChild(script, work);
+  return new KilledChild(script, [JSON.stringify(work)]);
 }

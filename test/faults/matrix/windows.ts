@@ -31,3 +31,16 @@ function at(time: string): number {
 export function minuteOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\D/g, '').slice(0, 12);
 }
+
+/** The milliseconds since an epoch, as ids count them. */
+const ID_EPOCH_MS = 1_288_834_974_657;
+
+/** When a post was made, by its id. */
+export function postedAt(id: string): number {
+  return Number(BigInt(id) >> 22n) + ID_EPOCH_MS;
+}
+
+/** The first id of a time. */
+export function idAt(ms: number): string {
+  return String(BigInt(ms - ID_EPOCH_MS) << 22n);
+}

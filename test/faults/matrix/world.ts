@@ -5,7 +5,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../../../src/service/index.js';
-import { newArchive } from './archive.js';
+import { newArchive, plainArchive } from './archive.js';
 import { fetchBody } from './bare-client.js';
 import { type BareToken, postSigned, tokenIn } from './bare-oauth.js';
 import { FaultProxy } from './fault-proxy.js';
@@ -16,6 +16,8 @@ export interface WorldOptions {
   readonly repeats?: boolean | undefined;
   /** Whether posts have some hundred KiB each. */
   readonly large?: boolean | undefined;
+  /** Whether posts are a few words each, which are made at once: for tests of the machinery and of kills. */
+  readonly plain?: boolean | undefined;
   /** Whether clients go through a proxy that can change records and cut bytes anywhere. */
   readonly proxied?: boolean | undefined;
   readonly service?: Partial<ServiceOptions> | undefined;
@@ -38,12 +40,15 @@ export class World {
   static async open({
     repeats,
     large,
+    plain,
     proxied,
     service: options,
   }: WorldOptions = {}): Promise<World> {
     const service = createService({
       limits: 'relaxed',
-      archive: newArchive({ repeats: repeats ?? false, large: large ?? false }),
+      archive: plain
+        ? plainArchive()
+        : newArchive({ repeats: repeats ?? false, large: large ?? false }),
       seed: 'faults',
       duplicatesAtPageEdges: true,
       jobDwellMs: 0,

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,14 +10,14 @@ import { search } from '../../src/search/search.js';
 import { environmentOf } from '../../src/service/account-variables.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
+import { compiled } from '../compiled.js';
+import { KilledChild, killUntilDone } from '../killed-child.js';
 import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
-import { killUntilDone } from './kill-until-done.js';
 
 const KILLS = bySuite(1, 40);
-const root = path.resolve(import.meta.dirname, '../..');
-const EXAMPLE = path.join(root, 'examples/15-into-sqlite.ts');
+const EXAMPLE = path.resolve(import.meta.dirname, '../../examples/15-into-sqlite.ts');
 let service: Service;
 let addresses: Awaited<ReturnType<Service['start']>>;
 beforeAll(async () => {
@@ -56,12 +55,15 @@ describe('posts into SQLite', () => {
     };
     for (let kills = 0; kills < KILLS; ) {
       const cwd = await temporaryFolder();
-      const begun = async (child: ChildProcess) => {
-        while (child.exitCode === null && !existsSync(path.join(cwd, 'out/posts.sqlite')))
-          await sleep(5);
-      };
-      const script = { script: EXAMPLE, args: [fromDate, toDate], cwd, env };
-      kills += await killUntilDone(script, { maxMs: 40, begun });
+      const runs = await killUntilDone({
+        start: () => new KilledChild(compiled(EXAMPLE), [fromDate, toDate], { cwd, env }),
+        begun: async child => {
+          while (!child.hasEnded && !existsSync(path.join(cwd, 'out/posts.sqlite'))) await sleep(5);
+        },
+        maxMs: 40,
+        random: { next: Math.random },
+      });
+      kills += runs.kills;
       const posts = postsIn(cwd);
       expect(posts.map(({ id, text }) => [id, text])).toEqual(expected);
     }

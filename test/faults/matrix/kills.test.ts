@@ -1,0 +1,60 @@
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { temporaryFolder } from '../../temporary-folder.js';
+import { Random } from '../random.js';
+import { type BundledChild, bundleChild } from './bundle-child.js';
+import type { RowName } from './pipelines.js';
+import { RowRun } from './row-run.js';
+import { ROWS } from './rows.js';
+import { cleanChild, tryKills } from './try-kills.js';
+
+/**
+ * One real kill for each kind of source and sink: the simulated disk kills at every call, and these hold that a process
+ * does what is simulated. `npm run faults -- matrix` kills all rows with many seeds.
+ */
+const KILLED: readonly RowName[] = [
+  'search',
+  'parquet',
+  'job files, threads',
+  'jobs.download',
+  'stored files, csv by threads',
+  'stored files, rules by threads',
+  'tee, database',
+  'on file',
+  'damaged',
+];
+const library = pathToFileURL(`${path.join(inject('compiledSources'), 'src')}/`);
+const world = { plain: true };
+let child: BundledChild;
+let cache: string;
+
+beforeAll(async () => {
+  child = await bundleChild(library);
+  cache = await temporaryFolder();
+});
+
+afterAll(() => child?.remove());
+
+describe('a process that is killed at a disk call', () => {
+  it.each(ROWS.filter(({ name }) => KILLED.includes(name)))(
+    'loses nothing and repeats nothing: $name',
+    async row => {
+      const place = { cache, library };
+      const run = await RowRun.open(row, { ...place, folder: await temporaryFolder() }, world);
+      const clean = await cleanChild(run, child).finally(() => run.close());
+      const { kills } = await tryKills(
+        { ...place, row, kill: 'disk call', kills: 1, world },
+        clean,
+        {
+          seed: 1,
+          random: new Random(row.name),
+          folder: await temporaryFolder(),
+          signal: new AbortController().signal,
+          keep() {},
+        },
+      );
+      expect(kills).toBeGreaterThan(0);
+    },
+  );
+});
