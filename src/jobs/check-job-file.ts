@@ -10,19 +10,20 @@ import { excerpt } from '../json/excerpt.js';
 import { LineFramer } from '../json/line-framer.js';
 import { type InfoMessage, parseInStreamMessage } from '../post/in-stream-message.js';
 
-/** The contents of a complete and undamaged job file. */
+/** The result of checking a job file that is complete and undamaged. */
 export interface CheckedFile {
-  /** Compressed size. */
+  /** The compressed size in bytes. */
   readonly bytes: number;
   readonly posts: number;
-  /** Minutes that the `info` line of the file reports as possibly incomplete, `YYYYMMDDHHMM`. */
+  /** Minutes that the `info` line of the file reports as possibly incomplete, as `YYYYMMDDHHMM`. */
   readonly suspectMinutes: readonly string[];
 }
 
 /**
  * Checks a file in memory, in one call to the thread pool if it inflates to at most `maxInflated` bytes.
  *
- * @throws DataError that is retryable: cut short, corrupt, or not the number of posts that it states.
+ * @throws DataError that is retryable, for a file that is truncated or corrupt, or does not have the number
+ * of posts that it states.
  */
 export async function checkJobFile(
   file: Buffer,
@@ -51,11 +52,11 @@ export async function checkJobFileStream(
 }
 
 /**
- * The same for a file that is decoded. Returns `undefined` where the file has to be checked by
- * `checkJobFile`, which throws the error.
+ * Checks a file that is already decoded. Returns `undefined` if `checkJobFile` has to check it, which throws
+ * the error.
  */
 export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFile | undefined {
-  // Plain text is decoded too, but a job has none.
+  // Plain text is decoded, too, but a job must not have plain files.
   if (file[0] !== GZIP_MAGIC) return undefined;
   let info: InfoMessage | undefined;
   try {
@@ -70,15 +71,15 @@ export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFil
   return problemOf(info, posts) === undefined ? result(file.length, { posts, info }) : undefined;
 }
 
-/** Bytes that the decoder delivers at a time. */
+/** The number of bytes that the decoder delivers at a time. */
 const INFLATED_BYTES = 256 * 1024;
 
 /**
- * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive: for files that are too large for
- * `inflateGzip`, or damaged. Stricter than `gunzip`, which accepts zeros after the end: a download has none. Errors of
- * the input pass through after the input is closed.
+ * Inflates a file of one or more gzip members in the thread pool, as its bytes arrive. For files that are
+ * damaged, or too large for `inflateGzip`. Unlike `gunzip`, refuses zeros after the end, because a download
+ * has none. Throws errors of the input after the input is closed.
  *
- * @throws DataError Retryable, if the file is cut short, corrupt, empty, or has bytes after its end.
+ * @throws DataError Retryable, if the file is truncated, corrupt, empty, or has bytes after its end.
  */
 export async function* inflateJobFile(
   file: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -98,11 +99,11 @@ export async function* inflateJobFile(
       throw error;
     }
   };
-  // Its error reaches the reader through the decoder; `fed` alone must not end the process.
+  // The reader gets this error through the decoder, so `fed` must not also end the process.
   const fed = streams.pipeline(counted(), gunzip).catch(() => {});
   try {
     for await (const block of gunzip) yield block as Buffer;
-    // The decoder accepts an empty file, and stops at what follows the last member.
+    // The decoder accepts an empty file, and stops before bytes that follow the last member.
     if (bytes === 0 || gunzip.bytesWritten !== bytes) throw notWhole(origin, gunzip.bytesWritten);
   } catch (error) {
     if (failure !== undefined) throw failure.error;
@@ -121,18 +122,18 @@ function notWhole(origin: string, byteOffset: number, cause?: unknown): DataErro
   });
 }
 
-/** What is wrong with the `info` line of a file. */
+/** Describes what is wrong with the `info` line of a file; `undefined` if it is correct. */
 function problemOf(info: InfoMessage | undefined, posts: number): string | undefined {
   const stated = info?.activityCount ?? posts;
   if (stated !== posts) return `The file has ${posts} posts, and says that it has ${stated}`;
   const { from, to } = info?.unprocessedRange ?? { from: 0, to: 0 };
-  // Its minutes are listed.
+  // Not an error if the range is shorter, because its minutes are listed.
   return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;
 }
 
 interface PostCount {
   readonly posts: number;
-  /** The `info` line, if there was one. */
+  /** The `info` line, if there is one. */
   readonly info: InfoMessage | undefined;
 }
 
@@ -144,13 +145,14 @@ function result(bytes: number, { posts, info }: PostCount): CheckedFile {
   return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
 }
 
-/** A file without line ends must not fill the memory. */
+/** Limited, so that a file without line ends cannot fill the memory. */
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
  * Counts the posts of a job file from its inflated bytes, cut anywhere, and finds its `info` line.
  *
- * @throws DataError that is retryable, as the damage may have happened in transit: also where the line does not fit.
+ * @throws DataError that is retryable, because the damage may have happened in transit. Also thrown if the
+ * `info` line does not agree with the posts.
  */
 async function countPosts(
   blocks: Iterable<Buffer> | AsyncIterable<Buffer>,

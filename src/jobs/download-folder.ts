@@ -22,13 +22,13 @@ import type { Job } from './job.js';
 import type { JobFile } from './job-file-list.js';
 import { type JobVerdict, jobVerdict, sumDelivered, type VerdictBasis } from './job-verdict.js';
 
-/** Both are hidden, so that readers of the folder as an archive skip them. */
+/** The names are hidden, so that readers of the folder as an archive skip these files. */
 const JOB_NAME = '.millrace-job.json';
 const LOCK_NAME = '.millrace-job.lock';
 
 /**
- * Creates a folder if it does not exist, locks it, and writes into it which job it holds: the segments
- * of two jobs have the same names.
+ * Creates a folder if it does not exist, locks it, and stores the job that it holds, because files of two
+ * jobs have the same names.
  *
  * @throws StorageError if another download has the lock, or the folder holds another job.
  */
@@ -61,13 +61,13 @@ async function writeJob(folder: string, job: Job): Promise<void> {
     );
 }
 
-/** Hidden, so that readers of the folder as an archive skip it. */
+/** The name is hidden, so that readers of the folder as an archive skip this file. */
 const RECORD_NAME = '.millrace-download.json';
 
-/** A file that a download has checked; its path is below the folder. */
+/** A file that a download has checked. Its path is relative to the folder. */
 type RecordedFile = CheckedFile & JobFile;
 
-/** What a download has put into its folder, for the verdict over all shards of its job. */
+/** The result of a download, stored in its folder for the verdict about all shards of the job. */
 export interface DownloadRecord {
   readonly basis: VerdictBasis;
   readonly shard: Shard;
@@ -86,7 +86,11 @@ async function writeJson(file: string, value: object): Promise<void> {
   );
 }
 
-/** @throws StorageError for a folder without one, or with one that is damaged. */
+/**
+ * Reads the record of a folder.
+ *
+ * @throws StorageError for a folder without a record, or with a damaged record.
+ */
 export async function readRecord(folder: string): Promise<DownloadRecord> {
   const file = path.join(folder, RECORD_NAME);
   const text = await withStorageError('read', file, () => readIfThere(nodeFileSystem, file));
@@ -129,15 +133,16 @@ const isWhole = shaped<DownloadRecord>({
 });
 
 /**
- * The verdict over the folders into which `jobs.download` has put the shards of a job: complete only when
- * every shard is there and complete, and all together have the totals that the service states. Nothing
- * is requested: each folder has a record of its download. Files must still be there with their size.
+ * Returns the verdict about the shards of a job that `jobs.download` has stored in several folders. It is
+ * complete only if every shard exists and is complete, and all shards together have the totals that the
+ * service states. Sends no requests, because each folder has a record of its download. The files must still
+ * exist with the same size.
  *
- * @param folders One for each shard, in any order.
- * @returns As of `jobs.download`; `missing` also lists shards, such as `shard 3/8`.
- * @throws OptionError for no folder.
- * @throws StorageError for a folder without a finished download, of another job, of another number of
- * shards, or of a shard that another folder has, too.
+ * @param folders The folder of each shard, in any order.
+ * @returns The same as `jobs.download`. `missing` also lists shards, such as `shard 3/8`.
+ * @throws OptionError if there is no folder.
+ * @throws StorageError for a folder without a finished download, of another job, of another number of shards,
+ * or with the same shard as another folder.
  * @example
  * const { summary, exitCode } = await jobs.verdict(['shard-1', 'shard-2', 'shard-3', 'shard-4']);
  */

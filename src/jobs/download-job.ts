@@ -29,33 +29,31 @@ import { type JobFile, type JobFileList, readJobFiles } from './job-file-list.js
 import { DOWNLOAD_OPTIONS, type JobFilesOptions } from './job-files.js';
 import { incompleteJob, type JobVerdict, jobVerdict, sumDelivered } from './job-verdict.js';
 
-/**
- * The folder of a download, how many files are fetched at a time, and what to do about wrong totals.
- */
+/** Options of `jobs.download`: the folder, the number of concurrent downloads, and what to do about wrong totals. */
 export interface DownloadJobOptions
   extends Pick<JobFilesOptions, 'concurrency' | 'totals' | 'shard'> {
   /**
-   * Created if it does not exist. It holds the files of one job, and one download writes to it at a
-   * time.
+   * The folder for the files. It is created if it does not exist. It holds the files of one job, and only one
+   * download may write to it at a time.
    */
   readonly folder: string;
   /**
-   * Called for each complete file, whether it was downloaded now or earlier. A promise is awaited; what
-   * it throws ends the download.
+   * Called for each complete file, whether it was downloaded now or earlier. If it returns a promise, the
+   * download waits for it. If it throws or the promise rejects, the download ends with that error.
    */
   readonly onFile?: ((file: DownloadedFile) => unknown) | undefined;
-  /** Ends the download: it rejects with the signal's reason. */
+  /** Ends the download, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A file of a job that is in the folder, as `onFile` is told. */
+/** The argument of `onFile`: a file of the job that is in the folder. */
 export interface DownloadedFile extends CheckedFile {
   readonly path: string;
-  /** Whether it was complete before this download. */
+  /** Whether the file was complete before this download. */
   readonly known: boolean;
-  /** Files that are complete so far. */
+  /** The number of files that are complete so far. */
   readonly done: number;
-  /** Files of the job. */
+  /** The number of files in the job. */
   readonly total: number;
 }
 
@@ -67,18 +65,18 @@ const OPTIONS = {
 } satisfies OptionTable<DownloadJobOptions>;
 
 /**
- * Downloads the gzip files of a delivered job into a folder, each named by the ten minutes that it
- * covers: `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
- * service. Each file is checked, as by `jobFiles`, before it gets its name.
+ * Downloads the gzip files of a delivered job to a folder. Each file is named by the ten minutes that it
+ * covers, such as `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
+ * service. Each file is checked like by `jobFiles` before it gets its name.
  *
- * Called again after it was stopped, it checks the files in the folder and fetches only the missing
- * ones.
+ * If the download was stopped, a second call checks the files in the folder and fetches only the missing
+ * files.
  *
  * @returns The verdict: totals, missing segments and suspect minutes.
  * @throws OptionError before anything is sent.
  * @throws JobError for a job that is not delivered, or has expired.
- * @throws IncompleteError if files are missing; the others are in the folder. `missing` lists their
- * segments, and `cause` is the last error: a `StorageError` for a full disk, for example.
+ * @throws IncompleteError if files are missing; the others are in the folder. `missing` lists the segments of
+ * the missing files, and `cause` is the last error, for example a `StorageError` for a full disk.
  * @throws StorageError for a folder that holds another job, or that another download writes to.
  * @throws The error of `onFile`, which ends the download.
  * @example
@@ -126,7 +124,7 @@ async function download(
       files: [...checked].map(([file, found]) => ({ ...file, ...found })),
       missing: missing(),
     }).catch(error => {
-      // Where files are missing, as on a full disk, the error says which.
+      // If files are missing, for example because the disk is full, the error lists them.
       if (checked.size === files.length) throw error;
     });
   } finally {
@@ -146,10 +144,10 @@ interface StoreRun {
 }
 
 /**
- * Stores the files of a list that are not in the folder yet. Adds what is in the folder to `checked`.
+ * Stores the files of a list that are not in the folder yet. Adds files that are in the folder to `checked`.
  *
- * @returns The last error about a file, or the one that has ended the download early.
- * @throws What `onFile` throws, and the reason of the caller's signal.
+ * @returns The last error about a file, or the error that has ended the download early.
+ * @throws The error of `onFile`, and the reason of the caller's signal.
  */
 async function storeFiles(
   run: StoreRun,
@@ -163,7 +161,7 @@ async function storeFiles(
     try {
       await answerOf(onFile?.(file), signal);
     } catch (error) {
-      // A download that ends for another reason does not wait for the function.
+      // If the download has ended for another reason, it does not wait for the function.
       if (!signal.aborted) thrown = { error };
       throw error;
     }
@@ -172,7 +170,7 @@ async function storeFiles(
     signal.throwIfAborted();
     const to = path.join(folder, file.path);
     const before = await checkStored(to, signal);
-    // A killed download may not have synced what it has put there.
+    // A killed download may have stored the file without syncing its folder.
     if (before !== undefined) await run.makeFolder(path.dirname(to));
     const found = before ?? (await fetchTo(file, to, run, signal));
     checked.set(file, found);
@@ -185,7 +183,7 @@ async function storeFiles(
       try {
         await storeFile(file, signal);
       } catch (error) {
-        // Earlier files need not be waited for.
+        // The error ends the download, so earlier files are not waited for.
         if (thrown !== undefined || !isFileError(error)) abort.abort(error);
         throw error;
       }
@@ -199,13 +197,13 @@ async function storeFiles(
   } catch (error) {
     ended?.throwIfAborted();
     if (thrown !== undefined) throw thrown.error;
-    // A file that was stopped by the failure of another may be the first to end.
+    // The first file to end may be one that was stopped because another failed, so take the reason.
     lastError = signal.aborted ? signal.reason : error;
   }
   return lastError;
 }
 
-/** Calls a function once for each text. */
+/** Returns a function that calls another once for each string. */
 function eachOnce(call: (text: string) => Promise<void>): (text: string) => Promise<void> {
   const called = new Map<string, Promise<void>>();
   return text => {
@@ -215,7 +213,7 @@ function eachOnce(call: (text: string) => Promise<void>): (text: string) => Prom
   };
 }
 
-/** Resolves once the folder, and the names that are in it now, survive a power cut. @throws StorageError */
+/** Creates a folder. Resolves once the folder, and the names in it, survive a power failure. @throws StorageError */
 function makeWithNames(folder: string): Promise<void> {
   return withStorageError('create the folder', folder, async () => {
     await makeSyncedFolder(folder);
@@ -244,7 +242,7 @@ function fetchTo(
   const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
     for await (const chunk of body) await part.appendFile(chunk);
-    // Checks the bytes in the file rather than the received ones.
+    // Checks the bytes in the file instead of the received bytes.
     const checked = await checkJobFileStream(createReadStream(temporary, { signal }), url);
     await lock.check();
     return checked;

@@ -9,41 +9,41 @@ import { sendRequest } from '../http/request.js';
 import { retry } from '../http/retry.js';
 import type { JobFile, JobFileList } from './job-file-list.js';
 
-/** Attempts for one file, including the first. */
+/** The maximum number of tries for one file, including the first. */
 const MAX_ATTEMPTS = 5;
 
-/** After this many failed files in a row a download gives up: the others would fail as well. */
+/** After this many consecutive failed files, a download gives up, because the others would fail as well. */
 const MAX_FAILED_IN_A_ROW = 8;
 
-/** Shorter parts of a query, such as a version, are not signatures. */
+/** Shorter parts of a query, such as a version, are not treated as signatures. */
 const MIN_SIGNED = 6;
 
 /** The statuses of an address that has expired, or whose file does not exist. */
 const STALE_STATUSES: readonly number[] = [400, 401, 403, 404, 410];
 
-/** What came of a file: what was made of it, or the error about it. */
+/** The outcome for one file: the result of fetching it, or the error. */
 export type Fetched<T> =
   | { readonly file: JobFile; readonly made: T }
   | { readonly file: JobFile; readonly error: Error };
 
 interface Fetching<T> {
-  /** Ends all fetching: of the caller. */
+  /** The signal of the caller. Ends all fetches. */
   readonly signal: AbortSignal;
-  /** Calls of `limit` that run at a time. */
+  /** The maximum number of concurrent calls of `limit`. */
   readonly concurrency: number;
-  /** Files that may wait for an earlier one, in addition to those that are being fetched. */
+  /** The maximum number of files that may wait for an earlier file, in addition to those that are being fetched. */
   readonly ahead: number;
-  /** Fetches a file. The signal also fires when the others have ended. */
+  /** Fetches a file. The signal also fires if fetching has ended for all files. */
   readonly fetch: (file: JobFile, limit: LimitFunction, signal: AbortSignal) => Promise<T>;
 }
 
 /**
- * Fetches files concurrently and yields the outcome of each, in order. Failed files are fetched once more after all
- * others; files that had failed in an earlier run go first. When the generator ends, in whatever way, no fetch is under
- * way.
+ * Fetches files concurrently and yields the outcome of each, in order. Files that failed in an earlier run
+ * come first. Files that fail now are fetched once more after all others. However the generator ends, no
+ * fetch is running afterwards.
  *
- * @throws An error that all other files would have as well; once many files in a row have failed, the error of the last
- * one.
+ * @throws An error that concerns all files, or, after many consecutive failed files, the error of the last of
+ * them.
  */
 export async function* fetchJobFiles<T>(
   files: readonly JobFile[],
@@ -51,7 +51,7 @@ export async function* fetchJobFiles<T>(
   { signal, concurrency, ahead, fetch }: Fetching<T>,
 ): AsyncGenerator<Fetched<T>, void, undefined> {
   const abort = new LinkedAbort(signal);
-  // Every file listens to it: Node would warn of a leak.
+  // Each file adds a listener to the signal, and Node would warn of a leak.
   setMaxListeners(0, abort.signal);
   const limit = pLimit({ concurrency, rejectOnClear: true });
   const running = new Set<Promise<unknown>>();
@@ -94,8 +94,9 @@ export async function* fetchJobFiles<T>(
 type RequestFile = <R>(read: (answer: HttpResponse) => Promise<R>) => Promise<R>;
 
 /**
- * Retries what requests a file a few times: after broken connections, damaged files and expired addresses, which are
- * listed again. Sends no credentials: the address has a signature, which errors do not show.
+ * Calls a function that requests a file, with a few retries: after broken connections, damaged files and
+ * expired addresses, which are listed again. Sends no credentials, because the address has a signature.
+ * Errors do not show the signature.
  */
 export function retryJobFile<T>(
   file: JobFile,
@@ -107,7 +108,8 @@ export function retryJobFile<T>(
   const attempts = Math.min(account.retry.attempts, MAX_ATTEMPTS);
   const protectedAttempt = async () => {
     const url = list.addressOf(file);
-    // A signature gives access to the file. The response may echo it, and so may what is stored as the file.
+    // A signature gives access to the file, so it is removed from errors. The response may echo it, and so may the
+    // contents of the file.
     const parts = [...url.searchParams.values()].filter(({ length }) => length >= MIN_SIGNED);
     const release = protect(...parts);
     try {
@@ -121,7 +123,7 @@ export function retryJobFile<T>(
       const stale = STALE_STATUSES.includes(cause.status);
       if (stale) await list.renew(file, url, signal);
       const { status, body, retryable } = cause;
-      // Without the advice about logins and addresses of the account.
+      // The message has no advice about logins and addresses of the account, which do not apply here.
       const message = `GET ${cause.url} answered ${status}${body === '' ? '' : `: ${body}`}`;
       throw new HttpError(message, { ...cause, retryable: stale || retryable });
     } finally {
@@ -131,7 +133,7 @@ export function retryJobFile<T>(
   return retry(account, protectedAttempt, signal, { ...account.retry, attempts });
 }
 
-/** Whether the error is about one file, so that the others may still succeed. */
+/** Whether an error is about a single file, so that other files may still succeed. */
 export function isFileError(error: unknown): error is HttpError | DataError | ConnectionError {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   return error instanceof HttpError || error instanceof DataError;

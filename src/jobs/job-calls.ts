@@ -39,30 +39,30 @@ import {
   parseJobListing,
 } from './parse-job.js';
 
-/** The list of a job over ten years has half a million addresses. */
+/** Large enough for a job over ten years, whose list has half a million addresses. */
 const MAX_LISTING_BYTES = 256 * 1024 * 1024;
 
-/** How to end a call of the `jobs` namespace early. */
+/** Options of calls in the namespace `jobs`. */
 export interface JobCallOptions {
-  /** Ends the call: it rejects with the signal's reason. */
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How far the service's clock, as the account knows it, may be off. */
+/** How much the account's estimate of the service's clock may be off, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * SECOND;
 
-/** How a request is sent that has an effect. */
+/** Settings of a request that has an effect, so that it is not sent twice. */
 const ONCE = { headers: { 'content-type': 'application/json; charset=utf-8' }, once: true };
 
 const CALL_OPTIONS = { signal: signalOption() } satisfies OptionTable<JobCallOptions>;
 
 /**
- * Creates a job, which the service then estimates; nothing is paid until the job is accepted. Title,
- * dates, format and every rule are checked before anything is sent, so a typo costs nothing.
+ * Creates a job, for which the service then estimates the cost. Nothing is charged until the job is accepted.
+ * Title, dates, format and all rules are checked before anything is sent, so a typo costs nothing.
  *
- * After an attempt with an unknown outcome, the title is looked up first: a job that was requested since
- * this call began is returned, and not created a second time. An older one may have other rules, which the
- * service does not return: it is a `JobError`.
+ * If the outcome of a try is unknown, the title is looked up before a retry. A job that was requested since
+ * this call began is returned instead of being created again. An older job with this title is a `JobError`,
+ * because it may have other rules, which the service does not return.
  *
  * @throws OptionError with all problems of the request, or of its rules.
  * @throws HttpError if the service refuses the job, for example because the title exists.
@@ -102,7 +102,7 @@ export async function createJob(
 }
 
 /**
- * The current state of a job.
+ * Returns the current state of a job.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError with status 404 for a job that is unknown or has expired.
@@ -118,8 +118,8 @@ export function getJob(account: Account, job: JobName, options: JobCallOptions =
 }
 
 /**
- * Accepts the quote of a job, which then runs and is paid for. After an attempt with an unknown
- * outcome, the status of the job is read before the next one.
+ * Accepts the quote of a job. The job then runs and is charged. If the outcome of a try is unknown, the
+ * status of the job is read before a retry.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError if the job is not quoted.
@@ -151,8 +151,8 @@ export function rejectJob(
 }
 
 /**
- * The addresses of the files of a delivered job. They expire after a while; call again for new ones.
- * `jobFiles` and `jobs.download` do so by themselves.
+ * Returns the addresses of the files of a delivered job. They expire after a while; call this again for new
+ * addresses. `jobFiles` and `jobs.download` do this automatically.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError with status 404 for a job that is not delivered.
@@ -176,7 +176,8 @@ export function jobResults(
 }
 
 /**
- * The files of a delivered job, each with its name and its address: `jobs.results` as a table.
+ * Returns the files of a delivered job, each with its name and address, as the service's CSV table lists
+ * them.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @throws HttpError with status 404 for a job that is not delivered.
@@ -200,7 +201,7 @@ export function jobResultsCsv(
 }
 
 /**
- * All jobs of the account that have not expired, and the totals of the delivered ones.
+ * Returns all jobs of the account that have not expired, with the totals of delivered jobs.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @example
@@ -214,8 +215,8 @@ export function listJobs(account: Account, options: JobCallOptions = {}): Promis
 }
 
 /**
- * The job with this title, or the one that `jobs.run` created for it; `undefined` if there is none, or
- * it has expired.
+ * Returns the job with this title, or the job that `jobs.run` has created for it; `undefined` if there is
+ * none or it has expired.
  *
  * @throws OptionError For invalid arguments or missing settings of the account.
  * @example
@@ -232,7 +233,7 @@ export async function findJob(
   return jobs.find(job => job.title === title) ?? jobs.find(job => plainTitle(job.title) === title);
 }
 
-/** @throws JobError if the job has the title of this request, but another window or format. */
+/** @throws JobError if a job with the title of this request has another window or format. */
 export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
   const { fromDate, toDate, dataFormat = requested.dataFormat } = job;
   const differs =
@@ -246,9 +247,9 @@ export function checkSameJob(job: Job, requested: CheckedJobRequest): void {
 }
 
 /**
- * The error about a job that has the title of another request.
+ * The error for a title that belongs to a different job.
  *
- * @param rest how it differs, and what to do
+ * @param rest how the job differs, and what to do
  */
 export function anotherJob(job: Job | JobListItem, rest: string, title = job.title): JobError {
   return new JobError(
@@ -257,7 +258,7 @@ export function anotherJob(job: Job | JobListItem, rest: string, title = job.tit
   );
 }
 
-/** The address of a job; `rest` follows its uuid. */
+/** The address of a job. `rest` is added after its uuid. */
 export function jobUrl(account: Account, job: JobName, rest = '.json'): URL {
   return jobsUrl(account, `jobs/${uuidOf(job)}${rest}`);
 }
@@ -305,7 +306,7 @@ function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
-/** The job that a call created which began `ageMs` milliseconds ago. */
+/** The job that a call created that began `ageMs` milliseconds ago. */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,
@@ -325,7 +326,7 @@ async function findCreated(
   );
 }
 
-/** The service may report invalid rules as a job of status `error`, whatever the HTTP status. */
+/** The service may report invalid rules as a job with the status `error`, whatever the HTTP status is. */
 function throwIfError(value: unknown, title: string): void {
   if (!isRecord(value) || value.status !== 'error') return;
   throw new JobError(
@@ -335,9 +336,9 @@ function throwIfError(value: unknown, title: string): void {
 }
 
 /**
- * Sends a request that must not be carried out twice, with the account's retries. After an attempt with
- * an unknown outcome, `findResult` looks for its result before the next attempt, and before a refusal
- * is thrown: the first attempt may be the reason for the refusal.
+ * Sends a request that must take effect only once, with the account's retries. If the outcome of a try is
+ * unknown, calls `findResult` to look for its result before the next try. Also calls it before it throws a
+ * refusal, because the first try may be the reason for the refusal.
  */
 function sendOnce<T>(
   account: Account,
@@ -364,7 +365,7 @@ function sendOnce<T>(
   return retry(account, attempt, signal);
 }
 
-/** Whether the service may have carried out a request that failed. */
+/** Whether a failed request may still have taken effect. */
 function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   if (error instanceof HttpError) return error.status >= 500;

@@ -11,11 +11,11 @@ import { type DeliveredJob, isDelivered, type Job, type JobListing, type JobName
 import { getJob, jobResults } from './job-calls.js';
 import type { VerdictBasis } from './job-verdict.js';
 
-/** One file of a job. */
+/** A file of a job. */
 export interface JobFile {
-  /** The first minute of its segment, `YYYYMMDDHHMM`; `file 17` if the addresses do not have it. */
+  /** The first minute of its segment, as `YYYYMMDDHHMM`; `file 17` if the addresses do not contain it. */
   readonly name: string;
-  /** The path below a folder: `20240101/0010.json.gz`. Never a path that the service chose. */
+  /** The path relative to a folder, such as `20240101/0010.json.gz`. The service cannot choose it. */
   readonly path: string;
 }
 
@@ -45,7 +45,7 @@ export class JobFileList {
     this.shard = shard;
   }
 
-  /** The shard and its files, where it is not all. */
+  /** The shard with its number of files, if it is not the whole job. */
   get part(): { readonly shard: Shard; readonly files: number } | undefined {
     return this.shard && { shard: this.shard, files: this.files.length };
   }
@@ -60,7 +60,7 @@ export class JobFileList {
     return url;
   }
 
-  /** Reads the listing again where the file still has this address: once for all callers at a time. */
+  /** Reads the listing again if the file still has this address. Concurrent callers share one request. */
   async renew({ name }: JobFile, url: URL, signal: AbortSignal): Promise<void> {
     if (this.#urls.get(name) !== url) return;
     this.#renewing ??= this.#read(signal).finally(() => {
@@ -77,7 +77,7 @@ export class JobFileList {
 }
 
 /**
- * The files of a job. The listing is read again a few times if it has fewer addresses than it states.
+ * Reads the files of a job. If the listing has fewer addresses than it states, it is read again a few times.
  *
  * @throws JobError if the job is not delivered, or no longer exists.
  */
@@ -118,7 +118,7 @@ function readListing(account: Account, job: Job, signal: AbortSignal): Promise<J
   return orJobError(jobResults(account, job, { signal }), job);
 }
 
-/** Throws a 404 as a JobError: the service removes jobs and their results after 15 days. */
+/** Turns a 404 into a JobError, because the service removes jobs and their results after 15 days. */
 async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
   try {
     return await call;
@@ -134,8 +134,9 @@ async function orJobError<T>(call: Promise<T>, job?: Job): Promise<T> {
 }
 
 /**
- * The addresses by name, in time order. Without segments, files are named in the order of their paths, not as listed:
- * another listing may have another order. `before` is an earlier listing, whose names they keep.
+ * The addresses by name, in time order. If the addresses have no segments, files are numbered in the order of
+ * their paths, because another listing may have another order. `before` is an earlier listing, whose names
+ * are kept.
  */
 function urlsOf(
   urlList: readonly string[],
@@ -163,17 +164,17 @@ function urlsOf(
   return new Map(named.filter((entry): entry is [string, URL] => entry[0] !== undefined));
 }
 
-/** Parameters of a signature, which may differ between two addresses of a file. */
+/** Matches parameters of a signature, which may differ between two addresses of the same file. */
 const SIGNATURE =
   /^(?:x-(?:amz|goog)-.*|(?:aws|google)?accesskeyid|googleaccessid|expires|signature|policy|key-pair-id)$/i;
 
-/** What stays of the address of a file in each listing, in whatever order and by whatever host it is listed. */
+/** The part of a file's address that is the same in every listing, in any order and from any host. */
 function keyOf({ pathname, searchParams }: URL): string {
   const own = [...searchParams].filter(([name]) => !SIGNATURE.test(name));
   return own.length === 0 ? pathname : `${pathname}?${new URLSearchParams(own)}`;
 }
 
-/** `.../2024/01/31/23/50_activities.json.gz` is how the service names its files. */
+/** Matches the names of files in the service, such as `.../2024/01/31/23/50_activities.json.gz`. */
 const SEGMENT_PATH = /(\d{4})\/(\d{2})\/(\d{2})\/(\d{2})\/([0-5]0)_activities\.json\.gz$/;
 
 function segmentOf(url: URL): string | undefined {
@@ -181,7 +182,7 @@ function segmentOf(url: URL): string | undefined {
   return segment !== undefined && parseTimestamp(segment) !== undefined ? segment : undefined;
 }
 
-/** Has digits only, whatever the service lists. */
+/** The path for a name. It has only digits, whatever the service lists. */
 function pathOf(name: string): string {
   const [, day, minute] = /^(\d{8})(\d{4})$/.exec(name) ?? [];
   if (day !== undefined) return `${day}/${minute}.json.gz`;
@@ -189,8 +190,8 @@ function pathOf(name: string): string {
 }
 
 /**
- * The minutes of a job that may be incomplete, as `YYYYMMDDHHMM`. The service does not document the
- * format of the list, so any JSON with dates in it is accepted, and lines of dates.
+ * Reads the minutes of a job that may be incomplete, as `YYYYMMDDHHMM`. The service does not document the
+ * format of the list, so any JSON that contains dates is accepted, and so are lines of dates.
  */
 export async function readSuspectMinutes(
   account: Account,

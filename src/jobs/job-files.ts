@@ -23,42 +23,40 @@ import {
   type StoredJobFile,
 } from './stored-job-file.js';
 
-/** How `jobFiles` downloads, what it does about wrong totals, and where it reports the outcome. */
+/** Options of `jobFiles`: how to download, what to do about wrong totals, and a callback for the outcome. */
 export interface JobFilesOptions {
   /**
-   * Files that are downloaded at the same time, 1 to 64.
+   * The number of concurrent downloads, 1 to 64.
    * @default 6
    */
   readonly concurrency?: number | undefined;
   /**
-   * What to do if all files are complete, but their totals (files, bytes or posts) differ from those that
-   * the service states: `require` fails, `report` only adds a line to the verdict.
+   * What to do if all files are complete, but their totals (files, bytes or posts) differ from those that the
+   * service states: `require` fails; `report` only adds a line to the verdict.
    * @default 'require'
    */
   readonly totals?: 'require' | 'report' | undefined;
   /**
-   * Called once at the end with the outcome of the download, also when the flow then fails. A promise
-   * is awaited; what it throws ends the flow.
+   * Called once at the end with the outcome of the download, even if the flow then fails. If it returns a
+   * promise, the flow waits for it. If it throws or the promise rejects, the flow ends with that error.
    */
   readonly onVerdict?: ((verdict: JobVerdict) => unknown) | undefined;
   /**
-   * The part of the files that this process takes; shards take turns, file by file.
+   * The part of the files that this process downloads. Files are assigned to shards in turn.
    * @default the account's `shard`, or all
    */
   readonly shard?: Shard | undefined;
-  /**
-   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it.
-   */
+  /** The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. */
   readonly resume?: Cursor | undefined;
 }
 
-/** Compressed bytes of files that wait for their turn; further files go to temporary files. */
+/** The maximum size of compressed files that wait in memory. Further files are written to temporary files. */
 const MAX_WAITING_BYTES = 20 * 1024 * 1024;
-/** Inflated bytes of these files; further ones are inflated again at their turn. */
+/** The maximum inflated size of these files. Further files are inflated again when they are due. */
 const MAX_INFLATED_BYTES = 12 * 1024 * 1024;
-/** Files that may wait for an earlier one, in addition to those being downloaded. */
+/** The maximum number of files that wait for an earlier file, in addition to those being downloaded. */
 const WAITING_FILES = 2;
-/** The options that `jobFiles` and `jobs.download` have in common. */
+/** The options that `jobFiles` and `jobs.download` share. */
 export const DOWNLOAD_OPTIONS = {
   concurrency: whole('files that are downloaded at the same time', { min: 1, max: 64, default: 6 }),
   totals: oneOf('what to do about other totals', ['require', 'report'], 'require'),

@@ -8,30 +8,27 @@ import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 
-/** Longer files are truncated to their end. */
+/** If the file is larger than this, only its end is kept. */
 const MAX_FILE_BYTES = 64 * 1024;
 
 const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
 /**
- * A line: the time of a connection, and when its request was sent, where that was later. It must match as a whole,
- * because a time that was cut could be read as another time.
+ * Matches a line: the time of a connection, and the time at which its request was sent, if that was later.
+ * The whole line must match, because a truncated time could be read as another time.
  */
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
-/**
- * A file with the times of connections, so that they count against the limit after a crash and a
- * restart, too.
- */
+/** A file with the times of connections, so that they count towards the limit even after a crash and a restart. */
 export class ConnectLog {
   readonly #file: string;
 
-  /** @param budget what the service counts together, such as the account's name and host */
+  /** @param budget identifies connections that the service counts together, such as by the account's name and host */
   constructor(folder: string, budget: string) {
     const name = createHash('sha256').update(budget).digest('hex').slice(0, 16);
     this.#file = path.join(folder, `connects-${name}.log`);
   }
 
-  /** Epoch milliseconds, in order. */
+  /** Returns the times in epoch milliseconds, in order. */
   async read(): Promise<number[]> {
     const content = await this.#text();
     const times: number[] = [];
@@ -45,15 +42,15 @@ export class ConnectLog {
     return times.sort((a, b) => a - b);
   }
 
-  /** Adds a time, and resolves once it survives a power cut. */
+  /** Adds a time, and resolves once it survives a power failure. */
   async add(at: number): Promise<void> {
     await this.#append(text(at), true);
     await this.#withError('store', () => syncFolder(path.dirname(this.#file)));
   }
 
   /**
-   * Moves a time that was added: the disk or the connection took long, and the service counts the connection
-   * from when its request arrives. A power cut can undo this.
+   * Changes a time that was added, if the disk or the connection took long, because the service counts a
+   * connection from the arrival of its request. A power failure can undo this.
    */
   async move(at: number, sentAt: number): Promise<void> {
     await this.#append(`${text(at)} ${text(sentAt)}`, false);
@@ -63,7 +60,8 @@ export class ConnectLog {
     await this.#withError('store', async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
-        // Other processes append, too, and one that was killed may have left a part of a line.
+        // Starts with a line end, because other processes append, too, and a killed process may have left an
+        // incomplete line.
         await handle.appendFile(`\n${line}\n`);
         if (sync) await handle.datasync();
       } finally {
@@ -86,7 +84,7 @@ export class ConnectLog {
   }
 }
 
-/** Damage may leave digits that are not a time, such as a month 13. */
+/** Whether the digits of a line are a time. Damage may have left others, such as a month 13. */
 function isTime(line: string): boolean {
   const at = Date.parse(line);
   return !Number.isNaN(at) && text(at) === line;
@@ -103,7 +101,7 @@ export async function replayFolder(folder: string | undefined): Promise<string> 
   await withStorageError('use the folder', at, async () => {
     await makeSyncedFolder(at, { mode: 0o700 });
     const { uid } = await lstat(at);
-    // Another user can create a folder of this name in the system's temporary folder.
+    // In the system's temporary folder, another user may have created a folder of this name.
     if (shared && process.getuid !== undefined && uid !== process.getuid())
       throw new StorageError(
         `Could not use the folder ${at}: it belongs to another user; pass \`folder\``,

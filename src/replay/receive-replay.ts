@@ -12,26 +12,26 @@ import type { Damaged, OnDamaged } from '../json/records.js';
 import { type InfoMessage, parseConnectionMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 
-/** With more damaged records than this, the connection counts as damaged. */
+/** If there are more damaged records than this, the connection counts as damaged. */
 const MAX_DAMAGED = 1_000;
 const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 
-/** How one connection of a replay ended. */
+/** The outcome of one connection of a replay. */
 export interface Received {
   readonly activities: number;
-  /** Bytes of these activities. */
+  /** The size of these activities in bytes. */
   readonly bytes: number;
-  /** The activities that are not JSON objects, or too large. */
+  /** The records that are not JSON objects or are too large. */
   readonly damaged: readonly Damaged[];
-  /** The final message, or why there is none. */
+  /** The final message, or the reason why there is none. */
   readonly end: InfoMessage | MillraceError;
 }
 
 /**
- * Stores all activities of a connection in a spool as fast as they come, up to the final message. A
- * broken connection is part of the result; an error of the disk is thrown.
+ * Stores all activities of a connection in a spool as fast as they arrive, up to the final message. Returns
+ * the error of a broken connection, but throws errors of the disk.
  *
- * @param progress counts the bytes as they arrive; activities count once they are delivered
+ * @param progress counts the bytes as they arrive; activities are counted only once they are delivered
  */
 export async function receiveReplay(
   connection: LiveConnection,
@@ -64,7 +64,7 @@ export async function receiveReplay(
       const records: Buffer[] = [];
       for (const record of items) {
         const message = orDataError(() => parseConnectionMessage(record));
-        // A damaged record is reported by the parser of activities.
+        // A damaged record is stored, too. The parser of activities reports it.
         if (message === undefined || message instanceof DataError) records.push(record);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;
         else if (message.kind === 'error') trouble = cut(`${url} said: ${message.message}`);
@@ -75,7 +75,7 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // After the final message only corrupt bytes matter, not how the connection ended. Damaged records
+    // After the final message, it does not matter how the connection ended, unless bytes are corrupt. Damaged records
     // may have been damaged in transit, unless the checksum at the end was right.
     if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
@@ -85,7 +85,7 @@ export async function receiveReplay(
   return ended(info ?? trouble ?? cut(silent));
 }
 
-/** Whether the bytes are corrupt, and not only cut short. */
+/** Whether the bytes are corrupt, not just truncated. */
 function isCorrupt(error: MillraceError): boolean {
   return error instanceof DataError && !isNodeError(error.cause, 'Z_BUF_ERROR');
 }

@@ -12,10 +12,10 @@ import type { ReplayMachine, ReplayState } from './replay-machine.js';
 import { ReplaySpool } from './replay-spool.js';
 import { type ReplayWait, refuseFarAhead, WaitReporter } from './replay-wait.js';
 
-/** What the connections of a replay are made for. */
+/** The settings for the connections of a replay. */
 export interface ConnectionOptions {
   readonly account: Account;
-  /** The URL without dates. */
+  /** The URL of the stream, without dates. */
   readonly url: URL;
   readonly window: Window;
   readonly maxMemory: number;
@@ -28,18 +28,21 @@ export interface Delivery {
   /** The state of the machine after this connection. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
-  /** Whether some of its activities were or will be received again, because minutes failed. */
+  /** Whether some of its activities were received before or will be received again, because minutes failed. */
   readonly inParts: boolean;
 }
 
-/** How often the clock is read while minutes are too recent. */
+/** How often the clock is read while minutes are too recent, in milliseconds. */
 const WAIT_STEP_MS = SECOND;
-/** A connection counts from when its request is sent, where that is more than this after its time was stored. */
+/**
+ * If the request is sent later than this after the time was stored, the connection counts from the time of
+ * sending. In milliseconds.
+ */
 const MAX_OPENING_MS = SECOND / 4;
-/** Refusals in a row, such as 406, that are retried. */
+/** The maximum number of consecutive refusals, such as 406, that are retried. */
 const MAX_REFUSALS = 5;
 
-/** Too many connections in a row failed. */
+/** Thrown after too many consecutive failed connections. */
 export class GaveUp extends Error {
   readonly reason: Error;
 
@@ -49,7 +52,7 @@ export class GaveUp extends Error {
   }
 }
 
-/** Connects as the machine decides, and yields the connections whose activities can be delivered. */
+/** Connects as the machine decides, and yields connections whose activities can be delivered. */
 export async function* replayConnections(
   { url, window, maxMemory, onWait, ...job }: ConnectionOptions,
   machine: ReplayMachine,
@@ -73,7 +76,7 @@ export async function* replayConnections(
   };
   let failure: MillraceError | undefined;
   let attempts = 0;
-  /** Whether `onRetry` was not called for `failure` yet. */
+  /** Whether `onRetry` was not yet called for `failure`. */
   let unreported = false;
   const waits = new WaitReporter(account);
   const estimate = async () => {
@@ -83,7 +86,7 @@ export async function* replayConnections(
       progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
     return leftMs;
   };
-  // The clock may have been moved since another call has learned it.
+  // The clock may have changed since another call of the account has set it.
   const { responses } = clock;
   while (true) {
     signal.throwIfAborted();
@@ -130,29 +133,35 @@ export async function* replayConnections(
   }
 }
 
-/** The service's clock may change, and other calls of the account may notice: such a wait is in steps. */
+/**
+ * The length of the next step of a wait. Waits that depend on the service's clock are made in steps, because
+ * other calls of the account may notice that the clock has changed.
+ */
 function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): number {
   return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
 }
 
-/** What the connections of a run share. */
+/** The state that the connections of a run share. */
 interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly account: Account;
   readonly url: URL;
   readonly log: ConnectLog;
   readonly machine: ReplayMachine;
-  /** What the connections that have got their final message covered, and how long they took. */
+  /**
+   * The total length of the minutes in connections that got their final message, and the total time that
+   * these took.
+   */
   coveredMs: number;
   tookMs: number;
-  /** Refusals in a row, up to now. */
+  /** The number of consecutive refusals so far. */
   refusals: number;
 }
 
 /**
- * Makes one connection, and reports its end to the machine. Returns what was received where that is confirmed, and
- * otherwise the failure.
+ * Makes one connection, and reports its end to the machine. Returns the received activities if they are
+ * confirmed, otherwise the failure.
  *
- * @throws The error, if a retry cannot help.
+ * @throws The error of the connection, if a retry cannot help.
  */
 async function tryRange(
   run: RangeRun,
@@ -192,7 +201,7 @@ async function tryRange(
 }
 
 /**
- * What a failed connection means for the next one; `fatal` ends the replay.
+ * How a failed connection affects the next one. `fatal` ends the replay.
  *
  * @param maxRetryAfterMs the longest `Retry-After` to wait for
  */
@@ -200,24 +209,24 @@ function connectFailure(
   error: unknown,
   maxRetryAfterMs: number,
 ): 'fatal' | 'dates refused' | 'rate limited' | 'refused' {
-  // Connecting again does not help a full disk.
+  // A retry does not help if the disk is full.
   if (!(error instanceof MillraceError) || error instanceof StorageError) return 'fatal';
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
   const { status, body, retryAfterMs = 0 } = error;
   if (isFinalStatus(error) || retryAfterMs > maxRetryAfterMs) return 'fatal';
-  // Somebody may add rules at any time. But the response says what is missing, and each retry uses up a connection.
+  // Rules could be added at any time, but the response tells what is missing, and each retry uses up a connection.
   if (status === 406 && /\bno rules\b/i.test(body)) return 'fatal';
-  // The service names the parameter whose date it refuses.
+  // The service names the parameter with the refused date.
   if ((status === 406 || status === 400) && /\b(fromDate|toDate)\b/.test(body))
     return 'dates refused';
   return status === 429 ? 'rate limited' : 'refused';
 }
 
 /**
- * Makes one connection, and stores what it delivers. The connection counts against the limit from `at`, or from when
- * its request is sent, where that takes long.
+ * Makes one connection, and stores what it delivers. The connection counts towards the limit from `at`, or
+ * from the time its request is sent, if that is much later.
  *
- * @param at the time of the connection
+ * @param at the time at which the connection starts
  */
 async function receiveRange(
   { account, url, log, signal, progress }: RangeRun,
@@ -235,7 +244,7 @@ async function receiveRange(
   const sent = () => {
     permit.sent();
     moved ??= count(account.timing.now());
-    // Awaited below; until then, a rejection has no listener.
+    // Awaited below. Until then, a rejection must not be unhandled.
     moved.catch(() => {});
   };
   const counted = { ...permit, sent };
@@ -243,7 +252,7 @@ async function receiveRange(
     const connection = await connectLive(account, withDates(url, range), counted, signal);
     return await receiveReplay(connection, spool, signal, progress);
   } finally {
-    // The next run may read the times as soon as this one has ended.
+    // Awaited, because another run may read the times as soon as this run has ended.
     await moved;
   }
 }
@@ -259,7 +268,7 @@ interface ConnectionRun {
   readonly progress: Progress | undefined;
 }
 
-/** What the service counts together. Each shard has its part of the limit. */
+/** Identifies the connections that the service counts together. Each shard has a part of their limit. */
 function budgetOf({ settings: { account, shard } }: Account, url: URL): string {
   return JSON.stringify([url.origin, account, ...(shard === undefined ? [] : [shardName(shard)])]);
 }

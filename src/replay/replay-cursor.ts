@@ -17,16 +17,16 @@ import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/type
 import { IdWindow } from '../post/id-window.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
-/** The request that a cursor belongs to. */
+/** The request to which a cursor belongs. */
 export type ReplayIdentity = Readonly<Record<string, string | boolean>>;
 
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
 
 /**
- * The progress of a replay: minutes that are still to be confirmed or never will be, and ids that may be
- * received again.
+ * The progress of a replay as a cursor: minutes that are not confirmed yet, minutes that will never be, and
+ * ids that may be received again.
  *
- * @param until Of an incremental replay, the end of the window so far.
+ * @param until For an incremental replay, the end of the window so far.
  */
 export function replayCursor(
   request: ReplayIdentity,
@@ -76,7 +76,7 @@ function withWindow<T extends Dates>({ fromDate, toDate, ...rest }: T) {
   return { ...windowOf({ fromDate, toDate }), ...rest };
 }
 
-/** The state as a cursor has it. */
+/** The state as stored in a cursor. */
 interface Stored {
   readonly open: readonly (Dates & Omit<OpenRange, 'from' | 'to'>)[];
   readonly gaps: readonly (Dates & Pick<ReplayGap, 'reason'>)[];
@@ -104,23 +104,21 @@ function isMinute(date: unknown): boolean {
 }
 
 /**
- * The maximum difference between the time of a post and the minute of the stream in which it is
- * delivered.
+ * The maximum difference between the time of a post and the minute of the stream that delivers it, in
+ * milliseconds.
  */
 const APART = 2 * MINUTE;
 /** The key of activities without a time. */
 const NO_TIME = Number.NaN;
 
 /**
- * The ids of delivered activities that may be received again, by the minute of their time. Keeps only
+ * The ids of delivered activities that may be received again, by the minute of their time. Kept only for
  * minutes that are requested again after some of their activities were delivered.
  */
 export class SeenIds {
   readonly #minutes = new Map<number, IdWindow>();
 
-  /**
-   * Returns `false` if the id was added before. `at` is in epoch milliseconds, `NaN` without a time.
-   */
+  /** Adds an id. Returns `false` if it was added before. `at` is in epoch milliseconds; `NaN` without a time. */
   add(id: string, at: number): boolean {
     const minute = Number.isNaN(at) ? NO_TIME : floorTo(MINUTE, at);
     let ids = this.#minutes.get(minute);
@@ -131,7 +129,7 @@ export class SeenIds {
     return ids.add(id);
   }
 
-  /** Removes ids outside these ranges, which cannot be received again. */
+  /** Removes ids outside of these ranges, because they cannot be received again. */
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {
       const near = ranges.some(

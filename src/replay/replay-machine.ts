@@ -15,34 +15,34 @@ import type { InfoMessage } from '../post/in-stream-message.js';
 import type { Received } from './receive-replay.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
-/** Minutes that are not confirmed. */
+/** A range of minutes that are not confirmed. */
 export interface OpenRange extends Window {
-  /** How often the number of activities differed from the service's count. */
+  /** The number of times that the number of activities differed from the service's count. */
   readonly mismatches: number;
-  /** How often the service said that these minutes failed. */
+  /** The number of times that the service reported these minutes as failed. */
   readonly failures: number;
-  /** Whether some of its activities were delivered already. */
+  /** Whether some of its activities were already delivered. */
   readonly partial: boolean;
 }
 
 export type GapReason = 'expired' | 'failed' | 'unverified';
 
 /**
- * Minutes that could not be confirmed: `expired` before, `failed` repeatedly, or `unverified`
- * because the number of activities always differed from the service's count.
+ * Minutes that could not be confirmed. `expired`: too old before they were confirmed. `failed`: the service
+ * failed repeatedly. `unverified`: the number of activities always differed from the service's count.
  */
 export interface ReplayGap extends Window {
   readonly reason: GapReason;
 }
 
-/** The state of the machine, which a cursor holds. */
+/** The state of the machine, which is stored in cursors. */
 export interface ReplayState {
   readonly open: readonly OpenRange[];
   readonly gaps: readonly ReplayGap[];
   readonly chunk: number;
 }
 
-/** The state at the start of a window; without one, there is nothing to do. */
+/** The state at the start of a window. Without a window, there is nothing to do. */
 export function initialState(
   window: Window | undefined,
   { firstChunkMs }: ReplayTimings,
@@ -51,7 +51,7 @@ export function initialState(
   return { open: open ? [open] : [], gaps: [], chunk: firstChunkMs };
 }
 
-/** What to do next. */
+/** The next action of the machine. */
 export type ReplayAction =
   | { readonly do: 'done' }
   | { readonly do: 'connect'; readonly range: Window }
@@ -60,10 +60,10 @@ export type ReplayAction =
       readonly ms: number;
       readonly why: 'too recent' | 'connect limit' | 'after a failure';
     }
-  /** Too many connections in a row failed. */
+  /** Ends the replay, because too many consecutive connections failed. */
   | { readonly do: 'give up' };
 
-/** What counts of the final message of a connection. */
+/** The parts of a connection's final message that the machine uses. */
 export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
 /** Limits of a replay that differ from the limits of the service. */
@@ -71,43 +71,43 @@ interface MachineOptions {
   readonly timings?: ReplayTimings;
   readonly rates: readonly Rate[];
   /**
-   * Ranges grow only while one is expected to hold at most this many bytes, because all of them are on disk
-   * until the final message, and are received again after a cut.
+   * Maximum expected size of a range in bytes. A larger range is not requested, because all of it is on disk
+   * until the final message, and is received again after the connection breaks.
    */
   readonly maxRangeBytes?: number;
 }
 
-/** `leftMs` gives no estimate where more connections and waits than this are left. */
+/** If more connections and waits than this are left, `leftMs` gives no estimate. */
 const MAX_STEPS = 2_000;
 
 /**
- * How far 406 responses can move a limit of the available minutes in total, and how near to it a
- * window must be for that.
+ * How far 406 responses can move a limit of the available minutes in total, and how close to it a window must
+ * be for that. In milliseconds.
  */
 const MAX_MARGIN = HOUR;
 
 /**
- * The recovery of a replay as a state machine, without I/O, clock or randomness: which minutes are
- * requested next, and which are confirmed. The caller asks what to do `next`, does it, and reports the
- * outcome: `now` is in epoch milliseconds, `random` from 0 up to 1.
+ * The recovery of a replay as a state machine, without I/O, clock or randomness: It decides which minutes are
+ * requested next, and which are confirmed. The caller calls `next`, does what it returns, and reports the
+ * outcome. `now` is in epoch milliseconds; `random` is from 0 to 1.
  *
- * No minute is confirmed before the final message of its connection, because `minutes_failed` comes
- * only there. Resuming at the last received activity would lose the posts of an earlier minute that
- * failed.
+ * No minute is confirmed before the final message of its connection, because only this message lists the
+ * failed minutes (`minutes_failed`). If a run resumed at the last received activity, the posts of an earlier
+ * failed minute would be lost.
  */
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
   readonly #options: MachineOptions;
-  /** Bytes for each millisecond of the last range that a final message confirmed. */
+  /** The number of bytes per millisecond in the last confirmed range. */
   #bytesPerMs = 0;
   #open: readonly OpenRange[];
   #gaps: readonly ReplayGap[];
   #chunk: number;
-  /** Connections in a row that got no final message. */
+  /** The number of consecutive connections without a final message. */
   #failedConnects = 0;
-  /** The end of the wait after a failure. */
+  /** The time at which the wait after a failure ends. */
   #notBefore = 0;
-  /** How much 406 responses have narrowed the available minutes, compared with the service's clock. */
+  /** How much 406 responses have narrowed the available minutes, by the service's clock. */
   #youngMargin = 0;
   #oldMargin = 0;
 
@@ -126,10 +126,12 @@ export class ReplayMachine {
   }
 
   /**
+   * Returns the next action.
+   *
    * @param now this machine's clock, by which connections are counted
-   * @param serviceNow the service's clock, which decides the available minutes; `undefined` before
-   * any response has shown it: then a connection is made, because only its response can say that
-   * minutes are too old or too recent.
+   * @param serviceNow the service's clock, which decides the available minutes. `undefined` if no response
+   * has shown it yet: a connection is then made, because only its response can tell whether minutes are too
+   * old or too recent
    * @param connects the times of connections that count together, by this machine's clock, in order
    */
   next(
@@ -151,9 +153,9 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a refusal of the dates. If they are out of bounds by the latest estimate of the service's clock, the next
-   * range is computed from that clock. Otherwise a nearby edge of the window is moved. Without an edge nearby, it is
-   * handled like any other refusal.
+   * Handles a refusal of the dates. If the dates are out of bounds by the latest estimate of the service's
+   * clock, the next range is computed from that clock. Otherwise, an edge of the available minutes that is
+   * close to the range is moved. If there is no such edge, the refusal is handled like any other.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;
@@ -163,26 +165,26 @@ export class ReplayMachine {
       this.refused(now, random);
       return;
     }
-    // Other dates may solve it, so no wait follows.
+    // No wait, because other dates may solve the problem.
     this.#failedConnects++;
     if (young < 0 || old < 0) return;
     if (young <= old) this.#youngMargin = wider(this.#youngMargin);
     else this.#oldMargin = wider(this.#oldMargin);
   }
 
-  /** A 429, with its `Retry-After`. */
+  /** Handles a 429, with its `Retry-After`. */
   limited(now: number, retryAfterMs: number | undefined): void {
     this.#failedConnects++;
     this.#notBefore = now + (retryAfterMs ?? this.#timings.rateLimitWaitMs);
   }
 
-  /** No connection, or a response such as 503. */
+  /** Handles a failed connection, or a response such as 503. */
   refused(now: number, random: number, retryAfterMs = 0): void {
     this.#failedConnects++;
     this.#backOff(now, random, this.#failedConnects, retryAfterMs);
   }
 
-  /** The connection ended without a final message. The first in a row is followed by no wait. */
+  /** Handles a connection that ended without a final message. The first of several in a row causes no wait. */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
     this.#chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#chunk / 2));
@@ -191,8 +193,8 @@ export class ReplayMachine {
   }
 
   /**
-   * The final message, and what came before it. Returns whether that can be delivered: otherwise it is
-   * all requested again.
+   * Handles the final message of a connection. Returns whether the received activities can be delivered. If
+   * not, all of them are requested again.
    */
   ended(
     range: Window,
@@ -208,7 +210,7 @@ export class ReplayMachine {
     const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
-    // The counts of each range limit the retries from here on.
+    // From here on, retries are limited by the counts of each range.
     this.#failedConnects = 0;
     const miscounted = end.activityCount !== undefined && end.activityCount !== activities;
     if (miscounted && before.mismatches + 1 < mismatches) {
@@ -236,11 +238,12 @@ export class ReplayMachine {
   }
 
   /**
-   * How long the rest takes if all connections complete: the waits for the limit of connections and for
-   * minutes that are too recent, and the connections. `undefined` if that takes more steps than this simulates.
+   * The time that the rest of the replay takes if all connections complete: the connections, and the waits
+   * for the limit of connections and for minutes that are too recent. `undefined` if this takes too many
+   * steps to simulate.
    *
    * @param pace milliseconds that a connection takes for each millisecond of its range
-   * @param connects see `next`
+   * @param connects the same as in `next`
    */
   leftMs(
     now: number,
@@ -268,14 +271,14 @@ export class ReplayMachine {
     return undefined;
   }
 
-  /** Waits before the same minutes are requested after `failures` in a row. */
+  /** Starts a wait before the same minutes are requested again, after `failures` consecutive failures. */
   #backOff(now: number, random: number, failures: number, minMs = 0): void {
     const { firstWaitMs: firstMs, maxWaitMs: maxMs } = this.#timings;
     const waitMs = failures === 0 ? 0 : backoffMs(failures, { firstMs, maxMs, random });
     this.#notBefore = now + Math.max(minMs, waitMs);
   }
 
-  /** Shortens the next range where it would hold more bytes than may be on disk. */
+  /** Shortens the next range if it would have more bytes than may be on disk. */
   #keepWithinDisk(): void {
     const { minChunkMs } = this.#timings;
     const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
@@ -283,7 +286,7 @@ export class ReplayMachine {
     if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
   }
 
-  /** Minutes that are older than the service keeps become gaps. */
+  /** Turns minutes that are older than the service keeps into gaps. */
   #expire(serviceNow: number): void {
     const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
     const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
@@ -292,7 +295,7 @@ export class ReplayMachine {
     this.#gap(gone, 'expired');
   }
 
-  /** The first minute that the service still has, by its clock alone. */
+  /** The first minute that the service still has, by its clock only. */
   #oldestAt(serviceNow: number): number {
     return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
@@ -303,18 +306,18 @@ export class ReplayMachine {
     return { from, to: Math.min(to, from + this.#chunk) };
   }
 
-  /** The minutes to request at this time of the service, or the time from which there are any. */
+  /** The minutes to request at this time of the service's clock, or the time from which minutes are available. */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // Requests for very few recent minutes would use up the connections.
+      // Not less, because requests for very few recent minutes would use up the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };
     });
-    // New ranges first: one that keeps failing must not delay the rest.
+    // New ranges first, so that a range that keeps failing does not delay the rest.
     const [best] = asked
       .filter(({ at }) => at <= now)
       .sort((a, b) => retriesOf(a.range) - retriesOf(b.range) || a.from - b.from);
@@ -322,7 +325,7 @@ export class ReplayMachine {
     return Math.min(...asked.map(({ at }) => at));
   }
 
-  /** Takes a range out of the open one that it is part of. */
+  /** Removes a range from the open range that contains it. */
   #take(range: Window): OpenRange {
     const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
     const { mismatches = 0, failures = 0, partial = false } = found ?? {};
@@ -351,7 +354,7 @@ const COMPLETED: ReplayEnd = {
   unprocessedRange: undefined,
 };
 
-/** The minutes of a range that the service says it has not delivered. */
+/** The minutes of a range that the service reports as not delivered. */
 function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
   const { outcome, minutesFailed, unprocessedRange } = end;
   if (outcome === 'completed') return [];
@@ -360,7 +363,7 @@ function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
       ? [unprocessedRange].filter(part => part !== undefined)
       : minutesFailed.map(at => ({ from: at, to: at + 1 }));
   const parts = told.flatMap(part => overlap(range, wholeMinutes(part)) ?? []);
-  // It failed, and the message does not say where.
+  // The range failed, but the message does not say which minutes.
   if (parts.length === 0) return [range];
   return mergeRanges(parts, () => true).map(({ from, to }) => ({ from, to }));
 }
@@ -377,13 +380,16 @@ function retriesOf({ mismatches, failures }: OpenRange): number {
   return mismatches + failures;
 }
 
-/** The service may count a request this much after it was sent. */
+/**
+ * The longest time in milliseconds between sending a request and its arrival at the service, which counts it
+ * then.
+ */
 const ARRIVAL = SECOND;
 
-/** The earliest time of the next connection, under all rates. */
+/** The earliest time of the next connection under all rates. */
 function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
   const free = rates.map(({ requests, perMs }) => {
-    // A future time means that the clock was set back.
+    // A time in the future means that the clock was set back.
     const recent = connects.filter(at => at > now - perMs - ARRIVAL && at <= now);
     return recent.length < requests
       ? now

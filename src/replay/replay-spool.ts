@@ -2,17 +2,17 @@ import { LineFramer } from '../json/line-framer.js';
 import { SpoolFile } from '../storage/spool-file.js';
 
 const SEPARATOR = Buffer.from('\r\n');
-/** The maximum number of chunks in a write, and the size of a read. */
+/** The maximum number of chunks in one write, and the size of a read. */
 const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
-/** Bytes that may wait for the disk before `add` waits, too. */
+/** The number of bytes that may wait for the disk before `add` waits. */
 const MAX_PENDING_BYTES = 8 * 1024 * 1024;
-/** The records are framed a second time here: they were proven, and the limits checked, when they arrived. */
+/** No limits when records are read from the spool, because they were checked when they arrived. */
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
- * Holds the records of one connection: in memory up to a size, the rest in a temporary file. So the
- * service is read at its own speed, and does not disconnect a slow consumer.
+ * Holds the records of one connection, up to a size in memory, and the rest in a temporary file. The service
+ * is therefore read at its own speed, and does not disconnect a slow consumer.
  */
 export class ReplaySpool {
   readonly #folder: string;
@@ -20,7 +20,7 @@ export class ReplaySpool {
   #memory: (readonly Buffer[])[] = [];
   #bytes = 0;
   #file: SpoolFile | undefined;
-  /** Chunks that the current write has not reached yet. */
+  /** Chunks that are not part of the current write. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
   #writing: Promise<void> | undefined;
@@ -32,20 +32,20 @@ export class ReplaySpool {
     this.#maxMemory = maxMemory;
   }
 
-  /** Bytes that were added, with their separators. */
+  /** The number of added bytes, including separators. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether records go to disk. */
+  /** Whether records are written to disk. */
   get spilled(): boolean {
     return this.#bytes > this.#maxMemory;
   }
 
   /**
-   * Resolves before the records are on disk, unless many wait for it.
+   * Adds records. Resolves before they are on disk, unless too many bytes wait.
    *
-   * @throws StorageError also for an earlier write
+   * @throws StorageError even for an earlier write
    */
   async add(records: readonly Buffer[]): Promise<void> {
     this.#throwFailure();
@@ -64,7 +64,7 @@ export class ReplaySpool {
     this.#throwFailure();
   }
 
-  /** All records in order. They can be read only once, because each is released when it is read. */
+  /** Yields all records in order. They can be read only once, because each is released after reading. */
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
     await this.#writing;
     this.#throwFailure();
@@ -82,7 +82,7 @@ export class ReplaySpool {
     if (rest.length > 0) yield rest;
   }
 
-  /** Discards the rest and accepts no more records. */
+  /** Discards the remaining records, and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#memory = [];
@@ -100,7 +100,7 @@ export class ReplaySpool {
     for await (const block of this.#file.blocks(READ_BYTES)) yield [block];
   }
 
-  /** Never rejects: the next `add` or `read` throws the error. */
+  /** Writes the waiting chunks. Never rejects: the next `add` or `read` throws the error. */
   async #writePending(): Promise<void> {
     try {
       this.#file ??= await SpoolFile.open('a replay', this.#folder);
@@ -112,7 +112,7 @@ export class ReplaySpool {
     } catch (error) {
       this.#failure = { error };
     }
-    // In the same turn as the last check, so that the next `add` starts a new write.
+    // In the same turn of the event loop as the last check, so that the next `add` starts a new write.
     this.#writing = undefined;
   }
 
@@ -122,9 +122,9 @@ export class ReplaySpool {
 }
 
 /**
- * The records with their separators, without a copy: records that follow each other in memory have
- * their separators between them, and become one chunk. Thousands of long-lived objects would cost the
- * garbage collector more than finding the records again.
+ * The records with their separators, without a copy. Records that are adjacent in memory have their
+ * separators between them, and become one chunk. The garbage collector would need more time for thousands of
+ * long-lived objects than it takes to find the records again.
  */
 function chunksOf(records: readonly Buffer[]): Buffer[] {
   const chunks: Buffer[] = [];

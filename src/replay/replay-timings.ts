@@ -3,21 +3,21 @@ import { DAY, MINUTE, SECOND } from '../base/time.js';
 
 /** The times and limits of a replay. Durations are in milliseconds. */
 export interface ReplayTimings {
-  /** The oldest minutes that can be replayed. @default 5 days */
+  /** The age of the oldest minutes that can be replayed. @default 5 days */
   readonly oldestMs: number;
-  /** The least age of `fromDate`. @default 31 minutes */
+  /** The minimum age of `fromDate`. @default 31 minutes */
   readonly youngestFromMs: number;
-  /** The least age of `toDate`. @default 30 minutes */
+  /** The minimum age of `toDate`. @default 30 minutes */
   readonly youngestToMs: number;
-  /** The part of the window that the first connection requests. Chunks are whole minutes. @default 16 minutes */
+  /** The length of the first requested range. Ranges are whole minutes. @default 16 minutes */
   readonly firstChunkMs: number;
-  /** A chunk doubles up to this while all goes well. @default 5 days */
+  /** The maximum length of a range. The length doubles after each success. @default 5 days */
   readonly maxChunkMs: number;
-  /** A chunk is halved down to this when a connection is cut. @default 2 minutes */
+  /** The minimum length of a range. The length is halved when a connection breaks. @default 2 minutes */
   readonly minChunkMs: number;
   /**
-   * The longest first wait after a failure; it doubles with each failure in a row. Each wait is random,
-   * from half of this up.
+   * The longest wait after the first failure. It doubles with each consecutive failure. Each wait is random,
+   * at least half of the longest.
    * @default 5 seconds
    */
   readonly firstWaitMs: number;
@@ -25,11 +25,11 @@ export interface ReplayTimings {
   readonly maxWaitMs: number;
   /** The wait after a 429 without `Retry-After`. @default 300 seconds */
   readonly rateLimitWaitMs: number;
-  /** Connections in a row that confirm no minute before the replay gives up. @default 20 */
+  /** The number of consecutive connections that confirm no minute before the replay gives up. @default 20 */
   readonly attempts: number;
-  /** Wrong counts before the minutes are accepted and reported as `unverified`. @default 3 */
+  /** The number of wrong counts before minutes are accepted and reported as `unverified`. @default 3 */
   readonly mismatches: number;
-  /** Failures of a minute before it is reported as `failed`. @default 10 */
+  /** The number of failures of a minute before it is reported as `failed`. @default 10 */
   readonly failures: number;
 }
 
@@ -37,7 +37,7 @@ const chunkMinutes = (meaning: string, minutes: number) =>
   special<number, number>(
     meaning,
     'whole minutes, in milliseconds',
-    // A part of a minute would count as delivered, and never be requested.
+    // With a part of a minute, the rest of it would count as delivered, and never be requested.
     value =>
       Number.isSafeInteger(value) && (value as number) > 0 && (value as number) % MINUTE === 0,
     minutes * MINUTE,

@@ -4,24 +4,24 @@ import { DAY, formatTimestamp, SECOND, type Window } from '../base/time.js';
 import type { Account } from '../http/account.js';
 import type { ReplayAction } from './replay-machine.js';
 
-/** A wait of a replay that is not caused by a failure. */
+/** The argument of `onWait`: a wait of a replay that is not caused by a failure. */
 export interface ReplayWait {
   /**
-   * `too recent`: the service has minutes once they are half an hour old; `connect limit`: it allows
-   * five connections in five minutes.
+   * `too recent`: the service can replay minutes only once they are 30 minutes old. `connect limit`: the
+   * service allows 5 connections in 5 minutes.
    */
   readonly reason: 'too recent' | 'connect limit';
-  /** When it ends, by the service's clock. */
+  /** The end of the wait, by the service's clock. */
   readonly until: Date;
   readonly waitMs: number;
   /**
-   * About how long the rest of the replay takes, this wait included, if all connections complete;
-   * `undefined` where that is too far ahead to tell.
+   * The approximate time that the rest of the replay takes in milliseconds, including this wait, if all
+   * connections complete; `undefined` if it cannot be estimated.
    */
   readonly leftMs: number | undefined;
 }
 
-/** A later date is a mistake. */
+/** A date that is further in the future than this is refused as a mistake. */
 const MAX_AHEAD_MS = 366 * DAY;
 
 /** @throws OptionError for a window whose end is too far ahead of this time of the service. */
@@ -36,13 +36,13 @@ export function refuseFarAhead(call: string, { to }: Window, serviceNow: number)
 
 type WaitAction = Extract<ReplayAction, { do: 'wait' }>;
 
-/** The current wait; `until` is when it ends, by the service's clock. */
+/** The current wait. `until` is its end by the service's clock. */
 interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly until: number;
   readonly end: () => void;
 }
 
-/** Reports each wait once, although it is made in several steps, and a timer may end a little early. */
+/** Reports each wait once, even if it is made in several steps, or a timer fires a little early. */
 export class WaitReporter {
   readonly #account: Account;
   #current: CurrentWait | undefined;
@@ -52,7 +52,7 @@ export class WaitReporter {
   }
 
   /**
-   * Reports a wait, unless it was the last one reported. `error` and `failures` belong to the previous connection.
+   * Reports a wait, unless it was already reported. `error` and `failures` belong to the previous connection.
    * Returns the wait if it is new and not caused by a failure.
    */
   begin(

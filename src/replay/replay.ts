@@ -35,78 +35,78 @@ export const STREAM_TYPES: readonly StreamType[] = [
   ...(['rulestream', 'sample10', 'firehose', 'mentions', 'compliance'] as const),
 ];
 
-/** The stream and window of a replay, its buffers, and what to do about gaps and damaged records. */
+/** Options of `replay`: the stream, its window and buffers, and what to do about gaps and damaged records. */
 export interface ReplayOptions {
-  /** The stream to replay; `rulestream` delivers the posts that match its rules. */
+  /** The stream to replay. `rulestream` delivers the posts that match its rules. */
   readonly streamType: StreamType;
   /**
-   * First minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`,
-   * floored to its minute. Minutes older than five days are a gap with the reason `expired`.
+   * The first minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`, floored to its
+   * minute. Minutes older than five days are a gap with the reason `expired`.
    */
   readonly fromDate: Timestamp;
   /**
-   * Last minute, exclusive. It may be up to 366 days ahead: the replay then waits until each minute is
-   * half an hour old, when the service has it. See `onWait`. Required without `incremental`.
+   * The last minute, exclusive. It may be up to 366 days in the future. The replay then waits until each
+   * minute is 30 minutes old, when the service has it, see `onWait`. Required without `incremental`.
    */
   readonly toDate?: Timestamp | undefined;
   /**
-   * For scheduled runs, such as by cron: each run continues where the last complete run ended, and ends at the newest
-   * minute that can be replayed, 31 minutes ago. Only the first run uses `fromDate`. Needs a sink with a checkpoint,
-   * which appends to its output, and `onGap`, so that minutes that are gone are reported and do not fail every later
-   * run. Cannot be combined with `toDate` or a `shard`.
+   * For scheduled runs, for example by cron. Each run continues where the last complete run ended, and ends
+   * at the newest minute that can be replayed, 31 minutes ago. Only the first run uses `fromDate`. Needs a
+   * sink with a checkpoint, which appends to its output. Also needs `onGap`, so that minutes that are gone
+   * are reported instead of failing every later run. Cannot be combined with `toDate` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
   /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * A folder for data that does not fit in memory, and for the times of connections: a process that restarts often then
-   * still keeps to 5 connections in 5 minutes. It is created if it does not exist. If it was deleted, a run still
-   * resumes at its cursor but does not know the connections of earlier runs: if those have used up the limit, the
-   * service answers 429, and the run waits.
+   * A folder for data that does not fit in memory, and for the times of connections, so that a process that
+   * restarts often still observes the limit of 5 connections in 5 minutes. It is created if it does not
+   * exist. If it was deleted, a run still resumes from its cursor, but does not know about earlier
+   * connections. If these have used up the limit, the service answers 429, and the run waits.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
   /**
-   * Bytes of one connection that are kept in memory before the rest goes to disk.
+   * The maximum number of bytes of one connection in memory. The rest is written to disk.
    * @default 33554432 (32 MiB)
    */
   readonly maxMemory?: number | undefined;
   /**
-   * Bytes of one connection that may be on disk. Everything of a connection is held back until its final
-   * message, and received again after a cut; so the range that a connection requests grows only while it
-   * is expected to hold fewer bytes, judged by the range before.
+   * The maximum expected size of one connection on disk, in bytes. All activities of a connection are held
+   * back until its final message, and received again if the connection breaks. Therefore, a connection
+   * requests a longer range only if the range is expected to be smaller than this, judging by the previous
+   * range.
    * @default 1073741824 (1 GiB)
    */
   readonly maxDisk?: number | undefined;
   /**
-   * Called at the end for each gap. Without it, a gap ends the flow with an `IncompleteError`.
+   * Called at the end for each gap. Without this option, a gap ends the flow with an `IncompleteError`.
    *
-   * All callbacks may return a promise: it is awaited, and what it throws ends the flow.
+   * If a callback of a replay returns a promise, the flow waits for it. If it throws or the promise rejects,
+   * the flow ends with that error.
    */
   readonly onGap?: ((gap: Gap) => unknown) | undefined;
   /**
-   * Called for each damaged record, once the service has confirmed its minutes. When it returns, the
-   * record is skipped. Without it, and without `damaged` of the sink, a damaged record ends the flow with an
+   * Called for each damaged record, once the service has confirmed its minutes. If it returns, the record is
+   * skipped. Without this option and without `damaged` of the sink, a damaged record ends the flow with an
    * `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**
-   * Called when a wait begins for minutes that are too recent, or for the limit of connections. The
-   * account's `onRetry` is called for a wait after a failure.
+   * Called when a wait for recent minutes or for the limit of connections begins. For a wait after a failure,
+   * the account's `onRetry` is called instead.
    */
   readonly onWait?: ((wait: ReplayWait) => unknown) | undefined;
   /** Overrides times and limits of the service, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
-   * The part of the window that this process takes: shards are parts of equal length in minutes, the
-   * first the oldest.
+   * The part of the window that this process fetches. Shards are parts of equal length, in whole minutes; the
+   * first shard is the oldest.
    * @default the account's `shard`, or the whole window
    */
   readonly shard?: Shard | undefined;
-  /**
-   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it.
-   */
+  /** The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. */
   readonly resume?: Cursor | undefined;
 }
 
@@ -128,24 +128,25 @@ export const REPLAY_OPTIONS = {
 } satisfies OptionTable<ReplayOptions>;
 
 /**
- * A past window of a stream, complete: delivers each activity once, and ends when the service has
- * confirmed every minute. After broken connections, failed minutes, incomplete responses, rate limits
- * and server errors it requests the missing minutes again, within 5 connections in 5 minutes.
+ * Replays a past window of a stream. Delivers each activity once, and ends when the service has confirmed
+ * every minute. After broken connections, failed minutes, incomplete responses, rate limits and server
+ * errors, requests the missing minutes again, within 5 connections in 5 minutes.
  *
- * A connection requests 16 minutes at first, and twice as many while all goes well, so that a day takes at
- * most seven connections and five days nine; see `maxDisk`. Its activities are delivered only when the service
- * has confirmed them in its final message, so a crash never leaves incomplete minutes that look complete. Until then they wait in memory, then on disk: the service is
- * read at its own speed, however slow the consumer is. Activities come in the order of the stream,
+ * The first connection requests 16 minutes. After each success, the next requests twice as many, so that a
+ * day takes at most 7 connections, and 5 days take 9, see `maxDisk`. Activities are delivered only when the
+ * service has confirmed them in the final message of their connection, so a crash never leaves incomplete
+ * minutes that look complete. Until then, they wait in memory, or on disk if there are many. The service is
+ * therefore read at its own speed, even if the consumer is slow. Activities come in the order of the stream,
  * except for those that were requested again.
  *
- * Minutes that the service could not deliver are listed in the error at the end, or passed to `onGap`.
+ * Minutes that the service could not deliver are passed to `onGap`, or listed in the error at the end.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
  * `Retry-After` above the account's `retry.maxRetryAfterMs`.
- * @throws IncompleteError from the flow: if minutes are missing, after all others were delivered, or
- * after 20 connections in a row that confirmed nothing. `missing` lists them, `cursor` is where to
- * resume.
+ * @throws IncompleteError from the flow, if minutes are missing, after all others were delivered, or after 20
+ * consecutive connections that confirmed nothing. `missing` lists the minutes, and `cursor` is the cursor to
+ * resume from.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate: '202405150000', toDate: '202405150600' }),
@@ -188,7 +189,7 @@ function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   });
 }
 
-/** What a shard has whose window has fewer minutes than there are shards. */
+/** The flow of a shard that has no minute, because the window has fewer minutes than there are shards. */
 async function* none(): Batches<never> {}
 
 type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;
@@ -205,15 +206,15 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
   },
 };
 
-/** An event has no id: two events are the same if their bytes are. */
+/** Events have no id, so two events are the same if their bytes are equal. */
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // An event may come in a later minute of the stream than the minute of its `at`.
+  // No time, because the stream may deliver an event in a later minute than its `at`.
   timeOf: () => Number.NaN,
 };
 
-/** The options of a replay, checked. @throws OptionError */
+/** The checked options of a replay. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
   const checked = checkAccountOptions(call, account, REPLAY_OPTIONS, options);
   const { streamType, streamLabel } = checked;
@@ -243,7 +244,7 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   const [fromDate, toDate] = [formatTimestamp(window.from), formatTimestamp(window.to)];
   if (window.from >= window.to)
     throw optionError(call, 'toDate', `must be after \`fromDate\` ${fromDate}, got ${toDate}`);
-  // Without the service's clock, the replay asks the service first.
+  // If the service's clock is unknown, the replay reads it from the service first, and checks the window then.
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
   const identity = { replay: url.pathname, fromDate, toDate, ...service };
   return { ...checked, account, url, identity, window, timings };

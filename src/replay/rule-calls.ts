@@ -27,44 +27,44 @@ import {
   warnOfReplayRules,
 } from './rule-request.js';
 
-/** A rule that was sent to be added. */
+/** The result of adding a rule. */
 export interface AddedRule extends ReplayRule {
-  /** `false` also for a rule that existed before: see `reason`. */
+  /** Whether the rule was created. Also `false` for a rule that already existed, see `reason`. */
   readonly created: boolean;
-  /** The service's message, if it was not created. */
+  /** The message of the service, if the rule was not created. */
   readonly reason?: string | undefined;
 }
 
-/** A rule that was sent to be deleted. */
+/** The result of deleting a rule. */
 export interface DeletedRule {
   readonly value?: string | undefined;
   readonly id?: string | undefined;
   readonly deleted: boolean;
-  /** The service's message, if it was not deleted. */
+  /** The message of the service, if the rule was not deleted. */
   readonly reason?: string | undefined;
 }
 
-/** A rule that was validated, and not added. */
+/** The result of validating a rule, which is not added. */
 export interface ValidatedRule {
   readonly value: string;
   readonly valid: boolean;
-  /** The service's message, if it is not valid. */
+  /** The message of the service, if the rule is not valid. */
   readonly reason?: string | undefined;
 }
 
-/** 1 MB and 5 MB, read as decimal, which is stricter. */
+/** The documented limits of 1 MB and 5 MB, as decimal units, which is stricter. */
 const ADD_BYTES = 1_000_000;
 const READ_BYTES = 5_000_000;
 
 /**
- * Adds rules to the replay stream, in as many requests as their size needs. A rule that exists is not
- * changed, not even its tag, and is returned as not created. So is a rule that was added by an attempt
- * whose response was lost.
+ * Adds rules to the replay stream, in as many requests as their size requires. A rule that already exists is
+ * not changed, not even its tag, and is returned as not created. The same applies to a rule that was added by
+ * an attempt whose response was lost.
  *
- * A request is all or nothing: with one invalid rule, none of its rules is added.
+ * The service adds either all rules of a request or none: if one is invalid, none is added.
  *
- * @returns The result for each rule, in their order.
- * @throws RulesError for invalid rules: `results` has the reasons, and what was added before.
+ * @returns The result for each rule, in the order of `rules`.
+ * @throws RulesError for invalid rules. `results` has the reasons, and the rules that were added before.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.add(account(), [{ value: 'snow lang:en', tag: 'snow' }]);
@@ -100,10 +100,10 @@ export async function addReplayRules(
 }
 
 /**
- * Deletes rules of the replay stream, by value (upper and lower case differ) or by id.
+ * Deletes rules of the replay stream, by value (case-sensitive) or by id.
  *
- * @returns The result for each rule, in their order; a rule that does not exist is not an error. If the
- * service only answers with a success status, every rule counts as deleted.
+ * @returns The result for each rule, in the order of `rules`. A rule that does not exist is not an error. If
+ * the service only answers with a success status, every rule counts as deleted.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.delete(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
@@ -118,7 +118,7 @@ export async function deleteReplayRules(
   const results = checkRulesToDelete('replayRules.delete', rules).map(
     (rule): DeletedRule => ({ ...rule, deleted: true }),
   );
-  // Each once: a repeated rule would be reported as missing.
+  // Without duplicates, because a repeated rule would be reported as missing.
   const values = new Set(results.flatMap(({ value }) => value ?? []));
   const ids = new Set(results.flatMap(({ id }) => id ?? []));
   const bodies = [
@@ -142,7 +142,7 @@ export async function deleteReplayRules(
 }
 
 /**
- * The rules of the replay stream with these ids. Skips ids that the stream does not have.
+ * Returns the rules of the replay stream with these ids. Skips ids that the stream does not have.
  *
  * @example
  * const [rule] = await replayRules.get(account(), ['734938587381145604']);
@@ -170,12 +170,11 @@ export async function getReplayRules(
 }
 
 /**
- * Asks the service whether rules are valid, without adding them. `rules.check` checks them without a
- * request.
+ * Asks the service whether rules are valid, without adding them. `rules.check` checks them without a request.
  *
- * @returns The result for each rule, in their order.
+ * @returns The result for each rule, in the order of `rules`.
  * @throws HttpError with status 404 if the service does not have this call.
- * @throws DataError if the response does not say of each rule whether it is valid.
+ * @throws DataError if the response does not tell for each rule whether it is valid.
  * @example
  * const [{ valid, reason }] = await replayRules.validate(account(), [{ value: 'has:vidoes' }]);
  */
@@ -203,7 +202,7 @@ export async function validateReplayRules(
   return results;
 }
 
-/** Adds to a 406 its usual reason. */
+/** Adds the usual reason to the error of a 406. */
 async function explained<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -264,15 +263,15 @@ function keyOf(id: string | undefined, value: string | undefined): string {
   return id === undefined ? `value ${value}` : `id ${id}`;
 }
 
-/** The number of rules that may wait for the consumer. */
+/** The maximum number of rules that wait for the consumer. */
 const MAX_WAITING = 2_000;
 
 /**
- * The rules of the replay stream as a flow, so that hundreds of thousands need little memory. A
- * response that is cut is requested again, and the flow continues with the rules that were not
+ * Returns the rules of the replay stream as a flow, so that even hundreds of thousands of rules need little
+ * memory. A truncated response is requested again, and the flow continues with the rules that were not
  * received yet.
  *
- * @throws OptionError immediately, also for missing settings of the account.
+ * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow.
  * @example
  * for await (const { id, value, tag } of replayRules.list(account())) console.log(id, tag, value);

@@ -8,11 +8,11 @@ import { parseExact } from '../json/exact-ids.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 
-/** The options of all calls about the rules of a replay stream. */
+/** Options of all calls about the rules of a replay stream. */
 export interface ReplayRulesOptions {
   /** The label of the replay stream that has the rules. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
-  /** Ends the call: it rejects with the signal's reason. */
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -22,7 +22,7 @@ export const REPLAY_RULES_OPTIONS = {
 } satisfies OptionTable<ReplayRulesOptions>;
 
 /**
- * The address of the rules of a replay stream; `rest` follows its label.
+ * The address of the rules of a replay stream. `rest` is added after the label.
  *
  * @throws OptionError
  */
@@ -48,9 +48,8 @@ interface RuleBody<T> {
 }
 
 /**
- * Splits items into bodies `{"rules":[...]}` or `{"rule_ids":[...]}` of at most `maxBytes` each.
- * `print` makes the JSON of an item: ids are bare 64-bit integers, which `JSON.stringify` cannot
- * print.
+ * Splits items into bodies `{"rules":[...]}` or `{"rule_ids":[...]}` of at most `maxBytes` each. `print`
+ * returns the JSON of an item, since ids are bare 64-bit integers, which `JSON.stringify` cannot print.
  */
 export function* ruleBodies<T>(
   key: 'rules' | 'rule_ids',
@@ -84,13 +83,13 @@ export function* ruleBodies<T>(
   if (included.length > 0) yield body();
 }
 
-/** The service's answer about one rule of a request. */
+/** The service's response about one rule of a request. */
 export interface RuleVerdict {
   readonly value: string | undefined;
   readonly id: string | undefined;
   /**
-   * Whether it was created, deleted or is valid, as requested; `undefined` if the response does not
-   * say.
+   * Whether the rule was created, was deleted or is valid, depending on the request; `undefined` if the
+   * response does not tell.
    */
   readonly passed: boolean | undefined;
   /** The reason in the service's words. */
@@ -98,8 +97,8 @@ export interface RuleVerdict {
 }
 
 /**
- * The verdicts in the body of a response. The service documents no body for adding and deleting, only
- * the status, so an empty body, or one that is not about rules, has no verdicts.
+ * The verdicts in the body of a response. The service documents only the status for adding and deleting, so
+ * if the body is empty or not about rules, there are no verdicts.
  */
 export function ruleVerdicts(
   body: string,
@@ -123,24 +122,24 @@ export function ruleVerdicts(
 /** A rule to add to the stream, with an optional tag. */
 export interface NewRule {
   readonly value: string;
-  /** Appears in the `matching_rules` of each matching post. */
+  /** The tag that appears in the `matching_rules` of each matching post. */
   readonly tag?: string | null | undefined;
 }
 
-/** A rule that the replay stream has. */
+/** A rule of the replay stream. */
 export interface ReplayRule {
   readonly value: string;
   readonly tag: string | null;
-  /** 64 bits, so a string of digits. Absent for rules from before April 2016. */
+  /** The id of 64 bits, as digits. Absent for rules from before April 2016. */
   readonly id: string | undefined;
 }
 
-/** A rule as the service lists it. */
+/** Parses a rule in the notation of the service. */
 export function parseReplayRule(rule: JsonMembers): ReplayRule {
   return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
 }
 
-/** @throws OptionError unless each is a rule that can be sent. */
+/** @throws OptionError unless all of them are rules that can be sent. */
 export function checkReplayRules(
   call: string,
   rules: readonly NewRule[],
@@ -155,7 +154,7 @@ export function checkReplayRules(
   return rules;
 }
 
-/** Emits the warnings of rules that are to be added. */
+/** Emits warnings about rules that will be added. */
 export function warnOfReplayRules(call: string, rules: readonly NewRule[]): void {
   warnOfRules(
     call,
@@ -174,7 +173,7 @@ function mustBeObjects(
     throw optionError(call, option, textRuleProblem(rules) ?? `must be an array of ${wanted}`);
 }
 
-/** Checks rules that are named by value or by id. @throws OptionError */
+/** Checks rules to delete, which are given by value or by id. @throws OptionError */
 export function checkRulesToDelete(
   call: string,
   rules: readonly unknown[],
@@ -187,9 +186,9 @@ export function checkRulesToDelete(
   );
 }
 
-/** @throws OptionError unless it is an id in the service's form. */
+/** @throws OptionError unless it is an id in the notation of the service. */
 export function checkRuleId(call: string, id: unknown): string {
-  // Ids are sent as bare integers, and JSON has no leading zeros.
+  // Ids are sent as bare integers, for which JSON does not allow leading zeros.
   if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))
     throw optionError(
       call,

@@ -15,35 +15,38 @@ import type { ReplayTimings } from './replay-timings.js';
 /** Minutes that could not be delivered. */
 export interface Gap extends Dates {
   /**
-   * `expired`: older than five days before it was confirmed; a historical job may still have it.
-   * `failed`: the service failed to deliver it repeatedly. `unverified`: delivered, but never with the
-   * number of activities that the service stated.
+   * The reason. `expired`: older than 5 days before it was confirmed; a historical job may still have it.
+   * `failed`: the service failed repeatedly to deliver it. `unverified`: delivered, but never with the number
+   * of activities that the service stated.
    */
   readonly reason: 'expired' | 'failed' | 'unverified';
 }
 
-/** A replay that has passed every check. */
+/** The checked options of a replay. */
 export interface ReplayRun<T> extends ConnectionOptions {
   readonly identity: ReplayIdentity;
   readonly timings: ReplayTimings;
   readonly folder: string | undefined;
   readonly maxDisk: number;
   readonly resume: Cursor | undefined;
-  /** True if the window begins where the last run ended, and ends now; `window` then applies to the first run only. */
+  /**
+   * True if the window begins where the last run ended, and ends at the newest available minute. `window`
+   * then applies to the first run only.
+   */
   readonly incremental?: boolean | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
   readonly onDamaged: OnDamaged | undefined;
   readonly parse: (record: Buffer) => T;
-  /** Two items with the same id are the same. */
+  /** Returns the id of an item. Items with equal ids are duplicates. */
   readonly idOf: (item: T) => string;
-  /** Epoch milliseconds, or `NaN`. */
+  /** Returns the time of an item in epoch milliseconds, or `NaN`. */
   readonly timeOf: (item: T) => number;
 }
 
 /**
- * All activities of a window, each once. The activities of a connection are held back until its final message, and then
- * delivered with a cursor after them: only confirmed activities are ever delivered or committed. The next connection is
- * read during this.
+ * All activities of a window, without duplicates. Activities of a connection are held back until its final
+ * message, then delivered with a cursor after them, so that only confirmed activities are ever delivered or
+ * committed. The next connection is read at the same time.
  */
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
@@ -79,7 +82,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
-      // A range that is received completely only needs deduplication within its connection.
+      // A range that was received completely can only have duplicates within its connection.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);
@@ -111,14 +114,15 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   } catch (error) {
     throw error instanceof GaveUp ? gaveUpError(machine.state, timings, cursor, error) : error;
   } finally {
-    // The next connection may have begun: it writes to the folder, and counts against the limit.
+    // The next connection may have started. It writes to the folder and counts towards the limit, so wait until it
+    // has ended.
     ours.abort(new Error('The replay is no longer read'));
     await coming.return();
     ours.unlink();
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
-  // The next run begins here, and need not report these gaps again.
+  // The next run starts after these gaps, so it does not report them again.
   if (until !== undefined) {
     const done = { ...machine.state, open: [], gaps: [] };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
@@ -137,14 +141,14 @@ function damagedError(
   );
 }
 
-/** The end of an incremental run that begins now: its last minute can be replayed already. */
+/** The end of an incremental run that starts now. Its last minute can already be replayed. */
 function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
   const { youngestFromMs, youngestToMs } = timings;
   const newest = account.clock.now() - Math.max(youngestFromMs, youngestToMs);
   return Math.max(from, floorTo(MINUTE, newest));
 }
 
-/** What an earlier run has left, and the minutes since its end. */
+/** The state for the minutes that an earlier run has left, and the minutes after its end. */
 function nextState<T>(
   { window, timings }: ReplayRun<T>,
   before: ReturnType<typeof parseReplayCursor> | undefined,
@@ -155,7 +159,7 @@ function nextState<T>(
   return before ? { ...before.state, open: [...before.state.open, ...more.open] } : more;
 }
 
-/** The error of a replay whose connections confirmed no minute. */
+/** The error of a replay whose connections have confirmed no minute. */
 function gaveUpError(
   { open, gaps }: ReplayState,
   { attempts }: ReplayTimings,

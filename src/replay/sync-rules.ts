@@ -24,24 +24,22 @@ import {
   warnOfReplayRules,
 } from './rule-request.js';
 
-/** The stream whose rules `replayRules.sync` changes, and whether it only reports the changes. */
+/** Options of `replayRules.sync`: the stream, and whether to only report the changes. */
 export interface SyncRulesOptions extends ReplayRulesOptions {
-  /** Returns the changes without making them. @default false */
+  /** Whether to return the changes without making them. @default false */
   readonly dryRun?: boolean | undefined;
 }
 
 /** The changes that make the rules of a stream equal to a list. */
 export interface RuleChanges {
-  /** Rules that only the list has. */
+  /** Rules that are only in the list. */
   readonly added: readonly NewRule[];
-  /** Rules that only the stream has. */
+  /** Rules that are only in the stream. */
   readonly deleted: readonly ReplayRule[];
-  /**
-   * Rules with another tag. A tag is changed by deleting the rule and adding it again, with a new id.
-   */
+  /** Rules whose tag differs. A tag is changed by deleting the rule and adding it again, with a new id. */
   readonly retagged: readonly (ReplayRule & { readonly from: string | null })[];
   readonly unchanged: number;
-  /** `false` after a dry run. */
+  /** Whether the changes were made; `false` after a dry run. */
   readonly applied: boolean;
 }
 
@@ -51,14 +49,14 @@ export const SYNC_OPTIONS = {
 } satisfies OptionTable<SyncRulesOptions>;
 
 /**
- * Makes the rules of the replay stream equal to a list: adds the missing rules, deletes those that are
- * not in the list, and does not touch the others. Called again, it changes nothing, or completes an
- * earlier call that failed.
+ * Makes the rules of the replay stream equal to a list. Adds missing rules, deletes rules that are not in the
+ * list, and does not change the others. A second call changes nothing, or completes an earlier call that
+ * failed.
  *
- * New rules are validated by the service first, if it has that call, and are added before any rule is
- * deleted: if the service refuses one, nothing is deleted. So for a while the stream has the rules of
- * both lists. Only a rule whose tag changes is missing between the last two requests, because a stream
- * has a value once.
+ * New rules are first validated by the service, if it supports this, and added before any rule is deleted. If
+ * the service refuses one of them, nothing is deleted. For a while, the stream has the rules of both lists.
+ * Only a rule whose tag changes is missing between the last two requests, because a stream can have each
+ * value only once.
  *
  * @throws RulesError if the service says that a new rule is invalid; `results` has the reasons.
  * @throws HttpError with status 406 while a replay of the stream is connected.
@@ -104,9 +102,9 @@ const CHANGES = required(
 );
 
 /**
- * The changes as text for people to read: a line for each rule, and a summary.
+ * Formats the changes as text for people: a line for each rule, and a summary.
  *
- * @throws OptionError For what is not changes of rules.
+ * @throws OptionError For an argument that is not a result of `replayRules.sync`.
  * @example
  * console.log(replayRules.renderChanges(await replayRules.sync(account(), wanted)));
  */
@@ -165,7 +163,7 @@ async function validate(
   );
 }
 
-/** The validation call is undocumented: a service without it is used without validation. */
+/** Ignores a missing validation call, which is undocumented. Rules are then used without validation. */
 function withoutValidation(error: unknown): [] {
   if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];
   throw error;

@@ -1,11 +1,11 @@
 import { group, type OptionTable, optionError, whole } from '../base/check.js';
 import { IncompleteError } from '../base/errors.js';
 
-/** What one run of a search may spend. */
+/** The option `budget` of a search: what one run may spend. */
 export interface Budget {
-  /** The maximum number of requests, each try of a retried request included. */
+  /** The maximum number of requests. Each retry counts as a request. */
   readonly requests?: number | undefined;
-  /** The maximum number of posts that the service sends; at least one page. */
+  /** The maximum number of posts that the service may send; at least one page. */
   readonly posts?: number | undefined;
 }
 
@@ -14,14 +14,14 @@ export const BUDGET_OPTION = group<Budget>('what one run may spend', {
   posts: whole('posts of a run', { min: 1 }),
 } satisfies OptionTable<Budget>);
 
-/** What is left of the budget of one run. */
+/** The rest of the budget of one run. */
 export class Spending {
   readonly #budget: Budget;
   readonly #pageSize: number;
   #requests = 0;
   #posts = 0;
 
-  /** @param pageSize The maximum number of posts that a request may bring. */
+  /** @param pageSize The maximum number of posts in a page. */
   constructor(budget: Budget, pageSize: number) {
     this.#budget = budget;
     this.#pageSize = pageSize;
@@ -56,7 +56,7 @@ function spent(message: string): IncompleteError {
 }
 
 /**
- * Checks what the table of options cannot.
+ * Checks the rules for budgets that the table of options cannot check.
  *
  * @throws OptionError
  */

@@ -26,16 +26,16 @@ export type Bucket = 'day' | 'hour' | 'minute';
 
 /** The number of matching posts in one span of time. */
 export interface CountBucket {
-  /** The start of the bucket in the service's form: `YYYYMMDDHHMM`, UTC. */
+  /** The start of the bucket in the notation of the service: `YYYYMMDDHHMM`, UTC. */
   readonly timePeriod: string;
   readonly start: Date;
   readonly count: number;
 }
 
-/** In milliseconds. */
+/** The lengths of buckets in milliseconds. */
 const BUCKET_LENGTHS = { day: DAY, hour: HOUR, minute: MINUTE };
 
-/** The query and window of `counts`, and the length of its buckets. */
+/** Options of `counts`: the query, its window, and the length of the buckets. */
 export interface CountsOptions extends QueryOptions {
   /** The span of time that each count covers. @default 'hour' */
   readonly bucket?: Bucket | undefined;
@@ -50,13 +50,14 @@ export const COUNTS_OPTIONS = {
 } satisfies OptionTable<CountsOptions>;
 
 /**
- * Counts the posts that match a query, by day, hour or minute. A page covers up to 31 days, or fewer if the service
- * timed out; the flow continues until it is complete. Buckets are delivered in the order in which the service sends
- * them, which may be ascending or descending: sort by `start` if the order matters.
+ * Counts the posts that match a query, by day, hour or minute. A page covers up to 31 days, or fewer if the
+ * service timed out; the flow continues until it is complete. Buckets are delivered in the order of the
+ * service, which may be ascending or descending. Sort them by `start` if the order matters.
  *
- * Errors and cursors work as in `search`. The service sends every bucket of the window, also buckets without posts: a
- * bucket that is repeated, or missing at the end, is a `DataError`, or the cause of an `IncompleteError` after the
- * first page. Counts take no `limit`: a sum over some of the buckets would look like a sum over all.
+ * Errors and cursors work as in `search`. The service sends every bucket of the window, including buckets
+ * without posts. A bucket that is repeated, or still missing at the end, is a `DataError`, or after the first
+ * page, the cause of an `IncompleteError`. There is no `limit`, because a sum of some buckets would look like
+ * the sum of all.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.
@@ -127,12 +128,12 @@ function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
 }
 
 /**
- * The buckets that one run of `counts` has received, in any order. The service sends every bucket
- * of the window once, including empty ones, so a repeated or missing bucket is an error
- * of the service that would make a sum wrong.
+ * The buckets that one run of `counts` has received, in any order. The service sends every bucket of the
+ * window once, including empty ones, so a repeated or missing bucket is an error of the service, which would
+ * make a sum wrong.
  */
 function bucketCoverage(lengthMs: number) {
-  /** In order; one range, unless pages are out of order. */
+  /** The received ranges, in order. There is only one range, unless pages are out of order. */
   let covered: readonly Window[] = [];
   let latestStart = Number.NEGATIVE_INFINITY;
   const refuse = (from: number, to: number) => {
@@ -154,10 +155,10 @@ function bucketCoverage(lengthMs: number) {
     },
 
     /**
-     * Must be called after the last page.
+     * Checks that all buckets were received. Must be called after the last page.
      *
-     * @param isWhole Whether this run started at the first page. If not, earlier pages, which this run
-     * has not seen, have one end of the window.
+     * @param isWhole Whether this run started at the first page. If not, an earlier run has received the
+     * first pages, so only one end of the window is checked.
      * @throws DataError If buckets of the window are missing.
      */
     end({ fromDate = '', toDate = '' }: Partial<Dates>, isWhole: boolean): void {

@@ -16,30 +16,33 @@ export type ParseElement<T> = (bytes: Buffer, url: string) => T;
 export interface Page<T> {
   readonly items: readonly T[];
   readonly damaged: readonly Damaged[];
-  /** The token of the next page; absent on the last one. */
+  /** The token of the next page; absent on the last page. */
   readonly next: string | undefined;
-  /** The dates that the service used, if it echoes them. */
+  /** The dates that the service used, if the response contains them. */
   readonly window: Partial<Dates>;
-  /** Compressed, as received. */
+  /** The size of the response as received, before decoding. */
   readonly receivedBytes: number;
   /** All members of the response except `results`. */
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
-/** More than any page of 500 posts, or of a month of minutes: an endless response must not fill the memory. */
+/**
+ * Larger than any page of 500 posts, or of a month of minutes. Limited, so that an endless response cannot
+ * fill the memory.
+ */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_ELEMENTS = 100_000;
-/** Each element is checked on its own later: one must not stop the page. */
+/** Not limited here, because each element is checked separately later, and a single one must not end the page. */
 const MAX_DEPTH = 100_000;
-/** The bytes at the start of a response that are kept for the error if it is not JSON. */
+/** The number of bytes from the start of a response to keep for the error if it is not JSON. */
 const START_BYTES = 512;
 
 /**
- * Requests one page and resolves once it is complete. A page that is cut is requested again, so its
- * items are held until its end: items that were delivered earlier would be delivered twice. A page
- * has at most 500 posts, so this costs little.
+ * Requests one page and resolves once it is complete. A truncated page is requested again. Its items are
+ * therefore held until the end of the page, because otherwise they would be delivered twice. A page has at
+ * most 500 posts, so this costs little.
  *
- * @param params The parameters to send, `next` included.
+ * @param params The parameters to send, including `next`.
  */
 export function fetchPage<T>(
   { account, url, method, product, spending }: Query,
@@ -92,8 +95,8 @@ async function readPage<T>(
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         position: { origin: url },
       });
-    // A compressed response that was damaged in transit fails its checksum at the end, and is
-    // retried. So an error of the document is thrown only after the end was read.
+    // If a compressed response was damaged in transit, its checksum fails at the end, and it is retried. So an error
+    // of the document is thrown only after the end was read.
     if (wrong === undefined)
       try {
         splitter.push(chunk, elements);
@@ -105,7 +108,7 @@ async function readPage<T>(
     throw /^\s*[[{]/.test(String(start))
       ? wrong.error
       : notJson(response, String(start), wrong.error);
-  // The connection ended normally, but not the document: treated as a broken connection.
+  // The connection has ended normally, but the document is truncated. Handled like a broken connection.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
@@ -148,8 +151,8 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 }
 
 /**
- * Checks the parameters that the service echoes: if they differ from the sent ones, the response is
- * wrong. The dates that were not sent are resolved there.
+ * Checks the parameters in the response. If they differ from the parameters that were sent, the response is
+ * wrong. Returns the dates that the service used.
  */
 function checkEcho(echo: unknown, params: Params, origin: string): Partial<Dates> {
   if (echo === undefined) return {};

@@ -5,19 +5,19 @@ import type { Cursor } from '../flow/flow.js';
 import { type Query, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 
-/** Posts are searchable about 30 seconds after they are posted. */
+/** Posts are searchable about 30 s after they are posted. The margin is a minute. */
 const SEARCHABLE_AFTER = MINUTE;
 
-/** The end of a run that begins now: the newest minute, or the newest whole bucket, that is searchable for certain. */
+/** The end of a run that begins now: the newest minute, or the newest whole bucket, that is certainly searchable. */
 function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
   return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
 }
 
 /**
- * The window of an incremental run: from where the last complete one ended to what is searchable now. Tells `onGap` of
- * minutes that are too old for the product.
+ * The window of an incremental run, from the end of the last complete run to the newest searchable minute.
+ * Calls `onGap` for minutes that are too old for the product.
  *
- * @throws IncompleteError for such minutes without `onGap`.
+ * @throws IncompleteError if there are such minutes and no `onGap`.
  */
 export async function nextWindow(
   query: Query,
@@ -32,7 +32,7 @@ export async function nextWindow(
   if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
   const fromDate = String(last.window.toDate);
   if (product !== '30day') return { fromDate, toDate };
-  // The start of 30day moves with the time that passes until the last page is requested.
+  // The start of `30day` moves forward until the last page is requested.
   const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
   const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
   if (fromDate >= earliest) return { fromDate, toDate };

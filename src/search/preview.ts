@@ -11,40 +11,43 @@ import {
   shardOfQuery,
 } from './search.js';
 
-/** What a search would take, from counts of the same window. */
+/** An estimate of the cost of a search, from counts of the same window. */
 export interface Preview {
-  /** The posts that the service would send. A post that several queries of a search for rules match is in it several times. */
+  /**
+   * The number of posts that the service would send. In a search for rules, a post that several queries match
+   * is counted for each.
+   */
   readonly posts: number;
-  /** The pages that these posts fill. */
+  /** The number of pages for these posts. */
   readonly pages: number;
-  /** The requests that are needed at least: one a page, unless the service sends pages that are not full. */
+  /** The minimum number of requests: one per page. More are needed if the service sends pages that are not full. */
   readonly requests: number;
-  /** The same for each query: one, or those that rules were packed into. */
+  /** The same estimate for each query. A search for rules has one for each packed query. */
   readonly queries: readonly QueryPreview[];
 }
 
-/** What one query of a search would take. */
+/** An estimate of the cost of one query. */
 interface QueryPreview extends Omit<Preview, 'queries'> {
   readonly query: string;
 }
 
-/** How a preview is ended. */
+/** Options of `preview`. */
 export interface PreviewOptions {
-  /** Ends the call with its reason. */
+  /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const OPTIONS = { signal: signal() } satisfies OptionTable<PreviewOptions>;
 
 /**
- * Estimates the requests and posts of a search from daily counts of its window. Sends one request for each 31 days of
- * each query, and fetches no posts. Takes `limit`, `pages`, `maxResults`, `slices` and `shard` into account. For an
- * `incremental` search, estimates the first run. Posts that are published or deleted before the search change the
- * numbers.
+ * Estimates the requests and posts of a search from daily counts of its window. Sends one request for each 31
+ * days of each query, and fetches no posts. Takes `limit`, `pages`, `maxResults`, `slices` and `shard` into
+ * account. For an `incremental` search, estimates the first run. Posts that are published or deleted before
+ * the search change the numbers.
  *
  * @param options The options of the search.
  * @throws OptionError As a rejection, for options that `search` refuses.
- * @throws HttpError, ConnectionError, DataError, IncompleteError As `counts` does.
+ * @throws HttpError, ConnectionError, DataError, IncompleteError Like `counts`.
  * @example
  * const { posts, requests } = await preview(account(), { query: 'snow', product: '30day' });
  * console.log(`${posts} posts in ${requests} requests`);
@@ -73,7 +76,7 @@ export async function preview(
   };
 }
 
-/** @param part The query over the part of the window that this process has; `undefined` for none. */
+/** @param part The query for the part of the window that this process fetches; `undefined` if it fetches none. */
 async function previewOf(
   account: Account,
   { params }: Query,
@@ -98,7 +101,7 @@ async function previewOf(
     maxPages,
   );
   const posts = Math.min(found, limit, pages * Number(maxResults));
-  // Slices need the window, which one more request finds out.
+  // Slices need the window. If it is not given, one more request is needed to find it.
   const isOpen = slices > 1 && (fromDate === undefined || toDate === undefined);
   return { query, posts, pages, requests: Math.max(pages, slices) + (isOpen ? 1 : 0) };
 }

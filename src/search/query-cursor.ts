@@ -10,20 +10,23 @@ import type { Query } from './query.js';
 
 /** The progress of a search or count, which a cursor stores. */
 export interface QueryPosition {
-  /** The current slice; 0 is the newest, and the only one of a query without slices. */
+  /** The current slice. 0 is the newest slice, and the only one of a query without slices. */
   readonly slice: number;
   /** The token of the next page; absent at the start of a slice. */
   readonly next: string | undefined;
-  /** The number of items of that page that were delivered already, if a limit cut it. */
+  /**
+   * The number of items of that page that were already delivered, if a limit ended the run in the middle of
+   * the page.
+   */
   readonly skip: number;
-  /** The number of items delivered so far, over all runs. */
+  /** The number of items that all runs have delivered so far. */
   readonly items: number;
   readonly pages: number;
   /** Whether every page was delivered. */
   readonly done: boolean;
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
-  /** The dates of the whole request, as the first page or the slicing fixed them. */
+  /** The dates of the whole request, as fixed by the first page or by the slices. */
   readonly window: Partial<Dates>;
 }
 
@@ -41,7 +44,7 @@ export function startOf({ next }: Query): QueryPosition {
   return { ...START, next };
 }
 
-/** Whether everything was delivered. */
+/** Whether everything was delivered that the query and its limits allow. */
 export function isOver({ limit, pages }: Query, position: QueryPosition): boolean {
   return position.done || position.items >= limit || position.pages >= pages;
 }
@@ -62,7 +65,7 @@ export function advance<T>(
   const window = slices > 1 ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
-  // Cut by a limit: a run with a higher limit requests the same page again and skips its first items.
+  // The page was cut by a limit. A run with a higher limit requests it again and skips its first items.
   if (skip < page.items.length) return { ...position, window, items, skip };
   const slice = page.next === undefined ? position.slice + 1 : position.slice;
   return {
@@ -77,7 +80,7 @@ export function advance<T>(
   };
 }
 
-/** The position as a cursor, with the request that it belongs to. */
+/** The cursor for a position, which includes the request that it belongs to. */
 export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
   const { next, reached, window, ...counts } = position;
   return {
@@ -91,7 +94,7 @@ export function cursorOf({ source, identity }: Query, position: QueryPosition): 
 }
 
 /**
- * The position that a cursor stores.
+ * Returns the position that a cursor stores.
  *
  * @throws OptionError If it is damaged or belongs to another request.
  */
@@ -120,7 +123,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
 
 const isDate = (value: unknown) => isText(value) && parseTimestamp(value) !== undefined;
 
-/** Whether a cursor has a position. */
+/** Whether the value stored in a cursor is a position. */
 const isStored = shaped<Omit<QueryPosition, 'reached'> & { readonly reached: string | undefined }>({
   slice: isCount,
   next: optional(isText),

@@ -30,58 +30,62 @@ import type { Spending } from './budget.js';
 /** The search products: the last 30 days, or everything since 2006. */
 export type Product = '30day' | 'fullarchive';
 
-/** The options that searches and counts share. */
+/** Options that searches and counts share. */
 export interface QueryOptions {
   /**
-   * The whole rule, with all operators: 1 to 2048 characters. It is checked as `rules.check` does for
-   * product `search`, before anything is sent.
+   * The rule with all operators, 1 to 2048 characters. It is checked like by `rules.check` for the product
+   * `search`, before anything is sent.
    */
   readonly query: string;
   /** `30day`, or `fullarchive`: everything since 21 March 2006. */
   readonly product: Product;
   /**
-   * Oldest minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`,
-   * floored to its minute.
+   * The oldest minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`, floored to its
+   * minute.
    * @default 30 days before `toDate`
    */
   readonly fromDate?: Timestamp | undefined;
-  /** Newest minute, exclusive. @default now */
+  /** The newest minute, exclusive. @default now */
   readonly toDate?: Timestamp | undefined;
   /**
-   * For scheduled runs, such as by cron: each run continues where the last complete run ended, and ends at the newest
-   * minute (for counts, the newest whole bucket) that is certainly searchable, so that no post is repeated or missed
-   * between two runs. Only the first run uses `fromDate`. Needs a sink with a checkpoint, which appends to its output.
-   * Cannot be combined with `toDate`, `next`, `limit`, `pages` or a `shard`.
+   * For scheduled runs, for example by cron. Each run continues where the last complete run ended, and ends
+   * at the newest minute (for counts, the newest whole bucket) that is certainly searchable. No post is
+   * repeated or missed between two runs. Only the first run uses `fromDate`. Needs a sink with a checkpoint,
+   * which appends to its output. Cannot be combined with `toDate`, `next`, `limit`, `pages` or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
   /**
-   * With `incremental` and `30day`: called with minutes that no run has fetched and that are now older than 31 days;
-   * the run covers the rest. Without it, such minutes end the flow with an `IncompleteError`. It may return a promise.
+   * With `incremental` and `30day`: called with minutes that no run has fetched and that are now older than
+   * 31 days. The run then fetches the rest. Without this option, such minutes end the flow with an
+   * `IncompleteError`. May return a promise.
    */
   readonly onGap?: ((gap: QueryGap) => unknown) | undefined;
-  /** The label of the search endpoint, which the service assigns. @default the account's `label` */
+  /** The label of the search endpoint, assigned by the service. @default the account's `label` */
   readonly label?: string | undefined;
-  /** How the request is sent. @default 'POST' */
+  /** The HTTP method of the requests. @default 'POST' */
   readonly method?: 'POST' | 'GET' | undefined;
-  /** The `next` of an earlier response to the same request: starts with the page after it. */
+  /** The `next` of an earlier response to the same request. The search starts with the page after that response. */
   readonly next?: string | undefined;
   /**
-   * Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it. All other options must be
-   * the same as in the first run.
+   * The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. All other
+   * options must be the same as in the first run.
    */
   readonly resume?: Cursor | undefined;
 }
 
-/** Minutes that became too old for `30day` before an incremental search or count fetched them. `fullarchive` has them. */
+/**
+ * Minutes that became too old for `30day` before an incremental search or count had fetched them.
+ * `fullarchive` still has them.
+ */
 export interface QueryGap extends Dates {
   readonly reason: 'expired';
 }
 
-/** Parameters of a request as they are sent. */
+/** The parameters of a request as they are sent. */
 export type Params = Readonly<Record<string, string | number>>;
 
-/** How much of the results is fetched, and in how many parts of the window at a time. */
+/** Limits for the results of a query, and the number of parts of the window to fetch concurrently. */
 export interface Bounds {
   readonly limit: number;
   readonly pages: number;
@@ -94,22 +98,25 @@ const UNBOUNDED: Bounds = {
   slices: 1,
 };
 
-/** What an option of searches or counts is for, besides how a run goes. A new option says it in its row. */
+/**
+ * What an option of searches or counts is used for, besides controlling the run. Each option in the tables
+ * declares it.
+ */
 export interface OptionRole {
-  /** It says which endpoint answers. The counts of a `preview` come from the same. */
+  /** Whether the option selects the endpoint. A `preview` then requests its counts from the same endpoint. */
   readonly isEndpoint?: boolean;
-  /** It is sent with each request, under the name of the option. */
+  /** Whether the option is sent with each request, under its own name. */
   readonly isParameter?: boolean;
-  /** What a run with another value refuses: each `cursor` and checkpoint, or only the `checkpoint`. */
+  /** Which of the saved positions a run with another value refuses: every `cursor`, or only the `checkpoint`. */
   readonly identifies?: 'cursor' | 'checkpoint';
-  /** The flag of the command. Without it, the command has none. */
+  /** The flag of the command for this option. If absent, the command has no flag for it. */
   readonly flag?: FlagDetails;
 }
 
 /** The options of searches, or of counts. */
 export type OptionRows = Readonly<Record<string, Option<unknown> & OptionRole>>;
 
-/** A row of a table of options. */
+/** Creates a row of a table of options. */
 export function row<const Role extends OptionRole, Checked extends Option<unknown>>(
   role: Role,
   option: Checked,
@@ -127,26 +134,29 @@ export interface Query extends Bounds {
   readonly url: URL;
   readonly method: 'POST' | 'GET';
   readonly params: Params;
-  /** What a cursor must have in common with this query. */
+  /** The identity that a cursor must have to be used by this query. */
   readonly identity: Identity;
-  /** What a checkpoint must have in common with it. */
+  /** The identity that a checkpoint must have to be used by this query. */
   readonly checkpointIdentity: Identity;
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
-  /** What the end of each incremental run is a multiple of, in milliseconds; absent for a query with a fixed window. */
+  /**
+   * The end of each incremental run is a multiple of this, in milliseconds. Absent for a query with a fixed
+   * window.
+   */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
-  /** What this run may still spend. */
+  /** The rest of the budget of this run. */
   readonly spending?: Spending | undefined;
 }
 
 const MAX_CHARACTERS = 2048;
 /** The minimum number of posts in a page. */
 export const MIN_RESULTS = 10;
-/** How far back `30day` reaches. */
+/** How far back `30day` reaches, in milliseconds. */
 export const SPAN_30DAY = 31 * DAY;
 
-/** The options that searches and counts share. */
+/** The table of the options that searches and counts share. */
 export const QUERY_OPTIONS = {
   query: row(
     { isParameter: true, identifies: 'cursor' },
@@ -176,12 +186,13 @@ export const QUERY_OPTIONS = {
 } satisfies OptionTable<QueryOptions>;
 
 /**
- * Makes a query of options, and checks what the tables of options cannot: the rule, the window and the settings of the
- * account.
+ * Creates a query from options. Checks the rule, the window and the settings of the account, which the tables
+ * of options cannot check.
  *
- * @param rows The table that has checked the options.
- * @param options With the defaults of the call.
- * @param bounds By default none. `runsEndAt` applies to an incremental query and is a minute by default.
+ * @param rows The table by which the options were checked.
+ * @param options The options with the defaults of the call.
+ * @param bounds Limits of the results; none by default. `runsEndAt` is used only for an incremental query;
+ * its default is a minute.
  * @throws OptionError
  */
 export function checkQuery(
@@ -213,7 +224,7 @@ export function checkQuery(
   const compared = {
     ...given,
     label: label ?? account.settings.label,
-    // Each incremental run has other dates.
+    // Each incremental run has different dates.
     ...(incremental === true && { fromDate: undefined }),
     slices: slices === 1 ? undefined : slices,
   };
@@ -245,7 +256,7 @@ export function checkQuery(
   };
 }
 
-/** The values of some rows, as requests and checkpoints have them. */
+/** The values of some options, in the form for requests and checkpoints. */
 function valuesOf(
   rows: OptionRows,
   values: Readonly<Record<string, unknown>>,
@@ -268,7 +279,7 @@ type EndpointOption = {
     : never;
 }[keyof typeof QUERY_OPTIONS];
 
-/** The options that say which endpoint answers. */
+/** The options that select the endpoint. */
 export function endpointOptions(
   options: Pick<QueryOptions, EndpointOption>,
 ): Pick<QueryOptions, EndpointOption> {
@@ -278,8 +289,8 @@ export function endpointOptions(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not define a character. By code points an emoji is one, as people count; if the
-  // service counts differently, it refuses the rule itself.
+  // The service does not define a character. Code points count an emoji as one, like people do. If the service counts
+  // differently, it refuses the rule itself.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(
@@ -306,6 +317,6 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // The service decides by its clock how far back 30day reaches.
+  // How far back `30day` reaches is checked by the service, by its own clock.
   return { fromDate: from, toDate: to };
 }

@@ -31,18 +31,18 @@ import {
   startOf,
 } from './query-cursor.js';
 
-/** The parts of a query that differ between posts and counts. One object for each run. */
+/** The parts of a query that differ between posts and counts. One object is created for each run. */
 export interface Results<T> {
   readonly parse: ParseElement<T>;
-  /** Called with each damaged element of a page; without it, the first one ends the run. */
+  /** Called with each damaged element of a page. If absent, the first damaged element ends the run. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Checks the pages in order. Throws if one contradicts itself or an earlier one. */
+  /** Checks pages in order. Throws if a page contradicts itself or an earlier page. */
   receive?(page: Page<T>): void;
-  /** The time of an item, in epoch milliseconds; `undefined` for one without. */
+  /** The time of an item in epoch milliseconds; `undefined` if it has none. */
   timeOf(item: T): number | undefined;
   /** The part of a window that was received, 0 to 1. */
   fractionOf(window: Window, position: QueryPosition): number;
-  /** Describes what is still missing, for an error. */
+  /** Describes what is still missing, for an error message. */
   missing(position: QueryPosition): string;
 }
 
@@ -50,8 +50,8 @@ export interface Results<T> {
 type MakeResults<T> = (isWhole: boolean, params: Params) => Results<T>;
 
 /**
- * Runs a query: its pages, one batch each, with the cursor after it. While a page is consumed, the next
- * one is requested.
+ * Runs a query. Each page is a batch with the cursor after it. While a page is consumed, the next page is
+ * requested.
  */
 export async function* runQuery<T>(
   checked: Query,
@@ -68,7 +68,7 @@ export async function* runQuery<T>(
     return;
   }
   if (resume !== undefined && !position.done) {
-    // The previous run began this window and did not finish it.
+    // The previous run has started this window, but not finished it.
     let last = resume;
     const started = withDates(query, position.window);
     for await (const batch of runWindow(started, start, makeResults, run)) {
@@ -81,14 +81,14 @@ export async function* runQuery<T>(
   yield* runNextWindow(query, start, makeResults, run);
 }
 
-/** The start of a run. */
+/** Where a run starts. */
 interface Start {
   readonly position: QueryPosition;
   /** The cursor that the position was read from. */
   readonly resume: Cursor | undefined;
 }
 
-/** The window from the end of the last one to what is searchable now. */
+/** The window from the end of the last run to the newest searchable minute. */
 async function* runNextWindow<T>(
   query: Query,
   { position: last, resume }: Start,
@@ -105,14 +105,14 @@ async function* runNextWindow<T>(
   const start = { position, resume };
   let isBegun = false;
   for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
-    // A run that resumes at this cursor has the same window and delivers the same posts.
+    // A run that resumes from this cursor has the same window and delivers the same posts.
     if (!isBegun) yield { items: [], cursor: cursorOf(query, position), origin: query.url.href };
     isBegun = true;
     yield batch;
   }
 }
 
-/** A query with the dates of a window that was resolved before. */
+/** Returns a query with the dates of a window that was resolved earlier. */
 export function withDates(query: Query, { fromDate = '', toDate = '' }: Partial<Dates>): Query {
   return { ...query, params: { ...query.params, fromDate, toDate } };
 }
@@ -187,15 +187,18 @@ function fractionOf<T>(
   return fraction > 0 ? Math.min(1, fraction) : undefined;
 }
 
-/** The number of slices requested at a time, which at usual latencies uses up 20 requests a second. */
+/**
+ * The maximum number of slices to request concurrently. At usual latencies, this uses up the limit of 20
+ * requests per second.
+ */
 const MAX_OPEN_SLICES = 12;
-/** The maximum number of pages that a slice buffers until its turn. */
+/** The maximum number of pages that a slice buffers while earlier slices are read. */
 const PAGES_AHEAD = 4;
 
 /**
  * The pages of all slices in order, while pages of later slices are already requested.
  *
- * @param requests One for each slice, newest first; a single one if the query has no slices.
+ * @param requests The request of each slice, newest first; a single request if the query has no slices.
  */
 async function* slicePages<T>(
   query: Query,
@@ -205,7 +208,7 @@ async function* slicePages<T>(
   signal: AbortSignal,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const isSliced = requests.length > 1;
-  // Every open slice listens to it.
+  // Each open slice adds a listener to the signal, and Node would warn of a leak.
   setMaxListeners(0, signal);
   let items = start.items - start.skip;
   let pages = start.pages;
@@ -232,16 +235,16 @@ async function* slicePages<T>(
   }
 }
 
-/** The number of tokens that are stored to detect a repeated one. */
+/** The maximum number of tokens to remember, in order to detect a repeated token. */
 const MAX_TOKENS = 1_000;
 
 /**
- * The pages of one request: each is requested with the `next` of the one before and otherwise the same
- * parameters. Ends with the page that has no `next`.
+ * The pages of one request. Each page is requested with the `next` of the previous page and otherwise the
+ * same parameters. The page without `next` is the last.
  *
- * @param from The request without `next`, where to begin, and the dates that earlier pages echoed.
+ * @param from The request without `next`, the token to start with, and the dates in earlier responses.
  * @param needsNext Whether to request the next page.
- * @throws DataError If a token is repeated, which would never end, or if a response belongs to
+ * @throws DataError If a token is repeated, because the pages would never end, or if a response belongs to
  * another request.
  */
 async function* pagesOf<T>(
@@ -279,7 +282,7 @@ function fixWindow(fixed: Partial<Dates>, echoed: Partial<Dates>, origin: string
   return { ...echoed, ...fixed };
 }
 
-/** The requests of a query, newest first: a single one, or one for each slice. */
+/** The requests of a query, newest first: a single request, or one for each slice. */
 export async function requestsOf(
   query: Query,
   window: Partial<Dates>,
@@ -287,10 +290,10 @@ export async function requestsOf(
 ): Promise<readonly Params[]> {
   const { account, params, product, slices } = query;
   if (slices === 1) return [params];
-  // A resumed run slices the same window as the first one, independent of the current time.
+  // A resumed run slices the same window as the first run, whatever the current time.
   const given = { ...params, ...window } as Params;
   const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
-  // The service decides the limits of an open window, because its clock may differ.
+  // If the window is open, ask the service for its limits, because its clock may differ.
   const smallest = { ...params, maxResults: MIN_RESULTS };
   const ignore = () => undefined;
   const echoed = isGiven ? {} : (await fetchPage(query, smallest, ignore, signal)).window;
@@ -304,8 +307,8 @@ export function wholeWindow(slices: readonly Params[]): Partial<Dates> {
 }
 
 /**
- * The dates of a request that may omit some: those that the service echoed, or else its defaults at
- * this time: 30 days, but not before the start of the product.
+ * The dates of a request that may omit some. Uses the dates in the response if there are any, otherwise the
+ * service's defaults at this time: 30 days, but not before the start of the product.
  */
 export function resolveDates(
   given: Params,
@@ -317,7 +320,7 @@ export function resolveDates(
   const back = to - 30 * DAY;
   const earliest = product === '30day' ? floorTo(MINUTE, now - SPAN_30DAY) : FIRST_POST;
   const from = dateOf(echoed.fromDate) ?? Math.max(back, earliest);
-  // The start of 30day moves with the time that passes until the oldest slice is requested.
+  // The start of `30day` moves forward until the oldest slice is requested.
   const margin = product === '30day' && from > back ? MINUTE : 0;
   return {
     fromDate: String(given.fromDate ?? formatTimestamp(Math.min(from + margin, to - MINUTE))),
@@ -330,8 +333,8 @@ function dateOf(date: Params[string] | undefined): number | undefined {
 }
 
 /**
- * Splits a window into `count` windows of whole minutes with about the same length, newest first. Ends are exclusive
- * and starts inclusive, so there is no overlap and no gap.
+ * Splits a window into `count` windows of whole minutes with about the same length, newest first. Starts are
+ * inclusive and ends exclusive, so there are no overlaps or gaps.
  */
 export function sliceDates(dates: Dates, count: number): Dates[] {
   const window = windowOf(dates);

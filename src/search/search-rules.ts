@@ -14,12 +14,12 @@ import type { Query } from './query.js';
 import { positionOf } from './query-cursor.js';
 import { type Results, runQuery, withDates } from './run-query.js';
 
-/** The queries that rules were packed into, told before the first request. */
+/** The argument of `onQueries`: the queries that rules were packed into. */
 export interface PackedQueries {
   readonly queries: readonly PackedQuery[];
   /**
-   * The requests that the run needs at least: one for each query that is not complete yet. `preview` says how many
-   * pages they have.
+   * The minimum number of requests of the run: one for each query that is not complete yet. `preview` counts
+   * the pages of the queries.
    */
   readonly requests: number;
 }
@@ -30,9 +30,9 @@ export type OnQueries = (packed: PackedQueries) => unknown;
 /** A search for rules that has passed all checks. */
 export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
-  /** One for each of them. */
+  /** The packed queries. */
   readonly queries: readonly [Query, ...Query[]];
-  /** Names rules and packing: a cursor belongs to both. */
+  /** Identifies the rules and the way they were packed, which a cursor belongs to. */
   readonly packing: string;
   readonly matcher: RuleMatcher;
   readonly onQueries: OnQueries | undefined;
@@ -40,7 +40,7 @@ export interface PackedSearch {
   readonly makeResults: () => Results<Activity>;
 }
 
-/** What identifies rules and the queries that they were packed into. */
+/** A hash of the rules and of the queries that they were packed into. */
 export function packingId(rules: readonly Rule[], packed: readonly PackedQuery[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)
@@ -53,24 +53,24 @@ function sizes(rules: number, queries: number): string {
   return `${rules} ${rules === 1 ? 'rule' : 'rules'} in ${queries} ${queries === 1 ? 'query' : 'queries'}`;
 }
 
-/** How far a search for rules has come. */
+/** The progress of a search for rules. */
 interface State {
-  /** The query that is being fetched; their number when all are complete. */
+  /** The index of the query that is being fetched; the number of queries when all are complete. */
   readonly query: number;
-  /** Where in it; `undefined` at its start. */
+  /** The cursor of that query; `undefined` at its start. */
   readonly at: Cursor | undefined;
-  /** The last cursor of the first query, which fixes the window for all others. */
+  /** The last cursor of the first query, which determines the window of all others. */
   readonly first: Cursor | undefined;
 }
 
 const START: State = { query: 0, at: undefined, first: undefined };
 
-/** The posts that a page may repeat of those before it, where no other query can repeat more. */
+/** The number of ids to remember for repeated posts between pages, if there is only one query. */
 const REPEATED_BY_PAGES = 100_000;
 
 /**
- * Runs the queries one after the other over the same window, and delivers each post once. A complete run of an incremental
- * search is followed by one over the window after it.
+ * Runs the queries one after the other over the same window, and delivers each post once. After a complete
+ * run of an incremental search, runs the next window.
  */
 export async function* runPacked(search: PackedSearch, run: Run): Batches<Activity> {
   const { queries } = search;
@@ -116,26 +116,26 @@ async function* runWindow(
       throw stopped(search, index, start, state, ids, error);
     }
     parts.done(index);
-    // A shard without a minute, or a query that was complete before.
+    // The query has no pages, because a shard has no minute, or because it was already complete.
     if (state.query === index) state = { query: index + 1, at: undefined, first: state.first };
   }
   return state.first;
 }
 
-/** A query with the window that the first one has. */
+/** Returns a query with the window of the first query. */
 function inWindow({ queries }: PackedSearch, index: number, { at, first }: State): Query {
   const [firstQuery] = queries;
   const query = queries[index] as Query;
   const fixing = index === 0 ? at : first;
   if (fixing === undefined) return query;
   const { done, window } = positionOf(firstQuery, fixing);
-  // The first query of an incremental search decides the next window.
+  // In an incremental search, the first query determines the next window.
   if (index === 0 && (done || query.runsEndAt === undefined)) return query;
   const isKnown = window.fromDate !== undefined && window.toDate !== undefined;
   return isKnown ? { ...withDates(query, window), runsEndAt: undefined } : query;
 }
 
-/** @param before The last cursor of the first query in the run before. */
+/** @param before The last cursor of the first query in the previous run. */
 function stateAfter(
   { queries }: PackedSearch,
   index: number,
@@ -166,7 +166,7 @@ function stopped(
 ): unknown {
   if (!(error instanceof MillraceError) || error instanceof OptionError) return error;
   const isIncomplete = error instanceof IncompleteError;
-  // As of any search, the first page fails with its own error.
+  // As in any search, if the first page fails, its own error is thrown.
   if (!isIncomplete && index === 0 && state === start) return error;
   const { queries } = search;
   const inner = isIncomplete ? (error.cursor as Cursor | undefined) : undefined;

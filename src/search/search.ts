@@ -36,69 +36,71 @@ import {
 import { type Results, runQuery } from './run-query.js';
 import { type OnQueries, packingId, runPacked } from './search-rules.js';
 
-/** What searches for a query and for rules have in common. */
+/** Options that searches for a query and searches for rules share. */
 interface FetchOptions {
   /**
-   * The maximum number of posts in a page, 10 to 500. Large pages need fewer requests, which count
+   * The maximum number of posts in a page, 10 to 500. Large pages need fewer requests, and requests count
    * towards the contract.
    * @default 500, or `limit` if it is lower
    */
   readonly maxResults?: number | undefined;
   /**
-   * What this run may spend: `{ requests, posts }`. Before a request that could exceed it, the flow ends with an
-   * `IncompleteError` whose `reason` is `'budget'`; a run from its cursor, or from the checkpoint, continues with a new
-   * budget. Each try of a request counts. Before a page is requested, it counts as `maxResults` posts, so `posts` must
-   * be at least `maxResults`. Cannot be combined with `slices`.
+   * The maximum cost of this run, `{ requests, posts }`. Before a request that could exceed it, the flow ends
+   * with an `IncompleteError` whose `reason` is `'budget'`. A run from its cursor, or from the checkpoint,
+   * continues with a new budget. Each try of a request counts. A page counts as `maxResults` posts until it
+   * has arrived, so `posts` must be at least `maxResults`. Cannot be combined with `slices`.
    * @default no limit
    */
   readonly budget?: Budget | undefined;
   /**
-   * Splits the window into this number of parts of equal length, at most 10,000, and fetches up to
-   * twelve of them at a time, within 20 requests a second. Posts are still newest first. A part
-   * buffers at most four pages until its turn, so parts of a few pages work best: `counts` shows how
-   * many posts there are. If a date is omitted, one more small request finds the window that the
-   * service uses; because `30day` starts later every minute, its oldest minute is then omitted.
-   * Cannot be combined with `limit`, `pages`, `next` or `budget`.
+   * Splits the window into this number of parts of equal length, at most 10,000, and fetches up to 12 of them
+   * concurrently, within 20 requests per second. Posts are still newest first. A part buffers at most 4 pages
+   * while earlier parts are read, so parts of a few pages work best; use `counts` to see how many posts there
+   * are. If a date is omitted, one more small request finds the window that the service uses. Because `30day`
+   * starts later every minute, its oldest minute is then omitted. Cannot be combined with `limit`, `pages`,
+   * `next` or `budget`.
    * @default 1
    */
   readonly slices?: number | undefined;
   /**
-   * The part of the window that this process takes: shards are parts of equal length, the first the
-   * oldest. Needs both dates, as every process would otherwise have another window, and cannot be
+   * The part of the window that this process fetches. Shards are parts of equal length; the first shard is
+   * the oldest. Needs both dates, because otherwise each process would have another window. Cannot be
    * combined with `limit`, `pages` or `next`.
    * @default the account's `shard`, or the whole window
    */
   readonly shard?: Shard | undefined;
   /**
-   * Called with each result that is not a post, has no id or is too large. If it returns, the result
-   * is skipped. Without it, and without `damaged` of the sink, such a result ends the flow, after the first page
-   * with an `IncompleteError`.
+   * Called with each result that is not a post, has no id or is too large. If it returns, the result is
+   * skipped. Without this option and without `damaged` of the sink, such a result ends the flow. After the
+   * first page, the error is an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
-/** The query and window of `search`, where it ends, and how fast it fetches. */
+/** Options of `search`: the query, its window and limits, and how fast to fetch. */
 export interface SearchOptions extends QueryOptions, FetchOptions {
-  /** Appears in the `matching_rules` of each post. */
+  /** The tag that appears in the `matching_rules` of each post. */
   readonly tag?: string | undefined;
-  /** Ends the search after this number of posts, without requesting more. */
+  /** The maximum number of posts. The search ends after it, and requests no further pages. */
   readonly limit?: number | undefined;
-  /** Ends the search after this number of pages. */
+  /** The maximum number of pages. The search ends after it. */
   readonly pages?: number | undefined;
 }
 
-/** The rules and window of `search` for many rules, and how fast it fetches. */
+/** Options of `search` for many rules: the rules, the window, and how fast to fetch. */
 export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>, FetchOptions {
   /**
-   * The rules, at least one, each with its tag. They are packed into few queries, as by `rules.pack`. Each post is
-   * delivered once, and its `matching_rules` are the rules that it matches, as with `matchRules`.
+   * The rules, at least one, each with an optional tag. They are packed into few queries, like by
+   * `rules.pack`. Each post is delivered once. Its `matching_rules` are the rules that it matches, like after
+   * `matchRules`.
    */
   readonly rules: readonly Rule[];
-  /** How large a query may be. @default as `rules.pack` */
+  /** The maximum size of a query. @default like in `rules.pack` */
   readonly queryLimits?: PackOptions | undefined;
   /**
-   * Called before the first request of a run, with the queries and the number of requests that they need at least. It
-   * may return a promise; what it throws ends the run.
+   * Called before the first request of a run, with the queries and their minimum number of requests. If it
+   * returns a promise, the run waits for it. If it throws or the promise rejects, the run ends with that
+   * error.
    */
   readonly onQueries?: OnQueries | undefined;
 }
@@ -125,7 +127,7 @@ export const SEARCH_OPTIONS = {
     { isParameter: true, identifies: 'cursor', flag: {} },
     lines('comes back in the `matching_rules` of each post'),
   ),
-  // Before `maxResults`, which follows from `limit`: of the differences to a checkpoint, the first is reported.
+  // Before `maxResults`, whose default depends on `limit`: only the first difference to a checkpoint is reported.
   limit: row(
     { identifies: 'checkpoint', flag: { shownDefault: 'all' } },
     whole('posts in all', { min: 1 }),
@@ -151,14 +153,14 @@ const RULES_OPTIONS = {
 } satisfies OptionTable<SearchRulesOptions>;
 
 /**
- * The posts that match a query, newest first. Each page is a batch with a cursor; while one is
- * consumed, the next is requested. Server errors, rate limits and broken connections are retried;
- * posts may be repeated at page boundaries, see `dedupe`. The flow ends after the last page.
+ * The posts that match a query, newest first. Each page is a batch with a cursor; while a page is consumed,
+ * the next page is requested. Server errors, rate limits and broken connections are retried. Posts may be
+ * repeated at page boundaries, see `dedupe`. The flow ends after the last page.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow, if the first page fails.
- * @throws IncompleteError from the flow, if a later page fails: `cause` says why, and `cursor` is
- * where to resume.
+ * @throws IncompleteError from the flow, if a later page fails: `cause` is the error of the page, and
+ * `cursor` is the cursor to resume from.
  * @example
  * const posts = search(account(), {
  *   query: 'snow lang:en',
@@ -267,13 +269,13 @@ const RULES_HAVE_NO = {
   pages: 'cannot be combined with `rules`, whose queries come one after the other: use `budget`',
 };
 
-/** Queries of one run, which spend one budget. */
+/** Returns queries of one run, which share one budget. */
 function withBudget(queries: readonly Query[], budget: Budget): Query[] {
   const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
   return queries.map(query => ({ ...query, spending }));
 }
 
-/** Refuses what leaves some of the window to another run. */
+/** Refuses options of an incremental search with which a part of the window would be left to another run. */
 function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(parts))
     if (incremental && value !== undefined)
@@ -285,8 +287,8 @@ function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknow
 }
 
 /**
- * The part of a query that a shard has; `undefined` where its window has fewer minutes than there are
- * shards, and this one has none.
+ * The part of a query that a shard fetches; `undefined` if the window has fewer minutes than there are
+ * shards, and this shard has none.
  */
 export function shardOfQuery(query: Query, shard: Shard): Query | undefined {
   const { fromDate, toDate } = query.params;
@@ -311,7 +313,7 @@ const POST_LIMITS = recordLimits('search');
 /**
  * The posts of one run of a search, newest first.
  *
- * @param matcher Of the rules that posts are tagged with; the service's tag by default.
+ * @param matcher The rules to put into the posts. By default, posts keep the tag from the service.
  */
 function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): Results<Activity> {
   return {
@@ -322,7 +324,7 @@ function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): R
         const matching = matcher?.match(post);
         return matching === undefined ? post : post.withMatchingRules(matching);
       }),
-    /** Progress ignores a post without a time; the consumer gets the error when it reads the time. */
+    /** A post without a time has no effect on progress. The consumer gets the error when it reads the time. */
     timeOf(post) {
       try {
         return post.postedAt.getTime();
@@ -345,7 +347,7 @@ function parsePost(bytes: Buffer): Activity {
   if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
   checkObject(bytes, maxDepth, 'A result');
   const post = new Activity(bytes);
-  // Throws where the post has no id.
+  // Throws if the post has no id.
   void post.id;
   return post;
 }
