@@ -23,46 +23,46 @@ import { rewriteFile } from './rewrite-file.js';
 import type { Tombstones } from './tombstones.js';
 import { checkTombstones, HIDING_OPTIONS } from './without-deleted.js';
 
-/** Which files `applyCompliance` rewrites, which posts it hides, and what remains of a hidden post. */
+/** Options of `applyCompliance`: which files to rewrite, which posts to hide, and what remains of a hidden post. */
 export interface ApplyComplianceOptions extends HidingOptions {
   /**
-   * Selects files of the folder by their path below it, with `/` as the separator.
-   * @default files that end in `.json`, `.jsonl` or `.ndjson`, also with `.gz` or `.zst`
+   * Selects files by their path relative to the folder, with `/` as the separator.
+   * @default files that end in `.json`, `.jsonl` or `.ndjson`, optionally followed by `.gz` or `.zst`
    */
   readonly match?: ((name: string) => boolean) | undefined;
   /**
-   * Whether to change nothing: the result counts what a run would remove and change, and `rewritten` names the files
-   * that it would rewrite.
+   * Whether to change nothing. The result then counts the posts that a run would remove and change, and
+   * `rewritten` lists the files that it would rewrite.
    * @default false
    */
   readonly dryRun?: boolean | undefined;
-  /** Ends the call, which rejects with the signal's reason. Each file stays complete. */
+  /** Ends the call, which rejects with the signal's reason. No file is left incomplete. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** A rewritten file, and the numbers of posts that were hidden or changed in it. */
 export interface RewrittenFile {
   readonly path: string;
-  /** Posts that were removed or masked. */
+  /** The number of posts that were removed or masked. */
   readonly removed: number;
-  /** Posts that lost their geo data or a quoted post. */
+  /** The number of posts that lost their geo data or a quoted post. */
   readonly changed: number;
 }
 
-/** What `applyCompliance` has read and changed in an archive. */
+/** The result of `applyCompliance`. */
 export interface AppliedCompliance {
   /** The number of files read. */
   readonly files: number;
   readonly posts: number;
-  /** Posts that were removed or masked, by reason. */
+  /** The numbers of posts that were removed or masked, by reason. */
   readonly removed: Readonly<Partial<Record<HiddenReason, number>>>;
-  /** Posts that lost their geo data or a quoted post. */
+  /** The number of posts that lost their geo data or a quoted post. */
   readonly changed: number;
   /** The rewritten files; all others are unchanged. */
   readonly rewritten: readonly RewrittenFile[];
 }
 
-/** Files that are rewritten at the same time: the thread pool has four threads. */
+/** The number of files to rewrite concurrently, because Node's thread pool has 4 threads. */
 const MAX_AT_ONCE = 4;
 
 const FOLDER = required(text('the folder of the stored posts'));
@@ -74,14 +74,14 @@ export const APPLY_OPTIONS = {
 } satisfies OptionTable<ApplyComplianceOptions>;
 
 /**
- * Removes from stored files the posts, or parts of posts, that `withoutDeleted` removes from a flow.
- * Only files with such posts are rewritten, up to four at a time, each atomically: after a crash every
- * file is either unchanged or finished, and the next run does the rest. Running it again changes nothing. The count
- * in the `info` line at the end of a job file is updated. A rewritten file stays gzip, zstd or plain.
- * Checkpoints of `files` are not changed.
+ * Removes posts, or parts of posts, from stored files, with the same rules as `withoutDeleted`. Only files
+ * with such posts are rewritten, up to 4 at a time, each atomically. After a crash, every file is either
+ * unchanged or finished, and the next run does the rest. A second run changes nothing. The count in the
+ * `info` line at the end of a job file is updated. A rewritten file stays gzip, zstd or plain. Checkpoints of
+ * `files` are not changed.
  *
- * @throws OptionError, StorageError; DataError for a damaged file, and before any file changes where one
- * of them is zstd and this Node cannot read it (before 22.15).
+ * @throws OptionError, StorageError; DataError for a damaged file. Also, before any file changes, if one of
+ * them is zstd and this version of Node cannot read it (before 22.15).
  * @example
  * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
  * console.log(removed, `in ${rewritten.length} files`);
@@ -125,15 +125,16 @@ export async function applyCompliance(
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
   if (hiding.dryRun) return { files: names.length, posts, removed, changed, rewritten };
-  // A killed run may have rewritten files without syncing their names: this run takes them as done.
+  // A killed run may have rewritten files without syncing their names, and this run treats those files as done, so
+  // sync the folders.
   for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
     await withStorageError('sync the folder', folder, () => syncFolder(folder));
   return { files: names.length, posts, removed, changed, rewritten };
 }
 
 /**
- * Runs `action` for several items at a time, as the thread pool inflates and compresses. After a failure, starts no
- * more items and waits for the started ones.
+ * Runs `action` for several items concurrently, because it inflates and compresses in the thread pool. After
+ * a failure, starts no more items and waits for those that were started.
  */
 async function eachInPool<Item, Result>(
   items: readonly Item[],
@@ -164,7 +165,7 @@ function reading<T>(file: string, action: Promise<T>): Promise<T> {
   return withAnyStorageError('read', file, () => action);
 }
 
-/** Regular files only: a link may point anywhere. */
+/** Lists regular files only, because a link may point anywhere. */
 async function filesIn(folder: string, match: (name: string) => boolean): Promise<string[]> {
   await withAnyStorageError('read', folder, async () => {
     if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');

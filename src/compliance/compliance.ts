@@ -23,54 +23,52 @@ import { type ComplianceGap, runCompliance } from './run-compliance.js';
 
 export type { ComplianceGap } from './run-compliance.js';
 
-/**
- * Which partitions `compliance` reads, where it starts, and what it does about missed and damaged
- * events.
- */
+/** Options of `compliance`: the partitions, the start, and what to do about missed and damaged events. */
 export interface ComplianceOptions {
   /** The label of the compliance stream. @default the account's `complianceLabel` */
   readonly complianceLabel?: string | undefined;
   /**
-   * Partitions to connect to, 1 to 8, each with its own connection. Only for a stream that has
+   * The partitions to connect to, 1 to 8, with one connection for each. Only for a stream that has
    * partitions.
    * @default one connection without a partition
    */
   readonly partitions?: readonly number[] | undefined;
   /**
-   * Starts in the past: events up to now come from a replay. `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time,
+   * A start in the past. Events until now come from a replay. `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time,
    * or a `Date`.
    */
   readonly fromDate?: Timestamp | undefined;
   /**
    * Whether events from times without a connection are fetched by a replay of type `compliance`.
-   * @default whether the account has a `replayStreamUrl`
+   * @default true if the account has a `replayStreamUrl`
    */
   readonly backfill?: boolean | undefined;
   /** The label of the replay that fetches missed events. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * Called for minutes whose events could not be fetched. What a callback throws, or its promise
-   * rejects with, ends the flow.
+   * Called for minutes whose events could not be fetched. If it throws or its promise rejects, the flow ends
+   * with that error.
    * @default a warning of the process
    */
   readonly onGap?: ((gap: ComplianceGap) => unknown) | undefined;
   /**
-   * Called for each record that is not an event. When it returns, the record is skipped. Without it,
+   * Called for each record that is not an event. If it returns, the record is skipped. Without this option
    * and without `damaged` of the sink, such a record ends the flow with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
-  /** The folder for temporary data of that replay: see `folder` of `replay`. */
+  /** The folder for temporary data of that replay, see `folder` of `replay`. */
   readonly folder?: string | undefined;
   /** Overrides times and limits of that replay, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
-   * `'caught up'` ends the flow once every partition has delivered all events up to its first connection of this run,
-   * and the time since the previous run is filled. For nightly runs: each continues where the last one ended. A replay
-   * has a minute only after half an hour, so all runs but the first take that long.
-   * @default the flow is endless
+   * `'caught up'` ends the flow once every partition has delivered all events up to its first connection of
+   * this run, and all events since the previous run were fetched. For nightly runs, each of which continues
+   * where the last one ended. The service can replay a minute only after 30 minutes, so every run except the
+   * first takes at least that long.
+   * @default the flow never ends
    */
   readonly until?: 'caught up' | undefined;
-  /** Where to resume: the cursor of a batch or an error. */
+  /** The cursor of a batch or an error, to resume from there. */
   readonly resume?: Cursor | undefined;
 }
 
@@ -95,15 +93,15 @@ export const COMPLIANCE_OPTIONS = {
 } satisfies OptionTable<ComplianceOptions>;
 
 /**
- * Compliance events as they happen, typed: deletions, withheld content and so on. Without `until`, the flow never ends.
- * It reconnects when a connection breaks, with at most 10 connections in 60 seconds. Events from times without a
- * connection, also between two runs if the second resumes from a cursor, are fetched half an hour later by a replay of
- * type `compliance`. So every event of the last five days is delivered at least once; some are repeated or out of
- * order. `Tombstones` accepts them in any order.
+ * Delivers compliance events as they happen, such as deletions and withheld content. Without `until`, the
+ * flow never ends. It reconnects if a connection breaks, with at most 10 connections in 60 s. Events from
+ * times without a connection are fetched 30 minutes later by a replay of type `compliance`. This includes the
+ * time between two runs, if the second resumes from a cursor. Therefore, every event of the last 5 days is
+ * delivered at least once. Some are repeated or out of order, which `Tombstones` accepts.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
- * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a `Retry-After`
- * above the account's `retry.maxRetryAfterMs`.
+ * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
+ * `Retry-After` above the account's `retry.maxRetryAfterMs`.
  * @throws ConnectionError from the flow, if the first connection fails `retry.attempts` times.
  * @example
  * for await (const event of compliance(account()))
@@ -130,13 +128,13 @@ export function compliance(
       timings,
       onDamaged,
     });
-  // Reports missing settings of the replay now rather than at the first gap.
+  // Creates a replay to report missing settings now, not at the first gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
   const step = {
     step: 'compliance',
     streams: urls.map(({ pathname, search }) => pathname + search),
     ...service,
-    // The next run continues where this one ends.
+    // Marks the flow as incremental, because the next run continues where this run ends.
     ...(until !== undefined && { incremental: true }),
   };
   const job = {
@@ -171,7 +169,7 @@ function warn({ fromDate, toDate, reason }: ComplianceGap): void {
   );
 }
 
-/** The address of the compliance stream, or of one partition of it. */
+/** The address of the compliance stream, or of one of its partitions. */
 function complianceUrl(
   account: Account,
   complianceLabel: string | undefined,

@@ -4,7 +4,7 @@ import { Activity } from '../post/activity.js';
 import { countryNumber, ID_OF, SHOWN_INTS, type ShownIds } from '../post/bytes/shown-ids.js';
 import type { PostTombstone, Tombstones, UserTombstone } from './tombstones.js';
 
-/** Why a post must not be shown. */
+/** The reason why a post must not be shown. */
 export type HiddenReason =
   | 'deleted'
   | 'dropped'
@@ -15,33 +15,33 @@ export type HiddenReason =
   | 'user suspended'
   | 'user withheld';
 
-/** The start and end of bytes that must not be shown: a location, or a quoted post. */
+/** The start and end of bytes that must not be shown, such as a location or a quoted post. */
 type Span = readonly [start: number, end: number];
 
-/** Which posts count as hidden, in addition to deleted, dropped and protected ones. */
+/** Options that decide which posts are hidden, besides deleted, dropped and protected posts. */
 export interface VisibilityOptions {
   /**
-   * The country in which posts are shown: two letters, such as `DE`. Posts withheld there are hidden;
-   * those withheld everywhere (`XX`, `XY`) are always hidden.
+   * The country in which posts are shown, as two letters, such as `DE`. Posts withheld there are hidden.
+   * Posts withheld everywhere (`XX`, `XY`) are always hidden.
    */
   readonly country?: string | undefined;
   /** Whether earlier versions of an edited post are hidden or kept. @default 'hide' */
   readonly earlierVersions?: 'hide' | 'keep' | undefined;
 }
 
-/** Which posts are hidden, and whether a hidden post is removed or replaced by a mask. */
+/** Options for hiding posts: which posts, and whether to remove them or replace them with a mask. */
 export interface HidingOptions extends VisibilityOptions {
   /**
-   * Replaces a hidden post by a mask with its id, time, author id, matching rules, and the
-   * reason, without its text.
-   * @default false: a hidden post is removed
+   * Whether to replace a hidden post with a mask. The mask has the id, time, author id and matching rules of
+   * the post, and the reason, but no text. If false, a hidden post is removed.
+   * @default false
    */
   readonly mask?: boolean | undefined;
 }
 
-/** What is left of a post when hidden parts are removed. */
+/** The rest of a post without its hidden parts. */
 export interface HidingResult {
-  /** The same object if nothing changed; absent if the post is hidden. */
+  /** The post. The same object if nothing changed; absent if the post is hidden. */
   readonly activity: Activity | undefined;
   readonly hidden: HiddenReason | undefined;
   readonly changed: boolean;
@@ -49,7 +49,7 @@ export interface HidingResult {
 
 const NULL = Buffer.from('null');
 
-/** A post without the parts that must not be shown. The rest keeps its bytes. */
+/** Returns a post without the parts that must not be shown. The rest keeps its bytes. */
 export function hideDeleted(
   tombstones: Tombstones,
   activity: Activity,
@@ -68,8 +68,8 @@ export function hideDeleted(
 }
 
 /**
- * True if any id in a post has a tombstone, or the post is withheld in the country where posts are shown. Any other
- * post stays unchanged.
+ * Whether any id in a post has a tombstone, or the post is withheld in the country where posts are shown. A
+ * post for which this is false stays unchanged.
  */
 export function isSuspect(
   tombstones: Tombstones,
@@ -93,7 +93,7 @@ function withNulls(bytes: Buffer, spans: readonly Span[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   for (const [start, end] of spans) {
-    // A span inside a removed quoted post is removed with it.
+    // A span inside a removed quoted post was removed with it.
     if (start < at) continue;
     parts.push(bytes.subarray(at, start), NULL);
     at = end;
@@ -118,22 +118,22 @@ function maskedAuthor({ authorId, format }: Activity): string {
     : `,"actor":{"objectType":"person","id":"id:twitter.com:${authorId}","displayName":"","preferredUsername":""}`;
 }
 
-/** `Wed Oct 10 20:19:24 +0000 2018` */
+/** Formats a time like `Wed Oct 10 20:19:24 +0000 2018`. */
 function createdAt(date: Date): string {
   const [day = '', number, month, year, clock] = date.toUTCString().split(' ');
   return `${day.slice(0, 3)} ${month} ${number} ${clock} +0000 ${year}`;
 }
 
 const EVERYWHERE = ['XX', 'XY'];
-/** Members with the location of a post, in either format. The location of its author is kept. */
+/** The members with the location of a post, in each format. The location of its author is kept. */
 const PLACES = {
   original: ['geo', 'coordinates', 'place'],
   activity_streams: ['geo', 'location'],
 } as const;
 
 /**
- * Why the whole post must not be shown; otherwise adds the parts that must not be shown. A repost of a hidden post is
- * hidden, too; a post that quotes a hidden post loses the quoted one.
+ * Returns the reason why the whole post must not be shown. If it may be shown, adds the parts that must not
+ * be shown. A repost of a hidden post is hidden, too. A post that quotes a hidden post loses the quote.
  */
 function visit(
   tombstones: Tombstones,
@@ -176,7 +176,7 @@ function hiddenBy(
   options: VisibilityOptions,
 ): HiddenReason | undefined {
   const post = tombstones.post(activity.id);
-  // Deleting one version of a post deletes all of them.
+  // If one version of a post is deleted, all versions are.
   if (activity.versionIds.some(id => tombstones.post(id)?.deleted)) return 'deleted';
   const hidden =
     (post && hiddenByPost(post, options)) ??
@@ -191,7 +191,7 @@ function markOfAuthor(tombstones: Tombstones, { authorId }: Activity): UserTombs
   return authorId === undefined ? undefined : tombstones.user(authorId);
 }
 
-/** Why the tombstone of a post hides it. */
+/** The reason why a post's tombstone hides the post. */
 export function hiddenByPost(
   post: PostTombstone,
   options: VisibilityOptions,
@@ -202,7 +202,7 @@ export function hiddenByPost(
   return isWithheld(post.withheld?.[1] ?? [], options) ? 'withheld' : undefined;
 }
 
-/** Why the tombstone of a user hides the user's posts. */
+/** The reason why a user's tombstone hides the user's posts. */
 export function hiddenByUser(
   user: UserTombstone,
   options: VisibilityOptions,
@@ -213,7 +213,7 @@ export function hiddenByUser(
   return isWithheld(user.withheld?.[1] ?? [], options) ? 'user withheld' : undefined;
 }
 
-/** The countries that hide a post which is withheld there, as `ShownIds` has them. */
+/** The countries in which a withheld post is hidden, by their `countryNumber`. */
 export function hidingCountries({ country }: VisibilityOptions): ReadonlySet<number> {
   const codes = country === undefined ? EVERYWHERE : [...EVERYWHERE, country];
   return new Set(codes.map(countryNumber));

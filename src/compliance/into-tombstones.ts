@@ -5,24 +5,24 @@ import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkEvents, type Tombstones } from './tombstones.js';
 import { checkTombstones } from './without-deleted.js';
 
-/** What `intoTombstones` has recorded by the end of its input. */
+/** The result of `intoTombstones`. */
 export interface Recorded {
-  /** The number of events of this run, unknown kinds included. */
+  /** The number of events in this run, including events of unknown kinds. */
   readonly events: number;
 }
 
-/** Under which name `intoTombstones` stores its cursor, or that it stores none. */
+/** Options of `intoTombstones`: the name under which it stores the cursor of the source. */
 export interface IntoTombstonesOptions {
   /**
-   * The name under which the cursor of the source is stored. Several sources of the same tombstones
-   * need different names. With `null` no cursor is stored, and the source is always read from its
-   * start.
+   * The name under which the cursor of the source is stored. If several sources record in the same
+   * tombstones, they need different names. With `null`, no cursor is stored, and the source is always read
+   * from its start.
    * @default 'compliance'
    */
   readonly source?: string | null | undefined;
 }
 
-/** Keys of LMDB have at most about 2,000 bytes. */
+/** Limited, because keys of LMDB have at most about 2,000 bytes. */
 const LONGEST_NAME = 200;
 
 const OPTIONS = {
@@ -35,8 +35,8 @@ const OPTIONS = {
 } satisfies OptionTable<IntoTombstonesOptions>;
 
 /**
- * Records compliance events as tombstones, each batch and the cursor of its source in one transaction:
- * the same script run again continues from there.
+ * Records compliance events as tombstones. Each batch is stored with the cursor of its source in one
+ * transaction, so that the same script continues from there when it is run again.
  *
  * @throws OptionError, StorageError
  * @example

@@ -18,26 +18,29 @@ import { parseConnectionMessage } from '../post/in-stream-message.js';
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {
   connected(at: number): void;
-  /** All events up to this time were delivered. */
+  /** Called when all events up to this time were delivered. */
   delivered(until: number): void;
-  /** Called for a record that is not an event. It aborts the signal before it rejects, so that no other connection is made. */
+  /**
+   * Called for a record that is not an event. If it rejects, it must first abort the signal, so that no other
+   * connection is made.
+   */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
-  /** Resolves when more events can be accepted. */
+  /** Delivers events. Resolves when more events can be accepted. */
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
 
-/** The wait after a broken connection grows by this step up to the maximum. */
+/** The wait after a broken connection grows by this step, up to a maximum. In milliseconds. */
 const BROKEN_STEP_MS = SECOND / 4;
 const BROKEN_MAX_MS = 16 * SECOND;
-/** The wait after an error of the service doubles up to the maximum. */
+/** The first wait after an error of the service, in milliseconds. It doubles up to a maximum. */
 const ERROR_FIRST_MS = 5 * SECOND;
 const ERROR_MAX_MS = 320 * SECOND;
-/** The wait after a 429 without `Retry-After`. */
+/** The wait after a 429 without `Retry-After`, in milliseconds. */
 const RATE_LIMITED_MS = MINUTE;
 
 /**
- * Stays connected to a stream that does not end, until the signal. Never resolves; rejects with an
- * error that a retry cannot change, or if the first connection fails too often.
+ * Stays connected to an endless stream until the signal fires. Never resolves. Rejects with an error that a
+ * retry cannot change, or if the first connection fails too often.
  */
 export async function maintainConnection(
   account: Account,
@@ -69,14 +72,14 @@ export async function maintainConnection(
   }
 }
 
-/** What the connections to a stream have in common. */
+/** The state that successive connections to a stream share. */
 interface ConnectionState {
   everConnected: boolean;
-  /** How many failures there were since the last record. */
+  /** The number of failures since the last record. */
   failures: number;
 }
 
-/** Reads a connection until the service ends it, and returns the error of that end. */
+/** Reads a connection until it ends, and returns the error with which it ended. */
 async function readConnection(
   connection: LiveConnection,
   { timing, clock }: Account,
@@ -120,7 +123,10 @@ async function readConnection(
   });
 }
 
-/** Whether a retry cannot help. After a good connection, invalid bytes were probably damaged in transit. */
+/**
+ * Whether a retry cannot help. If a connection has worked before, invalid bytes were probably damaged in
+ * transit, so a retry may help.
+ */
 function isFinal(error: MillraceError, { everConnected }: ConnectionState): boolean {
   if (error instanceof HttpError) return isFinalStatus(error);
   const mayPass = everConnected && (error.code === 'ERR_DATA' || error.code === 'ERR_CONNECTION');
@@ -136,33 +142,34 @@ function waitAfter(failure: MillraceError, failures: number, random: number): nu
 }
 
 /**
- * The service sends heartbeats at least this far apart. Where two arrive closer together, they may have waited in a
- * buffer, with events after them.
+ * The minimum time between two heartbeats of the service, in milliseconds. If two arrive closer together,
+ * they may have waited in a buffer, followed by events.
  */
 const HEARTBEATS_APART_MS = SECOND;
-/** An event that is further ahead of the clock has a wrong time. */
+/** An event that is further ahead of the clock than this has a wrong time. */
 const AHEAD_MS = MINUTE;
 
-/** An instant by the service's clock, in epoch milliseconds, and by one that never jumps. */
+/** An instant in epoch milliseconds by the service's clock, and by a monotonic clock. */
 interface Instant {
   readonly now: number;
   readonly elapsed: number;
 }
 
 /**
- * The time up to which a connection has delivered every event. It follows the times of the events: a slow reader or
- * network may be any time behind the clock. Only heartbeats show that nothing is on its way, as the service sends them
- * while it has nothing else to send. No I/O and no clock: the caller passes times.
+ * The time up to which a connection has delivered every event. It is computed from the times of events,
+ * because a slow reader or network may be far behind the clock. Only heartbeats show that no event is in
+ * transit, because the service sends them when it has nothing else to send. Uses no I/O and no clock: the
+ * caller passes times.
  */
 export class DeliveredTime {
   /** The last arrival, if it was a heartbeat. */
   #heartbeat: Instant | undefined;
-  /** The delay of the last events. Heartbeats after them may have waited for as long. */
+  /** The delay of the last events. Later heartbeats may have been delayed just as long. */
   #delayMs = 0;
 
   /**
-   * To be called for bytes that have arrived, once their events are delivered. Returns the time up to which every event
-   * was delivered, or `undefined` where the bytes do not tell.
+   * Must be called for bytes that have arrived, once their events are delivered. Returns the time up to which
+   * every event was delivered; `undefined` if the bytes do not tell.
    *
    * @param isHeartbeat whether the bytes are heartbeats only
    */
@@ -171,11 +178,14 @@ export class DeliveredTime {
     this.#heartbeat = isHeartbeat ? instant : undefined;
     if (!isHeartbeat || before === undefined) return undefined;
     if (instant.elapsed - before.elapsed < HEARTBEATS_APART_MS) return undefined;
-    // All that was sent before that heartbeat has arrived.
+    // Everything that was sent before the previous heartbeat has arrived.
     return before.now - this.#delayMs;
   }
 
-  /** To be called for delivered events. Returns the time of the newest; `undefined` where no time can be right. */
+  /**
+   * Must be called for delivered events. Returns the time of the newest event; `undefined` if none has a
+   * plausible time.
+   */
   afterEvents(
     events: readonly { readonly at: Date | undefined }[],
     now: number,

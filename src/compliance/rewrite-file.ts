@@ -33,7 +33,7 @@ import {
 } from './hidden-posts.js';
 import type { Tombstones } from './tombstones.js';
 
-/** The outcome for the posts of one file. */
+/** The result of rewriting one file. */
 export interface RewriteOutcome {
   readonly posts: number;
   readonly changed: number;
@@ -42,17 +42,17 @@ export interface RewriteOutcome {
 
 const LINE_FEED = Buffer.from('\n');
 const READ = 256 * 1024;
-/** Files up to this size are read as a whole, which then inflate in the thread pool. */
+/** Files up to this size are read as a whole, so that they can be inflated in the thread pool. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
-/** Ends the batch of a whole file. */
+/** The cursor that marks the batch of a whole file. */
 const WHOLE: Cursor = { source: 'file' };
 
-/** One for all files: it is read from before the next post. */
+/** Shared by all files, because its contents are only used before the next post. */
 const ids = new ShownIds();
 
 /**
- * Rewrites a file without the posts that tombstones forbid. A file without such posts stays unchanged, as does every
- * file in a dry run.
+ * Rewrites a file without the posts that tombstones forbid. A file without such posts stays unchanged. In a
+ * dry run, every file stays unchanged.
  */
 export async function rewriteFile(
   file: string,
@@ -68,7 +68,8 @@ export async function rewriteFile(
       await removeLeft(file);
       return review;
     }
-    // Tombstones may have been added since the first review: the result reports what was written.
+    // Reviewed again, because tombstones may have been added since the first review, and the result must describe
+    // what was written.
     const rewrite = new Review(tombstones, options);
     await write(file, rewrite, signal);
     return rewrite;
@@ -83,7 +84,7 @@ export async function rewriteFile(
   }
 }
 
-/** A record that is not a post, and is not hidden. */
+/** A record that is not a post, and cannot be hidden. */
 class BadRecord extends Error {
   readonly record: Buffer;
   override readonly cause: DataError;
@@ -95,7 +96,7 @@ class BadRecord extends Error {
   }
 }
 
-/** The error of a record with its line, which is looked for in the file. */
+/** Adds the line of a record to its error, by searching for the record in the file. */
 async function errorWithLine(
   file: string,
   { record, cause }: BadRecord,
@@ -117,7 +118,7 @@ async function errorWithLine(
   return at();
 }
 
-/** The remaining lines of a file, and counts of the removed ones. */
+/** Collects the remaining lines of a file, and counts the removed posts. */
 class Review implements RewriteOutcome {
   posts = 0;
   changed = 0;
@@ -137,7 +138,7 @@ class Review implements RewriteOutcome {
     return this.changed === 0 && this.removed.size === 0;
   }
 
-  /** @throws BadRecord */
+  /** @throws BadRecord if a record is not a post */
   lines(records: readonly Buffer[]): Buffer[] {
     return records.flatMap(record => {
       try {
@@ -167,14 +168,14 @@ class Review implements RewriteOutcome {
     try {
       ids.read(record, 0, record.length);
     } catch {
-      // It is an error only where the post is not hidden.
+      // The id cannot be read. This is an error only if the post is not hidden.
       return true;
     }
     return isSuspect(this.#tombstones, ids, this.#countries);
   }
 }
 
-/** The `info` line of a job file, which counts the posts of the file. */
+/** Updates the `info` line of a job file, which counts the posts of the file. */
 function withCount(info: Buffer, fewer: number): Buffer {
   if (fewer === 0) return info;
   const outer = LazyObject.of(info)?.object('info');
@@ -212,13 +213,16 @@ function inflated(file: string): Flow<Uint8Array> {
   return gunzip({ plain: 'pass' })(bytes);
 }
 
-/** Fixed names, so that the next run finds what a killed one has left: a lock, or a copy of forbidden posts. */
+/**
+ * The names of the lock and the temporary file. They are fixed, so that the next run finds those of a killed
+ * run; the temporary file may contain forbidden posts.
+ */
 function namesFor(file: string): { readonly lock: string; readonly aside: string } {
   const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
   return { lock: `${hidden}.lock`, aside: `${hidden}.tmp` };
 }
 
-/** Removes what a killed run has left beside a file that needs no rewriting. */
+/** Removes the lock and the temporary file of a killed run if the file needs no rewriting. */
 async function removeLeft(file: string): Promise<void> {
   const names = namesFor(file);
   if ((await statusOf(nodeFileSystem, names.lock)) === undefined) return;
@@ -226,7 +230,7 @@ async function removeLeft(file: string): Promise<void> {
   try {
     lock = await takeLock(names.lock);
   } catch (error) {
-    // Another run rewrites the file now, and removes what is its own.
+    // Another run is rewriting the file now, and removes its own files.
     if (error instanceof StorageError && error.retryable) return;
     throw error;
   }
@@ -268,7 +272,10 @@ async function* kept(
   }
 }
 
-/** What compresses as the file is compressed, whatever its name, or leaves it plain. */
+/**
+ * Returns a function that creates a compressor for the format of the file, whatever its name is; the
+ * compressor of a plain file changes nothing.
+ */
 async function compressorOf(file: string): Promise<() => Transform> {
   const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));
   if (compression === 'gzip') return createGzip;

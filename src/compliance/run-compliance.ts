@@ -27,21 +27,24 @@ import type { ReplayWait } from '../replay/replay-wait.js';
 import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
 import { maintainConnection } from './maintain-connection.js';
 
-/** Minutes whose events could not be fetched: the reason of a replay, or `not filled` without one. */
+/**
+ * Minutes whose events could not be fetched. The reason is the reason of the replay's gap, or `not filled` if
+ * there was no replay.
+ */
 export interface ComplianceGap extends Omit<Gap, 'reason'> {
   readonly reason: Gap['reason'] | 'not filled';
 }
 
-/** A compliance stream that has passed every check. */
+/** The checked settings of a compliance stream. */
 export interface ComplianceRun {
   readonly account: Account;
-  /** One URL for each connection. */
+  /** The URL of each connection. */
   readonly urls: readonly URL[];
-  /** What `Account.serviceAt` returns for these URLs. */
+  /** The result of `Account.serviceAt` for these URLs. */
   readonly service: { readonly service?: string };
-  /** Epoch milliseconds. */
+  /** The start in epoch milliseconds, if it is in the past. */
   readonly since: number | undefined;
-  /** Creates the replay that fills a gap; absent if gaps are only reported. */
+  /** Creates the replay that fetches the events of a gap; absent if gaps are only reported. */
   readonly replayOf:
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
@@ -52,14 +55,14 @@ export interface ComplianceRun {
   readonly onDamaged: OnDamaged | undefined;
 }
 
-/** Once this many bytes of events wait for the consumer, connections are not read on: some 30,000 events. */
+/** The number of bytes of unread events at which connections are paused, about 30,000 events. */
 const MAX_WAITING_BYTES = 8 * 2 ** 20;
-/** How often a cursor is delivered while no events come. */
+/** How often a cursor is delivered while no events arrive, in milliseconds. */
 const QUIET_MS = 15 * SECOND;
-/** The wait before the next replay of a gap after one has given up. */
+/** The wait before another replay of a gap, after a replay has given up. In milliseconds. */
 const RETRY_WAIT_MS = 5 * MINUTE;
 
-/** The events of all connections, and of the replays that fill the gaps between them. */
+/** The events of all connections, and of the replays that fill the gaps between connections. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
   const account = job.account.withProgress(run.progress);
@@ -67,7 +70,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     if (leftMs !== undefined && run.progress !== undefined)
       run.progress.endsAt = performance.now() + leftMs;
   };
-  // While an endless run fills a gap, events continue to arrive: it is not waiting. One that ends when it has caught up is.
+  // While an endless run fills a gap, events continue to arrive, so its waits are not reported. A run with `until`
+  // has nothing else to do, so they are.
   const waits = job.untilCaughtUp ? { account, onWait: showLeft } : { account: job.account };
   const { timing } = account;
   const resume = run.resume ?? job.resume;
@@ -75,7 +79,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const queue = new Channel<ComplianceEvent>(MAX_WAITING_BYTES, ({ raw }) => raw.length);
   const ours = new LinkedAbort(run.signal);
   const { signal } = ours;
-  // Each connection listens several times: Node would warn of a leak.
+  // Each connection adds several listeners to the signal, and Node would warn of a leak.
   setMaxListeners(0, signal);
   const gapFound = new WakeUp();
   const gaps = new ConnectionGaps(urls.length, start, () => {
@@ -95,7 +99,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // Otherwise it would reconnect.
+      // Without this, the connection would be opened again.
       fail(thrown);
       throw thrown;
     }
@@ -123,7 +127,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   for (const one of work) one.catch(fail);
   try {
     while (await queue.ready()) {
-      // Both at once: the connections may add events with a later state at any time.
+      // Both are taken at once, because connections may add events with a later state at any time.
       const items = queue.takeAll();
       const state = { ...gaps.state };
       const isOver = job.untilCaughtUp && gaps.areCaughtUp;
@@ -147,7 +151,7 @@ interface GapFilling extends ComplianceRun {
   readonly onWait?: ReplayRun<ComplianceEvent>['onWait'];
 }
 
-/** Fetches the events of gaps in sequence by replays, which wait until a gap is old enough. */
+/** Fetches the events of gaps by replays, one after the other. A replay waits until its gap is old enough. */
 async function fillGaps(
   { account, onWait, replayOf, onGap, onDamaged }: GapFilling,
   gaps: ConnectionGaps,
@@ -173,7 +177,7 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // From here on, cursors no longer have this part of a long gap, so a later run does not replay it again.
+        // From here on, cursors no longer include this part of a long gap, so a later run does not replay it again.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
@@ -192,14 +196,15 @@ async function fillGaps(
 }
 
 /**
- * Absent before the first connections, because a run that resumes there would not know its gaps.
+ * The cursor of the run. Absent before the first connections, because a run that resumed from it would not
+ * know its gaps.
  */
 function cursorOf(
   { urls, service }: ComplianceRun,
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
-  // Created for each batch, but rarely serialized.
+  // The object is created for each batch, but rarely serialized.
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },
@@ -233,33 +238,37 @@ function streamOf(urls: readonly URL[]): string {
   return urls.map(({ pathname, search }) => pathname + search).join(' ');
 }
 
-/** A gap is widened by this much on both sides, as an event may arrive this long after its own time. */
+/**
+ * A gap is extended by this time on both sides, because an event may arrive this long after its own time. In
+ * milliseconds.
+ */
 const LATE = MINUTE;
 
-/** The state that a cursor holds. */
+/** The state that is stored in a cursor. */
 interface ConnectionGapsState {
   /** The time up to which all connections have delivered everything, in epoch milliseconds. */
   readonly until: number | undefined;
-  /** Whole minutes that are not filled yet. */
+  /** Whole minutes whose events were not fetched yet. */
   readonly gaps: readonly Window[];
 }
 
 /**
- * The times without a connection of a compliance stream, whose events a replay must fetch. No I/O and
- * no clock: the caller passes times.
+ * The times without a connection of a compliance stream, whose events a replay must fetch. Uses no I/O and no
+ * clock: the caller passes times.
  */
 export class ConnectionGaps {
   /**
    * The time up to which each connection has delivered everything; empty before the first connection.
    */
   readonly #delivered: (number | undefined)[];
-  /** When each connection was first established. */
+  /** The time at which each connection was first established. */
   readonly #begun = new Map<number, number>();
   #gaps: readonly Window[];
   readonly #onChange: () => void;
 
   /**
-   * @param start The state to continue from. If it has `until`, the time from then to the first connection is a gap.
+   * @param start The state to continue from. If it has `until`, the time from `until` to the first connection
+   * is a gap.
    * @param onChange Called after each change.
    */
   constructor(
@@ -272,7 +281,7 @@ export class ConnectionGaps {
     this.#onChange = onChange;
   }
 
-  /** A connection is established; the time before it is a gap, unless it is the first. */
+  /** Called when a connection is established. The time before it is a gap, unless it is the first connection. */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];
     this.#delivered[connection] = at;
@@ -287,7 +296,7 @@ export class ConnectionGaps {
     this.#onChange();
   }
 
-  /** All events of a connection up to this time were delivered. */
+  /** Called when all events of a connection up to this time were delivered. */
   delivered(connection: number, until: number): void {
     this.#delivered[connection] = Math.max(until, this.#delivered[connection] ?? until);
     this.#onChange();
@@ -298,7 +307,7 @@ export class ConnectionGaps {
     this.#onChange();
   }
 
-  /** True if all events from before the connections began have been delivered, including events in gaps. */
+  /** Whether all events from before the first connections were delivered, including the events in gaps. */
   get areCaughtUp(): boolean {
     const { until, gaps } = this.state;
     if (until === undefined || this.#begun.size < this.#delivered.length) return false;

@@ -9,9 +9,12 @@ import { absolutePath } from '../storage/folder.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { anyStorageError } from '../storage/storage-error.js';
 
-/** Whether `openTombstones` opens for recording or only for look-ups. */
+/** Options of `openTombstones`: whether to open only for look-ups. */
 export interface TombstonesOptions {
-  /** Only look-ups. Any number of processes may read while one other process records. @default false */
+  /**
+   * Whether to allow only look-ups. Any number of processes may read while one other process records.
+   * @default false
+   */
   readonly readOnly?: boolean | undefined;
 }
 
@@ -21,13 +24,16 @@ const OPTIONS = { readOnly: flag('only look up', false) } satisfies OptionTable<
 const POST = 0x70;
 const USER = 0x75;
 const CURSOR = 0x63;
-/** Ids have 64 bits. */
+/** The largest id, since ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
-/** The key of a look-up, which LMDB copies. */
+/** The key of a look-up. It can be reused, because LMDB copies it. */
 const looked = Buffer.alloc(9);
 
-/** The used part of an LMDB root. The types of lmdb would require compiler options of the consumer. */
+/**
+ * The members of an LMDB root that are used here. The types of lmdb would require compiler options in the
+ * user's project.
+ */
 interface TombstoneRoot {
   getBinary(key: Buffer): Buffer | undefined;
   getStats(): object;
@@ -35,7 +41,7 @@ interface TombstoneRoot {
   put(key: Buffer, value: Buffer): Promise<boolean>;
 }
 
-/** The part of `LmdbDatabase` that tombstones use. */
+/** The members of `LmdbDatabase` that tombstones use. */
 interface TombstoneStore {
   readonly root: TombstoneRoot;
   transaction<T>(action: (root: TombstoneRoot) => T): Promise<T>;
@@ -43,9 +49,9 @@ interface TombstoneStore {
 }
 
 /**
- * The tombstones of posts and users, on disk (LMDB): a hundred million ids take a few gigabytes there
- * and little memory. A crash leaves the state after the last `record` that resolved. One process
- * records, and any number look up at the same time. Opened by `openTombstones`.
+ * The tombstones of posts and users, on disk (LMDB). 100 million ids take a few gigabytes on disk and little
+ * memory. After a crash, the state is the state after the last resolved `record`. One process may record
+ * while any number of processes look up. Created by `openTombstones`.
  */
 export class Tombstones {
   readonly folder: string;
@@ -70,7 +76,8 @@ export class Tombstones {
   }
 
   /**
-   * The same for an id given as its halves, without creating a string: each post looks up many ids.
+   * Like `post`, for an id given as two 32-bit halves. Creates no string, because many ids are looked up for
+   * each post.
    *
    * @internal
    */
@@ -83,7 +90,7 @@ export class Tombstones {
     return this.#read(keyAt(USER, high, low), decodeTombstone<UserTombstone>);
   }
 
-  /** The cursor of the source with that name, from the last `record` that had one. */
+  /** The cursor of the source with this name, from the last `record` that stored one. */
   cursor(source: string): Cursor | undefined {
     return this.#read(cursorKey(source), bytes => JSON.parse(bytes.toString()) as Cursor);
   }
@@ -97,8 +104,8 @@ export class Tombstones {
   }
 
   /**
-   * Records events and the cursor of their source after them, all or none. Resolves once they
-   * survive a power cut. Events may be repeated, and in any order.
+   * Records events and the cursor of their source, in one transaction. Resolves once they survive a power
+   * failure. Events may be repeated and in any order.
    *
    * @throws StorageError
    * @throws DataError For anything except compliance events.
@@ -133,12 +140,12 @@ export class Tombstones {
     }
   }
 
-  /** Closes the files. Everything for which `record` has resolved is kept. */
+  /** Closes the files. Everything that a resolved `record` has stored is kept. */
   async close(): Promise<void> {
     await this.#marks.close();
   }
 
-  /** Same as `close`, for `await using`. */
+  /** Calls `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -193,7 +200,7 @@ export function checkEvents(
   for (const item of items) if (!isComplianceEvent(item)) throw refuse(item);
 }
 
-/** A key of nine bytes, which sorts by id. */
+/** The key of an id, nine bytes, which sorts by id. */
 function keyOf(kind: number, id: string): Buffer | undefined {
   if (!/^\d{1,20}$/.test(id)) return undefined;
   const number = BigInt(id);
@@ -204,7 +211,7 @@ function keyOf(kind: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** The same, valid until the next call. */
+/** The key of an id given as halves. Valid until the next call. */
 function keyAt(kind: number, high: number, low: number): Buffer {
   looked[0] = kind;
   looked.writeUInt32BE(high, 1);
@@ -221,12 +228,15 @@ type Timed<T> = readonly [at: number, what: T];
 
 /** The state of a post after all recorded compliance events. */
 export interface PostTombstone {
-  /** Permanently. */
+  /** Whether the post is deleted, which is permanent. */
   readonly deleted?: true;
-  /** Whether there is a newer version, permanently. */
+  /** Whether there is a newer version, which is permanent. */
   readonly edited?: true;
   readonly dropped?: Timed<boolean>;
-  /** Two-letter codes in upper case; `XX` and `XY` mean all countries. */
+  /**
+   * The countries where the post is withheld, as two-letter codes in upper case; `XX` and `XY` mean all
+   * countries.
+   */
   readonly withheld?: Timed<readonly string[]>;
 }
 
@@ -236,11 +246,11 @@ export interface UserTombstone {
   readonly protected?: Timed<boolean>;
   readonly suspended?: Timed<boolean>;
   readonly withheld?: Timed<readonly string[]>;
-  /** Posts up to this id have permanently lost their locations. */
+  /** The largest id of the posts that have permanently lost their locations. */
   readonly scrubbedUpTo?: string;
 }
 
-/** The change of one post or user: a function of the tombstone before. */
+/** A change of one post or user, as a function that returns the new tombstone. */
 export type Change =
   | {
       readonly of: 'post';
@@ -263,8 +273,8 @@ const USER_STATES = {
 } as const;
 
 /**
- * The changes of an event. Events may be repeated and in any order, such as live events before replayed ones: the
- * outcome is the same, because the latest time counts.
+ * The changes that an event makes. Events may be repeated and in any order, for example live events before
+ * replayed events. The outcome is the same, because the latest time counts.
  */
 export function changesOf(event: ComplianceEvent): readonly Change[] {
   const at = event.at?.getTime() ?? 0;
@@ -306,7 +316,7 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
   }
 }
 
-/** Most posts are only deleted, which one byte encodes. */
+/** The encoding of a post that is only deleted, in one byte, because most are. */
 const DELETED = Buffer.from('D');
 
 export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
@@ -315,7 +325,7 @@ export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(mark).sort())));
 }
 
-/** @throws Error for what `encodeTombstone` never gives. */
+/** @throws Error for bytes that `encodeTombstone` never returns. */
 export function decodeTombstone<M extends PostTombstone | UserTombstone>(bytes: Uint8Array): M {
   if (bytes.length === 1 && bytes[0] === DELETED[0]) return { deleted: true } as M;
   const mark = JSON.parse(Buffer.from(bytes).toString()) as M | null;
@@ -332,12 +342,15 @@ function isState([name, value]: readonly [string, unknown]): boolean {
   return /^(?:deleted|dropped|protected|suspended)$/.test(name) && typeof value[1] === 'boolean';
 }
 
-/** The larger id, compared as integers. */
+/** The larger id, compared as integer. */
 function largerId(a: string | undefined, b: string): string {
   return a === undefined || BigInt(b) > BigInt(a) ? b : a;
 }
 
-/** Of two values with the same time, `merge` makes one that hides what either hides. */
+/**
+ * Returns the later of two values. If both have the same time, `merge` combines them to a value that hides
+ * everything that either hides.
+ */
 function later<T>(a: Timed<T> | undefined, b: Timed<T>, merge: (a: T, b: T) => T): Timed<T> {
   if (a === undefined || b[0] > a[0]) return b;
   return b[0] < a[0] ? a : [b[0], merge(a[1], b[1])];

@@ -37,13 +37,18 @@ export const HIDING_OPTIONS = {
 } satisfies OptionTable<HidingOptions>;
 
 /**
- * Removes posts that must no longer be shown: deleted or dropped posts and their retweets; posts of users who are
- * deleted, protected or suspended; posts that are withheld in a country, by an event or by `withheld_in_countries` of
- * the post or its author; and earlier versions of an edited post. Passes a post whose author removed its location
- * without the location, and a post that quotes a hidden post without the quote. All other posts keep their bytes.
+ * Removes posts that must no longer be shown:
+ * - deleted or dropped posts, and their retweets;
+ * - posts of users who are deleted, protected or suspended;
+ * - posts that are withheld in a country, by an event or by `withheld_in_countries` of the post or its
+ *   author;
+ * - earlier versions of an edited post.
  *
- * Uses the tombstones at the time when a post passes: posts that are deleted later must be removed from stored files,
- * with `applyCompliance`.
+ * If the author has removed the location of a post, the post passes without it. If a post quotes a hidden
+ * post, it passes without the quote. All other posts keep their bytes.
+ *
+ * Uses the tombstones at the time when a post passes. Posts that are deleted later must be removed from
+ * stored files with `applyCompliance`.
  *
  * @example
  * const posts = replay(account(), { streamType: 'rulestream', fromDate, toDate });
@@ -77,7 +82,7 @@ export function withoutDeleted(
   });
 }
 
-/** Hides the posts that show an id with a tombstone, and returns the rows that stay. */
+/** Hides the posts that have an id with a tombstone, and returns the remaining rows. */
 async function withoutHidden(
   tombstones: Tombstones,
   rows: Rows,
@@ -99,17 +104,17 @@ async function withoutHidden(
   return left.filter(row => states[row] !== HIDDEN);
 }
 
-/** Numbers for each id: its row, and what `ShownIds` has. */
+/** The number of integers for each id: the row, and the integers of `ShownIds`. */
 const ROW_ID_INTS = 1 + SHOWN_INTS;
 
-/** The ids of each row as `ShownIds` has them, in the order of the rows. */
+/** The ids of `ShownIds` for each row, in the order of the rows. */
 export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   kind: {
     name: 'shownIds',
     create: () => {
       const shown = new ShownIds();
       return rows => {
-        // Most posts share and quote no other: at first, there is room for two ids of each.
+        // Initial capacity for two ids per post, because most posts neither share nor quote another.
         let ids = new Uint32Array(2 * ROW_ID_INTS * rows.count + 62);
         let end = 0;
         rows.each((row, content, from, to) => {
@@ -133,13 +138,13 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   options: undefined,
 };
 
-// What is known of a post from its ids.
+// The state of a post, as far as its ids tell.
 const SHOWN = 1;
-/** There is a tombstone of one of its ids. */
+/** One of its ids has a tombstone. */
 const SUSPECT = 2;
 const HIDDEN = 3;
 
-/** For each post of the file its state; 0 for those that are not among the rows. */
+/** For each post of the file, its state; 0 for posts that are not among the rows. */
 function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
   const states = new Uint8Array(rows.columnSize);
@@ -158,14 +163,15 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
           : isHiddenBy(tombstones.postAt(high, low), post =>
               of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
             );
-    // A mask is made from the post, and a post that quotes a hidden one stays, without the quote: both need its bytes.
+    // Not decided by ids alone: a mask is created from the post, and a post that quotes a hidden post stays without
+    // the quote. Both need the bytes of the post.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }
   return states;
 }
 
-/** `undefined` without a tombstone. */
+/** Whether a tombstone hides a post; `undefined` if there is no tombstone. */
 function isHiddenBy<Mark>(
   mark: Mark | undefined,
   reasonOf: (mark: Mark) => unknown,

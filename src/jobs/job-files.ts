@@ -70,17 +70,18 @@ const OPTIONS = {
 } satisfies OptionTable<JobFilesOptions>;
 
 /**
- * The gzip files of a delivered job in time order, with a cursor after each. They are downloaded
- * concurrently, and each is checked before it is delivered: complete gzip, and the number of posts that
- * its `info` line states. A damaged, cut or missing file is fetched again a few times, and once more
- * after all others.
+ * Delivers the gzip files of a delivered job in time order, with a cursor after each. Files are downloaded
+ * concurrently. Each is checked before it is delivered: it must be complete gzip, and have the number of
+ * posts that its `info` line states. A damaged, truncated or missing file is fetched again a few times, and
+ * once more after all others.
  *
- * The flow ends when all files were delivered, with the totals that the service states. A run that
- * resumes continues after the last delivered file, and fetches those that were missing before.
+ * The flow ends when all files were delivered, if they have the totals that the service states. A run that
+ * resumes continues after the last delivered file, and fetches files that were missing before.
  *
  * @throws OptionError immediately, for invalid options.
  * @throws JobError from the flow, for a job that is not delivered, or has expired.
- * @throws IncompleteError from the flow: `missing` lists segments, `cursor` is where to resume.
+ * @throws IncompleteError from the flow, if files are missing or totals differ. `missing` lists the segments,
+ * and `cursor` is the cursor to resume from.
  * @example
  * await pipeline(
  *   jobFiles(acme, job, { onVerdict: verdict => console.error(verdict.summary) }),
@@ -115,7 +116,7 @@ export function jobFiles(
 
 type Options = Checked<JobFilesOptions, typeof OPTIONS>;
 
-/** One run of the source. */
+/** A run of the source. */
 async function* download(
   account: Account,
   job: JobName,
@@ -126,7 +127,7 @@ async function* download(
   const { signal, progress, resume = options.resume } = run;
   const list = await readJobFiles(account.withProgress(progress), job, options.shard, signal);
   const cursors = downloadCursors(list);
-  /** What was not delivered yet. */
+  /** Stored files that were not delivered yet. */
   const stored = new Set<StoredJobFile>();
   let state = cursors.stateAt(resume);
   let lastError: unknown;
@@ -173,9 +174,9 @@ async function* download(
 }
 
 /**
- * Fetches the files from where the state is, then those that were missing before.
+ * Fetches the files after the state, and the files that were missing before.
  *
- * @param stored Gets what was fetched.
+ * @param stored Fetched files are added to it.
  */
 function fetchFiles(
   list: JobFileList,
@@ -189,7 +190,7 @@ function fetchFiles(
   const failed = list.files.filter(file => missing.includes(file.name));
   const count = files.length + failed.length;
   const { totalBytes = 0, listed } = list.basis;
-  // Threads start while the first files are on their way.
+  // Threads start while the first files are being downloaded.
   decoder?.expect({ count, bytes: (totalBytes * count) / Math.max(1, listed) });
   const onBytes = (bytes: number) => {
     if (progress !== undefined) progress.receivedBytes += bytes;
@@ -204,7 +205,7 @@ function fetchFiles(
     lastTurn = turn.ended;
     const decode = decoder && decodeOnce(decoder, turn, signal);
     const made = await retryJobFile(file, list, signal, async request => {
-      // The next file is downloaded while this one is checked.
+      // The next file is downloaded while this file is checked.
       const receive = () => request(response => receiveJobFile(response, memory, onBytes));
       const check = await limit(receive);
       return check(decode);
@@ -231,8 +232,8 @@ function report(
 }
 
 /**
- * Decodes a file when its turn has come. If it is fetched again, later files may be with the threads
- * already, which then would wait for each other: it is checked on the main thread.
+ * Decodes a file in its turn. If the file is fetched again, the threads may already hold later files, and
+ * they would wait for each other, so the file is checked on the main thread instead.
  */
 function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOnce {
   let isDecoded = false;
@@ -268,11 +269,11 @@ function withFile(
   };
 }
 
-/** The turn of a file with the decoder. */
+/** The turn of a file to be decoded. */
 interface Turn {
   /** Settles when all earlier turns have ended. */
   readonly begin: Promise<void>;
-  /** Settles when this one has ended, too. */
+  /** Settles when this turn and all earlier turns have ended. */
   readonly ended: Promise<void>;
   end(): void;
 }
@@ -285,7 +286,7 @@ function turnAfter(begin: Promise<void>): Turn {
   return { begin, ended: begin.then(() => own), end };
 }
 
-/** How far a download is: files before `next` were delivered, except for the missing ones. */
+/** The progress of a download: files before `next` were delivered, except for missing ones. */
 export interface DownloadState extends Delivered {
   readonly next: number;
 }
@@ -302,7 +303,7 @@ const START: DownloadState = {
 /** Converts between download states and cursors, for one list of files. */
 export function downloadCursors({ basis: { job }, files, shard }: JobFileList) {
   let digest = shard === undefined ? '' : shardName(shard);
-  /** For each number of files, a digest of the names of the first ones. */
+  /** For each number of files, a digest of the names of that many first files. */
   const digests = [digest, ...files.map(file => (digest = nextDigest(digest, file)))];
   const refused = (problem: string) =>
     new OptionError('resume', `jobFiles: ${problem}. Remove the checkpoint to start again`);

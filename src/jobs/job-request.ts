@@ -22,31 +22,31 @@ import type { Format } from '../post/activity.js';
 import { ruleErrors, textRuleProblem } from '../rules/language/render-problem.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 
-/** A rule of a job, with a tag that marks the posts that it matches. */
+/** A rule of a job, with an optional tag for the posts that it matches. */
 export interface JobRule {
   readonly value: string;
-  /** Appears in the `matching_rules` of each matching post; up to 255 characters. */
+  /** The tag that appears in the `matching_rules` of each matching post, up to 255 characters. */
   readonly tag?: string | null | undefined;
 }
 
 /** The posts that a job delivers: all posts of a time window that match any of its rules. */
 export interface JobRequest {
-  /** Unique in the account: the job is found again by it. */
+  /** The title, which is unique in the account and identifies the job. */
   readonly title: string;
   /**
-   * First minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`,
-   * floored to its minute.
+   * The first minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`, floored to its
+   * minute.
    */
   readonly fromDate: Timestamp;
-  /** Last minute, exclusive: a whole day ends at 0000 of the next. */
+  /** The last minute, exclusive. A whole day ends at 0000 of the next day. */
   readonly toDate: Timestamp;
   /** The JSON format of the delivered posts. */
   readonly dataFormat: Format;
-  /** 1 to 1000 rules with different values. */
+  /** The rules, 1 to 1000, with different values. */
   readonly rules: readonly JobRule[];
 }
 
-/** A request that has passed every check. Only the publisher is added before it is sent. */
+/** A request that has passed all checks. Only the publisher is added before it is sent. */
 export interface CheckedJobRequest extends Pick<JobRequest, 'title' | 'dataFormat'> {
   readonly fromDate: string;
   readonly toDate: string;
@@ -57,7 +57,7 @@ const MAX_RULES = 1000;
 
 type JobDates = Pick<JobRequest, 'fromDate' | 'toDate'>;
 
-/** The dates of a job. */
+/** The options for the dates of a job. */
 const JOB_DATES = {
   fromDate: required(date('the first minute, inclusive')),
   toDate: required(date('the last minute, exclusive')),
@@ -82,7 +82,7 @@ export const JOB_REQUEST = {
 /**
  * Checks a request before anything is sent.
  *
- * @throws OptionError with all problems of the members, or else of the window and the rules.
+ * @throws OptionError with all problems of the members, or if there are none, of the window and the rules.
  */
 export function checkJobRequest(call: string, request: JobRequest): CheckedJobRequest {
   const checked = checkOptions(call, JOB_REQUEST, request);
@@ -139,8 +139,8 @@ function problemsOf(rule: JobRule): string[] {
 const DIGEST = / \(rules [0-9a-f]{8}\)$/;
 
 /**
- * The title that `jobs.run` sends: the requested one and a digest of the rules, whose order does not
- * matter. The service returns title, dates and format of an existing job, but not its rules.
+ * The title that `jobs.run` sends: the requested title and a digest of the rules, in any order. The service
+ * returns the title, dates and format of an existing job, but not its rules.
  */
 export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   const sorted = rules
@@ -151,14 +151,14 @@ export function titleWithRules({ title, rules }: CheckedJobRequest): string {
   return `${plainTitle(title)} (rules ${digest})`;
 }
 
-/** A title without the digest of rules. */
+/** A title without the digest. */
 export function plainTitle(title: string): string {
   return title.replace(DIGEST, '');
 }
 
 /**
- * The number of historical days that a job for this window counts as: every UTC day that has at least
- * one minute of it. `fromDate` is inclusive, `toDate` exclusive; seconds are cut off.
+ * Returns the number of historical days that the service counts for a job with this window: every UTC day
+ * that has at least one of its minutes. `fromDate` is inclusive and `toDate` exclusive. Seconds are ignored.
  *
  * @throws OptionError for an invalid date, or if `toDate` is not after `fromDate`.
  * @example
@@ -173,7 +173,7 @@ export function countJobDays(fromDate: Timestamp, toDate: Timestamp): number {
 }
 
 /**
- * The dates of a job as they are sent and in epoch milliseconds; both are valid by themselves.
+ * The dates of a job, as they are sent and in epoch milliseconds. Each was already found to be a valid date.
  *
  * @throws OptionError if `toDate` is not after `fromDate`.
  */

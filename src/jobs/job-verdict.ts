@@ -3,47 +3,53 @@ import { type Shard, shardName } from '../base/shard.js';
 import type { CheckedFile } from './check-job-file.js';
 import type { DeliveredJob, JobResults } from './job.js';
 
-/** A total that the service states, and what was delivered. */
+/** A total as the service states it, and as delivered. */
 export interface ExpectedAndDelivered {
-  /** What the service states; absent if it does not. */
+  /** The total that the service states; absent if it states none. */
   readonly expected: number | undefined;
   readonly delivered: number;
 }
 
-/** The outcome of a download of a job. */
+/** The outcome of downloading a job. */
 export interface JobVerdict {
   readonly uuid: string;
   readonly title: string;
-  /** The part of the files that was downloaded; absent for all. */
+  /** The shard that was downloaded; absent if all files were downloaded. */
   readonly shard?: Shard | undefined;
-  /** Expected is the `urlCount` of the list of files, or the number of files of the shard. */
+  /** The number of files. `expected` is the `urlCount` of the list of files, or the number of files of the shard. */
   readonly files: ExpectedAndDelivered;
-  /** Compressed; expected is the `totalFileSizeBytes` of the list of files. It is not known for a shard. */
+  /** The compressed size. `expected` is the `totalFileSizeBytes` of the list of files; unknown for a shard. */
   readonly bytes: ExpectedAndDelivered;
-  /** Expected is the `activityCount` of the job. It is not known for a shard. */
+  /** The number of posts. `expected` is the `activityCount` of the job; unknown for a shard. */
   readonly posts: ExpectedAndDelivered;
-  /** Minutes that the service reports as possibly incomplete, `YYYYMMDDHHMM`. A new download has them, too. */
+  /**
+   * Minutes that the service reports as possibly incomplete, as `YYYYMMDDHHMM`. Downloading again does not
+   * change them.
+   */
   readonly suspectMinutes: readonly string[];
-  /** Missing segments, `YYYYMMDDHHMM`, and totals that differ. */
+  /** Missing segments, as `YYYYMMDDHHMM`, and totals that differ. */
   readonly missing: readonly string[];
-  /** One sentence for people to read. */
+  /** One sentence about the outcome, for people. */
   readonly summary: string;
-  /** The exit code for a script: 0 complete, 1 something is missing, 2 complete except for suspect minutes. */
+  /**
+   * The exit code for a script: 0 for complete, 1 if something is missing, 2 for complete except for suspect
+   * minutes.
+   */
   readonly exitCode: 0 | 1 | 2;
 }
 
-/** The totals delivered so far, including the runs before a resume. */
+/** The totals delivered so far, including earlier runs that this run has resumed. */
 export interface Delivered {
   readonly files: number;
   readonly bytes: number;
   readonly posts: number;
-  /** As reported by the `info` lines of the files. */
+  /** Minutes that the `info` lines of the files report as possibly incomplete. */
   readonly suspectMinutes: readonly string[];
   /** Names of files that could not be fetched. */
   readonly missing: readonly string[];
 }
 
-/** The totals of files that are there. */
+/** The totals of the files that exist. */
 export function sumDelivered(found: readonly CheckedFile[], missing: readonly string[]): Delivered {
   const sum = (of: (file: CheckedFile) => number) => found.reduce((all, file) => all + of(file), 0);
   return {
@@ -55,22 +61,22 @@ export function sumDelivered(found: readonly CheckedFile[], missing: readonly st
   };
 }
 
-/** What the service states of a job, and what of it is expected. */
+/** The statements of the service about a job, from which the expected totals follow. */
 export interface VerdictBasis {
   readonly job: Pick<DeliveredJob, 'uuid' | 'title'> & {
     readonly results: Pick<JobResults, 'activityCount'>;
   };
   readonly urlCount: number;
   readonly totalBytes: number | undefined;
-  /** Files that the listing has. */
+  /** The number of files in the listing. */
   readonly listed: number;
   readonly suspectMinutes: readonly string[];
 }
 
 /**
- * Compares the delivered totals with those that the service states.
+ * Compares the delivered totals with the totals that the service states.
  *
- * @param part The shard that was to be delivered, and the number of its files.
+ * @param part The requested shard, and its number of files.
  */
 export function jobVerdict(
   basis: VerdictBasis,
@@ -90,7 +96,7 @@ export function jobVerdict(
   const { listed } = basis;
   const short = [
     listed === urlCount ? '' : `${listed} of ${urlCount} files are listed (urlCount)`,
-    // With missing files the totals always differ.
+    // If files are missing, the totals always differ.
     missing.length > 0 ? '' : differs('bytes', bytes, 'totalFileSizeBytes'),
     missing.length > 0 ? '' : differs('posts', posts, 'activityCount'),
   ].filter(text => text !== '');
@@ -116,9 +122,10 @@ export function jobVerdict(
 }
 
 /**
- * The error of a download that is not complete; `undefined` for one that is.
+ * The error for an incomplete download; `undefined` if it is complete.
  *
- * @param lacksFiles Whether files are missing: other totals alone are not an error with `report`.
+ * @param lacksFiles Whether files are missing. With `report`, totals that differ are not an error unless
+ * files are missing.
  */
 export function incompleteJob(
   { missing, summary }: JobVerdict,

@@ -1,7 +1,7 @@
 import { OptionError } from '../base/errors.js';
 import type { Format } from '../post/activity.js';
 
-/** The status of a job, in the order in which a job goes through them. */
+/** The status of a job, in the order in which jobs pass through them. */
 export type JobStatus =
   | 'opened'
   | 'estimating'
@@ -13,49 +13,49 @@ export type JobStatus =
   | 'delivered'
   | 'failed';
 
-/** What the service expects a job to cost and deliver. */
+/** The cost and size of a job, as the service estimates them. */
 export interface JobQuote {
-  /** US dollars. Absent when the account's subscription includes the cost. */
+  /** The cost in US dollars. Absent if the account's subscription includes it. */
   readonly costDollars?: number | undefined;
-  /** An order of magnitude, at least 100: 100 stands for 0 to 1,000 posts. */
+  /** The number of posts as an order of magnitude, at least 100: 100 means 0 to 1,000 posts. */
   readonly estimatedActivityCount: number;
   readonly estimatedDurationHours: number;
-  /** Megabytes of all files, compressed. */
+  /** The compressed size of all files in megabytes. */
   readonly estimatedFileSizeMb: number;
-  /** The job can be accepted or rejected until then, ISO 8601. */
+  /** The end of the time in which the job can be accepted or rejected, as ISO 8601. */
   readonly expiresAt: string;
 }
 
-/** Totals of a delivered job, and how long its files can be downloaded. */
+/** The totals of a delivered job, and how long its files can be downloaded. */
 export interface JobResults {
-  /** ISO 8601. */
+  /** The time at which the job was completed, as ISO 8601. */
   readonly completedAt?: string | undefined;
   readonly activityCount?: number | undefined;
   readonly fileCount?: number | undefined;
   readonly fileSizeMb?: number | undefined;
   readonly dataURL?: string | undefined;
-  /** The files can be downloaded until then, ISO 8601. */
+  /** The end of the time in which the files can be downloaded, as ISO 8601. */
   readonly expiresAt?: string | undefined;
 }
 
-/** A historical job. Dates are as the service gives them. */
+/** A historical job. Dates are in the notation of the service. */
 export interface Job {
-  /** Identifies the job in its address. */
+  /** The uuid, which identifies the job in its address. */
   readonly uuid: string;
-  /** Unique in the account. */
+  /** The title, unique in the account. */
   readonly title: string;
   readonly account?: string | undefined;
   readonly publisher?: string | undefined;
   readonly streamType?: string | undefined;
   readonly dataFormat?: Format | undefined;
-  /** `YYYYMMDDHHMM`, UTC, inclusive. */
+  /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
-  /** `YYYYMMDDHHMM`, UTC, exclusive. */
+  /** The end of the window, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
   readonly requestedBy?: string | undefined;
-  /** ISO 8601. */
+  /** The time at which the job was requested, as ISO 8601. */
   readonly requestedAt?: string | undefined;
-  /** A status that is not in `JobStatus` is returned unchanged. */
+  /** The status. A status that is not in `JobStatus` is returned unchanged. */
   readonly status: JobStatus | (string & {});
   /** A message for people. Its wording may change. */
   readonly statusMessage: string;
@@ -63,9 +63,9 @@ export interface Job {
   /** Present once the job has been estimated. */
   readonly quote?: JobQuote | undefined;
   readonly acceptedBy?: string | undefined;
-  /** When the job was accepted or rejected: `status` tells which. */
+  /** The time at which the job was accepted or rejected. `status` tells which. */
   readonly acceptedAt?: string | undefined;
-  /** 0 to 100. */
+  /** The progress in percent, 0 to 100. */
   readonly percentComplete?: number | undefined;
   /** Present once the job is delivered. */
   readonly results?: JobResults | undefined;
@@ -77,7 +77,7 @@ export interface DeliveredJob extends Job {
   readonly results: JobResults;
 }
 
-/** Whether it is known as delivered, with its results; not where it is only a name. */
+/** Whether a job is known to be delivered, with its results. False for a mere name of a job. */
 export function isDelivered(job: JobName | Job): job is DeliveredJob {
   if (typeof job === 'string' || !('status' in job)) return false;
   return job.status === 'delivered' && job.results !== undefined;
@@ -87,16 +87,16 @@ export function isDelivered(job: JobName | Job): job is DeliveredJob {
 export interface CreatedRule {
   readonly value: string;
   readonly tag: string | null;
-  /** 64 bits, so a string of digits. Absent if the rule was not created. */
+  /** The id of 64 bits, as digits. Absent if the rule was not created. */
   readonly id?: string | undefined;
   readonly created: boolean;
-  /** Why it was not created. */
+  /** The reason why the rule was not created. */
   readonly message?: string | undefined;
 }
 
-/** A new job, with what happened to each of its rules. */
+/** A new job, with the result for each of its rules. */
 export interface CreatedJob extends Job {
-  /** Absent if the job was created by an attempt whose response was lost. */
+  /** Absent if the job was created by a try whose response was lost. */
   readonly rules?: readonly CreatedRule[] | undefined;
 }
 
@@ -107,13 +107,13 @@ export interface JobListItem
   readonly expiresAt?: string | undefined;
 }
 
-/** All jobs of the account that have not expired, and totals over the delivered ones. */
+/** All jobs of the account that have not expired, and totals of the delivered jobs. */
 export interface JobList {
   readonly jobs: readonly JobListItem[];
-  /** Totals of all delivered jobs. */
+  /** The totals of all delivered jobs. */
   readonly delivered: {
     readonly jobCount: number;
-    /** Historical days: see `jobs.countDays`. */
+    /** The number of historical days, see `jobs.countDays`. */
     readonly jobDaysRun: number;
     readonly activityCount: number;
   };
@@ -122,12 +122,12 @@ export interface JobList {
 /** The addresses of the files of a delivered job. */
 export interface JobListing {
   readonly urlCount: number;
-  /** Signed addresses: an address gives access to its file, so keep it out of logs. */
+  /** Signed addresses. Keep them out of logs, because an address gives access to its file. */
   readonly urlList: readonly string[];
   readonly totalFileSizeBytes?: number | undefined;
-  /** Present when minutes of the job may be incomplete. */
+  /** Present if minutes of the job may be incomplete. */
   readonly suspectMinutesURL?: string | undefined;
-  /** ISO 8601. */
+  /** The time at which the addresses expire, as ISO 8601. */
   readonly expiresAt?: string | undefined;
 }
 
@@ -137,10 +137,14 @@ export interface JobCsvFile {
   readonly url: string;
 }
 
-/** A job, its uuid, or its `jobURL`. */
+/** A job, or its uuid, or its `jobURL`. */
 export type JobName = string | { readonly uuid: string };
 
-/** @throws OptionError if it does not identify a job. */
+/**
+ * Returns the uuid of a job.
+ *
+ * @throws OptionError if the argument does not identify a job.
+ */
 export function uuidOf(job: JobName): string {
   const text = typeof job === 'string' ? job : job?.uuid;
   const uuid = typeof text === 'string' ? (uuidIn(text) ?? text) : '';

@@ -1,4 +1,4 @@
-/** The plain calls of historical jobs, as the namespace `jobs` of the package. */
+/** The functions for historical jobs, as the namespace `jobs` of the package. */
 
 export { foldersVerdict as verdict } from './download-folder.js';
 export {

@@ -14,7 +14,7 @@ import {
   uuidIn,
 } from './job.js';
 
-/** A job with what happened to its rules, which only the response to its creation says. */
+/** Parses a new job with the results for its rules, which are only in the response to its creation. */
 export function parseCreatedJob(value: unknown, origin: string): CreatedJob {
   const rules = new JsonMembers(value, 'a job', origin).object('rules');
   const job = parseJob(value, origin);
@@ -69,7 +69,7 @@ export function parseJobList(value: unknown, origin: string): JobList {
   };
 }
 
-/** @param insecureOrigins the origins of files that may be http though they are not loopback */
+/** @param insecureOrigins the origins whose files may have http addresses although they are not loopback */
 export function parseJobListing(
   value: unknown,
   origin: string,
@@ -82,18 +82,18 @@ export function parseJobListing(
     urlCount: listing.needNumber('urlCount'),
     urlList,
     totalFileSizeBytes: listing.number('totalFileSizeBytes'),
-    // The service documents both spellings.
+    // The service documents both spellings of this key.
     suspectMinutesURL: listing.text('suspectMinutesURL') ?? listing.text('suspectMinutesUrl'),
     expiresAt: listing.text('expiresAt'),
   };
 }
 
 /**
- * The CSV listing of a job: on each line the name of a file, a tab and its address. A job without files
- * has an empty listing.
+ * Parses the CSV listing of a job. Each line has the name of a file, a tab and its address. A job without
+ * files has an empty listing.
  *
- * @param insecureOrigins the origins of files that may be http though they are not loopback
- * @throws DataError that is retryable, for anything else: the error page of a proxy, or JSON.
+ * @param insecureOrigins the origins whose files may have http addresses although they are not loopback
+ * @throws DataError that is retryable, for anything else, such as the error page of a proxy, or JSON.
  */
 export function parseJobCsv(
   text: string,
@@ -115,7 +115,7 @@ export function parseJobCsv(
   });
 }
 
-/** The members that a job and a list item share. */
+/** Parses the members that jobs and list items share. */
 function parseCommon(job: JsonMembers, uuid?: string) {
   const jobURL = job.text('jobURL') ?? '';
   const status = job.needText('status');
@@ -123,7 +123,7 @@ function parseCommon(job: JsonMembers, uuid?: string) {
     uuid: uuidIn(jobURL) ?? uuid ?? job.refuse('jobURL', 'the address of a job'),
     title: job.needText('title'),
     jobURL,
-    // The service documents both spellings.
+    // The service documents both spellings of this status.
     status: status === 'open' ? 'opened' : status,
     publisher: job.text('publisher'),
     streamType: job.text('streamType'),
@@ -144,7 +144,7 @@ function parseRule(detail: JsonMembers): CreatedRule {
   };
 }
 
-/** `activity-streams` is an older spelling. */
+/** Parses the name of a format. `activity-streams` is an older spelling. */
 function formatOf(text: string | undefined): Format | undefined {
   if (text === 'original') return text;
   return text === 'activity_streams' || text === 'activity-streams'
@@ -153,8 +153,8 @@ function formatOf(text: string | undefined): Format | undefined {
 }
 
 /**
- * Checks the address of a file of a job, which must be https, on this machine, or of an origin that was allowed. The signature in its
- * query gives access to the file, so error messages leave the query out.
+ * Checks the address of a job's file. It must be https, on this machine, or in an allowed origin. The
+ * signature in its query gives access to the file, so errors do not show the query.
  *
  * @throws DataError
  */
@@ -172,7 +172,7 @@ function checkFileUrl(
   );
 }
 
-/** The start of an unexpected text, up to the query of an address, which may be a signature. */
+/** The start of an unexpected text. Ends before the query of an address, which may be a signature. */
 function excerptWithoutQuery(text: string): string {
   const [start = ''] = text.split('?', 1);
   const cut = redact(start).slice(0, 80);

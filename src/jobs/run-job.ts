@@ -29,25 +29,25 @@ import {
   titleWithRules,
 } from './job-request.js';
 
-/** The job to run, who decides about its quote, and how its progress is reported. */
+/** Options of `jobs.run`: the job, who decides about its quote, and how its progress is reported. */
 export interface RunJobOptions extends JobRequest {
   /**
-   * Decides about the quote; called once. `true` accepts the job, which is then paid for and cannot be
-   * stopped. `false` rejects it for good.
+   * Decides about the quote. Called once. `true` accepts the job, which is then charged and cannot be
+   * stopped. `false` rejects it permanently.
    */
   readonly decide: (quote: JobQuote, job: Job) => boolean | Promise<boolean>;
   /**
-   * The longest time between two requests for the status of the job, in milliseconds. The first ones
-   * come sooner.
+   * The longest time between two requests for the status of the job, in milliseconds. The first requests are
+   * sent sooner.
    * @default 30000
    */
   readonly pollIntervalMs?: number | undefined;
   /**
-   * Called with the job at first, and whenever its status, message or progress has changed. A promise
-   * is awaited; what it throws ends the call.
+   * Called with the job at first, and whenever its status, message or progress has changed. If it returns a
+   * promise, the call waits for it. If it throws or the promise rejects, the call ends with that error.
    */
   readonly onStatus?: ((job: Job) => unknown) | undefined;
-  /** Ends the call, not the job: it rejects with the signal's reason. */
+  /** Ends the call, which rejects with the signal's reason. Does not end the job. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -59,24 +59,24 @@ const OPTIONS = {
   signal: signal(),
 } satisfies OptionTable<RunJobOptions>;
 
-/** What `onStatus` is called for. */
+/** The members whose changes are reported to `onStatus`. */
 const REPORTED = ['status', 'statusMessage', 'percentComplete'] as const;
 const FIRST_POLL_MS = SECOND;
 const POLL_GROWTH = 1.5;
 
 /**
- * Runs a job from its rules to its files: creates it, waits for the quote, lets `decide` accept or
+ * Runs a job until its files can be downloaded: creates it, waits for the quote, lets `decide` accept or
  * reject it, and waits until it is delivered.
  *
- * The title identifies the job: the same script, run again, continues with the existing job, whatever
- * its status, and never creates or pays for a second one. A request with other rules, dates or format
- * needs another title. The service does not return the rules of a job, so a digest of them is
- * appended to the title that is sent, `snow 2014 (rules 3fa9c2d1)`; the order of the rules does not
- * matter. A job that has failed is not sent again, which would be charged again.
+ * The title identifies the job. If the same script is run again, it continues with the existing job, whatever
+ * its status, and never creates or pays for a second one. A request with other rules, dates or format needs
+ * another title. Since the service does not return the rules of a job, a digest of them is appended to the
+ * title, as in `snow 2014 (rules 3fa9c2d1)`. The order of the rules does not matter. A job that has failed is
+ * not created again, because it would be charged again.
  *
  * @throws OptionError before anything is sent.
- * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, was not
- * created by `jobs.run`, or has the same title but other rules, dates or format.
+ * @throws JobError for a job that has failed, was rejected (also by `decide`), has expired, was not created
+ * by `jobs.run`, or has the same title but other rules, dates or format.
  * @example
  * const job = await jobs.run(account(), {
  *   title: 'snow 2014',
@@ -111,7 +111,7 @@ export async function runJob(account: Account, options: RunJobOptions): Promise<
   }
 }
 
-/** The job of this request, created if it does not exist. */
+/** Returns the job of this request. Creates it if it does not exist. */
 async function findOrCreate(
   account: Account,
   request: JobRequest,
@@ -127,7 +127,8 @@ async function findOrCreate(
     return job;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof JobError)) throw error;
-    // Another run of the same script may have created the job since the check: its title has the digest of the rules.
+    // Another run of the same script may have created the job since the check. Its title has the same digest of the
+    // rules.
     const late = await findExisting(account, requested, signal);
     if (late === undefined) throw error;
     return late;
@@ -156,7 +157,7 @@ async function findExisting(
   return job;
 }
 
-/** Whether the service refused the request, for another reason than the credentials. */
+/** Whether the service refused the request for a reason other than the credentials. */
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof HttpError && error.status >= 400 && error.status < 500 && error.status !== 401
@@ -191,7 +192,7 @@ async function accept(account: Account, job: Job, signal: AbortSignal | undefine
     return await acceptJob(account, job, { signal });
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // Another run of the same script may have accepted it, and the service may show that late.
+    // Another run of the same script may have accepted the job, and the service may show that late.
     for (let poll = 0; poll < 3; poll++) {
       const now = await readJob(account, job, signal);
       if (now.status !== 'quoted') return now;
@@ -217,7 +218,7 @@ async function readJob(
   }
 }
 
-/** Throws for the final statuses. */
+/** Throws if the job has a final status other than delivered. */
 function throwIfEnded(job: Job): void {
   if (job.status === 'failed')
     throw ended(

@@ -12,27 +12,27 @@ import {
   checkJobFileStream,
 } from './check-job-file.js';
 
-/** Larger files are stored on disk. */
+/** Larger files are stored on disk. In bytes. */
 const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 
-/** A complete and undamaged file that waits for its turn. */
+/** A complete and undamaged file that waits to be delivered. */
 export interface StoredJobFile extends CheckedFile {
   readonly origin: string;
-  /** Its posts, where the check decoded it. */
+  /** The posts of the file, if the check has decoded it. */
   readonly decoded?: DecodedFile | undefined;
-  /** Its bytes, where it is not decoded. */
+  /** The bytes of the file, if it is not decoded. */
   blocks(): AsyncIterable<Buffer>;
-  /** Frees its memory, but for what is decoded. */
+  /** Frees the memory of the file, except for decoded posts. */
   release(): Promise<void>;
 }
 
-/** The memory that all stored files may take: compressed files, and contents that were decoded on this thread. */
+/** Limits the memory of all stored files: compressed files, and contents that were decoded on this thread. */
 export interface JobFileMemory {
   readonly waiting: MemoryBudget;
   readonly inflated: MemoryBudget;
 }
 
-/** Takes bytes of a budget; the result gives them back, once. `undefined` where too few are left. */
+/** Takes bytes from a budget. Returns a function that gives them back, once; `undefined` if too few are left. */
 export type MemoryBudget = (bytes: number) => (() => void) | undefined;
 
 export function memoryBudget(bytes: number): MemoryBudget {
@@ -48,18 +48,21 @@ export function memoryBudget(bytes: number): MemoryBudget {
   };
 }
 
-/** What decodes a file, once. */
+/** Decodes a file once. */
 export interface DecodeOnce {
-  /** Whether threads hold the contents; they limit their own memory. */
+  /** Whether threads hold the decoded contents. They limit their own memory. */
   readonly inThreads: boolean;
-  /** Resolves to `undefined` where the file cannot be decoded. */
+  /** Decodes the file. Resolves to `undefined` if it cannot be decoded. */
   decode(file: FileContent, origin: string): Promise<DecodedFile | undefined>;
 }
 
-/** Checks a file that was received. @throws DataError that is retryable, for a damaged file. */
+/** Checks a received file. @throws DataError that is retryable, for a damaged file. */
 type CheckReceived = (decoder?: DecodeOnce) => Promise<StoredJobFile>;
 
-/** Receives a file into memory or a temporary file, and returns what checks it. `onBytes` is called for each chunk. */
+/**
+ * Receives a file into memory or a temporary file, and returns a function that checks it. Calls `onBytes` for
+ * each chunk.
+ */
 export async function receiveJobFile(
   response: HttpResponse,
   memory: JobFileMemory,
@@ -87,7 +90,7 @@ export async function receiveJobFile(
   }
 }
 
-/** @param leave Gives the memory of the file back. */
+/** @param leave Gives back the memory of the file. */
 async function checkInMemory(
   file: FileContent,
   origin: string,
@@ -114,7 +117,8 @@ async function checkInMemory(
     const counted = decoded && checkDecodedFile(whole, decoded);
     if (counted !== undefined) {
       leave();
-      // On this thread, a reader of items leaves contents to the garbage collector, and the allocator would keep them.
+      // Without threads, a reader of items leaves contents to the garbage collector, and the allocator would keep
+      // this memory.
       if (inThreads) releaseMemory(whole);
       return { ...counted, origin, decoded, blocks: async function* () {}, release };
     }

@@ -2,13 +2,13 @@ import { checkOptions, checkValue, type OptionTable, whole } from '../base/check
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, periodOf, projectedIn, REPORT } from './usage-table.js';
 
-/** The size of the text that `usage.chart` returns. */
+/** Options of `usage.chart`: the size of the text. */
 export interface UsageChartOptions {
   /** The maximum width in columns. @default the width of the terminal, or 80 */
   readonly width?: number | undefined;
   /**
-   * The maximum number of lines of one product. If there are more periods, adjacent ones share a
-   * line. @default 31
+   * The maximum number of lines per product. If there are more periods, adjacent periods share a line.
+   * @default 31
    */
   readonly lines?: number | undefined;
 }
@@ -16,9 +16,9 @@ export interface UsageChartOptions {
 interface Bar {
   readonly name: string;
   readonly used: number;
-  /** The projected amount, at least the used amount. */
+  /** The projected amount. It is at least the used amount. */
   readonly projected: number;
-  /** Shows `projected`, which is an amount of the contract, instead. */
+  /** Whether only `projected` is shown, because it is an amount in the contract. */
   readonly isMark?: true;
 }
 
@@ -31,11 +31,11 @@ const OPTIONS = {
 } satisfies OptionTable<UsageChartOptions>;
 
 /**
- * Formats a usage report as text for a terminal: for each publisher and product a bar for each
- * period, with the usage dark and the projection for the month light, and the contract's alerts and
- * caps.
+ * Formats a usage report as text for a terminal. For each publisher and product, there is a bar for each
+ * period, with the usage dark and the projection for the month light. The alerts and caps of the contract are
+ * shown, too.
  *
- * @throws OptionError for what is not a report, a width below 40 or a number of lines below 1.
+ * @throws OptionError for an argument that is not a report, a width below 40, or fewer than 1 line.
  * @example
  * console.log(usage.chart(await usage.report(account())));
  */
@@ -83,7 +83,7 @@ function barOf(span: UsageSpan, product: ProductUsage, bucket: string): Bar {
   return { name: periodOf(bucket, span), used, projected: Math.max(used, ofMonth ?? 0) };
 }
 
-/** Alert and cap as bars on the same scale, if they are activities in a month. */
+/** The alert and the cap as bars on the same scale, if they limit activities per month. */
 function marksOf(product: ProductUsage, bucket: string): Bar[] {
   if (bucket === 'day') return [];
   const { threshold, thresholdOf } = capOf(product);
@@ -107,7 +107,7 @@ function together(bars: readonly Bar[], each: number): Bar[] {
   return shared;
 }
 
-/** `2024-05-30 to 31`, or both dates in full if more than the day differs. */
+/** Formats a span as `2024-05-30 to 31`, or with both dates in full if more than the day differs. */
 function spanOf(first: string, last: string): string {
   if (first === last) return first;
   const isAlike = first.slice(0, -2) === last.slice(0, -2);
@@ -119,16 +119,16 @@ function numbersOf({ used, projected, isMark }: Bar): string {
   return projected > used ? `${grouped(used)}, then ${grouped(projected)}` : grouped(used);
 }
 
-/** `scale` is the number of columns for an activity. */
+/** Draws a bar. `scale` is the number of columns per activity. */
 function drawn({ used, projected, isMark }: Bar, scale: number): string {
   if (isMark) return `${'┈'.repeat(Math.max(0, Math.round(projected * scale) - 1))}┤`;
-  // A number above zero is always visible.
+  // An amount above zero is always visible.
   const eighths = used === 0 ? 0 : Math.max(1, Math.round(used * scale * 8));
   const dark = '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
   return dark + '░'.repeat(Math.max(0, Math.round(projected * scale) - dark.length));
 }
 
-/** The projection for the current month as text. */
+/** Describes the projection for the current month. */
 function summary(product: ProductUsage): string[] {
   const { projected } = product;
   const { threshold, thresholdOf } = capOf(product);

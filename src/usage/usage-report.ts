@@ -8,17 +8,17 @@ import { serviceUrl } from '../http/service-url.js';
 /** The length of the periods of a report. */
 export type UsageBucket = 'month' | 'day';
 
-/** The period of a usage report, and the length of its buckets. */
+/** Options of `usage.report`: the reported time, and the length of its buckets. */
 export interface UsageOptions {
   /** Whether the report is by month or by day. @default 'month' */
   readonly bucket?: UsageBucket | undefined;
   /**
-   * The first day, inclusive, in UTC: hours and minutes are ignored. The service keeps twelve months.
+   * The first day, inclusive, in UTC. Hours and minutes are ignored. The service keeps 12 months.
    * @default the start of the month two months before the month in which the report ends
    */
   readonly fromDate?: Timestamp | undefined;
   /**
-   * The last day, exclusive, in UTC. The current day or a later one gives the report up to the last
+   * The end of the report, exclusive, in UTC. For the current or a later day, the report ends with the last
    * full day.
    * @default now
    */
@@ -29,17 +29,17 @@ export interface UsageOptions {
 
 /** The usage in a span of time, or the projection for it. */
 export interface UsageSpan {
-  /** Activities, each counted once a UTC day over real time and replay. */
+  /** The number of activities. An activity in both real time and replay is counted once per UTC day. */
   readonly activities: number;
-  /** Requests of search products, if the service reports them. */
+  /** The number of requests of search products, if the service reports it. */
   readonly requests?: number | undefined;
-  /** `YYYYMMDDHHMM`, UTC, inclusive. */
+  /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
-  /** `YYYYMMDDHHMM`, UTC, exclusive. */
+  /** The end, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
 }
 
-/** An amount that the contract sets, of activities or of requests. */
+/** An amount of activities or requests that the contract sets. */
 export interface UsageThreshold {
   readonly type: 'alert' | 'cap' | (string & {});
   readonly activities?: number | undefined;
@@ -49,11 +49,11 @@ export interface UsageThreshold {
 /** The usage of one product in each period. */
 export interface ProductUsage {
   readonly name: string;
-  /** `search`, `rulestream` and others. */
+  /** The type of the product, such as `search` or `rulestream`. */
   readonly type: string;
-  /** The usage in each bucket, in order of time. */
+  /** The usage in each bucket, in chronological order. */
   readonly used: readonly UsageSpan[];
-  /** The projection to the end of the current month. */
+  /** The projection until the end of the current month. */
   readonly projected?: UsageSpan | undefined;
   readonly thresholds: readonly UsageThreshold[];
 }
@@ -63,18 +63,18 @@ export interface PublisherUsage extends ProductUsage {
   readonly products: readonly ProductUsage[];
 }
 
-/** What an account has used, by publisher, product and period, with its thresholds and a projection. */
+/** The usage of an account by publisher, product and period, with its thresholds and a projection. */
 export interface UsageReport {
   readonly account: {
     readonly name: string;
     readonly status: 'active' | 'inactive' | (string & {});
   };
   readonly bucket: UsageBucket | (string & {});
-  /** First minute of the reported period: `YYYYMMDDHHMM`, UTC, inclusive. */
+  /** The first minute of the reported time, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
-  /** `YYYYMMDDHHMM`, UTC, exclusive. */
+  /** The end of the reported time, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
-  /** The publishers with active products in the period. */
+  /** The publishers with products that were active in the reported time. */
   readonly publishers: readonly PublisherUsage[];
 }
 
@@ -86,11 +86,11 @@ export const USAGE_OPTIONS = {
 } satisfies OptionTable<UsageOptions>;
 
 /**
- * Requests the usage of the account by month or day, with a projection for the current month. At most
- * two requests a minute are sent; more wait. Numbers may differ from invoices. If `fromDate` is
- * more than twelve months ago, the report is empty.
+ * Requests the usage of the account by month or day, with a projection for the current month. At most 2
+ * requests per minute are sent; further calls wait. Numbers may differ from invoices. If `fromDate` is more
+ * than 12 months ago, the report is empty.
  *
- * `usage.rows` gives it as rows for files, and `usage.chart` as a chart for a terminal.
+ * `usage.rows` delivers the report as rows for files, and `usage.chart` formats it as a chart for a terminal.
  *
  * @throws OptionError for invalid options, such as a window without a whole day.
  * @throws HttpError, ConnectionError, DataError
@@ -124,7 +124,7 @@ export function usageUrl(call: string, account: Account, options: UsageOptions):
   return url;
 }
 
-/** The service ignores hour and minute; resetting them here shows the requested days. */
+/** Resets hour and minute, which the service ignores, so that errors and results show the requested days. */
 function dayOf(date: Timestamp | undefined): string | undefined {
   const ms = date === undefined ? undefined : parseDate(date);
   return ms === undefined ? undefined : `${formatTimestamp(ms).slice(0, 8)}0000`;

@@ -15,22 +15,22 @@ import {
 /** One row of a usage report: the usage of one product, or of a whole publisher, in one bucket. */
 export interface UsageRow {
   readonly publisher: string;
-  /** `null` for the publisher as a whole, which counts an activity of two products once. */
+  /** The product; `null` for the publisher as a whole, which counts an activity of two products once. */
   readonly product: string | null;
-  /** `2024-05`, or `2024-05-31` of reports by day. */
+  /** The period, such as `2024-05`, or `2024-05-31` in reports by day. */
   readonly period: string;
-  /** `YYYYMMDDHHMM`, UTC, inclusive. The first and last periods of a report may be partial. */
+  /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. The first and last periods of a report may be partial. */
   readonly fromDate: string;
-  /** `YYYYMMDDHHMM`, UTC, exclusive. */
+  /** The end, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
   readonly activities: number;
   readonly requests: number | null;
-  /** The projected activities of the month; only in the current month. */
+  /** The projected activities of the month. Only set in the current month. */
   readonly projected: number | null;
-  /** The limit of the contract in a month, in the unit of `thresholdOf`. */
+  /** The monthly limit of the contract, in the unit of `thresholdOf`. */
   readonly threshold: number | null;
   readonly thresholdOf: 'activities' | 'requests' | null;
-  /** The number of activities in a month at which the account is warned. */
+  /** The monthly number of activities at which the account is warned. */
   readonly alert: number | null;
 }
 
@@ -56,7 +56,7 @@ export function usageTable(report: UsageReport): UsageRow[] {
   ]);
 }
 
-/** The lowest cap of activities, or else of requests. */
+/** The lowest cap of activities, or of requests if there is no cap of activities. */
 export function capOf(product: ProductUsage): Pick<UsageRow, 'threshold' | 'thresholdOf'> {
   for (const thresholdOf of ['activities', 'requests'] as const) {
     const threshold = lowest(product, 'cap', thresholdOf);
@@ -70,16 +70,16 @@ export function alertOf(product: ProductUsage): number | null {
   return lowest(product, 'alert', 'activities');
 }
 
-/** `2024-05` or `2024-05-31`. */
+/** Formats the period of a span as `2024-05` or `2024-05-31`. */
 export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   const month = `${fromDate.slice(0, 4)}-${fromDate.slice(4, 6)}`;
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
-/** The projected activities of the month of this span; `undefined` if the report has no projection for it. */
+/** The projected activities of the month of a span; `undefined` if the report has no projection for that month. */
 export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
   if (projected === undefined) return undefined;
-  // A projection ends with a month.
+  // The projection ends at the end of a month, so its last minute tells the month.
   const lastMinute = formatTimestamp((parseTimestamp(projected.toDate) ?? 0) - MINUTE);
   const isSameMonth = span.fromDate.slice(0, 6) === lastMinute.slice(0, 6);
   return isSameMonth ? projected.activities : undefined;
@@ -118,11 +118,10 @@ function lowest(
 }
 
 /**
- * The usage of the account as rows for files and sinks: one for each publisher, product and month or
- * day, with the projection for the month and the limits of the contract.
+ * Delivers the usage of the account as rows for files and sinks. There is a row for each publisher, product
+ * and month or day, with the projection for the month and the limits of the contract.
  *
- * @throws OptionError immediately, as `usage.report`; HttpError, ConnectionError, DataError from the
- * flow.
+ * @throws OptionError immediately, like `usage.report`; HttpError, ConnectionError, DataError from the flow.
  * @example
  * await pipeline(usage.rows(account(), { bucket: 'day' }), files({ path: 'usage.jsonl' }));
  */

@@ -1,4 +1,4 @@
-/** The usage report as data, rows, table and chart: the namespace `usage` of the package. */
+/** The functions for usage reports, as the namespace `usage` of the package. */
 export { type UsageChartOptions, usageChart as chart } from './usage-chart.js';
 export {
   type ProductUsage,

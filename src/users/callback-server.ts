@@ -12,12 +12,12 @@ const PAGE_HEADERS = {
   Connection: 'close',
 };
 
-/** The status and text of a page, and a function to call once it was sent. */
+/** The status and text of a page, and a function to call after the page was sent. */
 type Verdict = readonly [status: number, text: string, decide?: () => void];
 
 /**
- * A web server for one request, the callback of a sign-in. It accepts the request that names its
- * request token, once, and refuses all others.
+ * A web server for one request, the callback of a sign-in. Accepts the request with its request token once,
+ * and refuses all other requests.
  */
 export class CallbackServer {
   readonly #server = createServer((request, response) => this.#respond(request, response));
@@ -35,11 +35,11 @@ export class CallbackServer {
       this.#grant = resolve;
       this.#deny = reject;
     });
-    // It may settle before it is awaited.
+    // It may reject before it is awaited, which must not be an unhandled rejection.
     this.#verifier.catch(() => {});
   }
 
-  /** @returns the URL of the callback, on this machine only. Port 0 is any free port. */
+  /** Starts the server. @returns the URL of the callback, on this machine only. Port 0 means any free port. */
   async listen(port: number): Promise<string> {
     await once(this.#server.listen(port, '127.0.0.1'), 'listening').catch(cause => {
       throw new OptionError(
@@ -53,9 +53,9 @@ export class CallbackServer {
   }
 
   /**
-   * The verifier of the callback for this request token.
+   * Resolves to the verifier that the callback sends for this request token.
    *
-   * @throws SignInError If the user denies.
+   * @throws SignInError If the user denies access.
    */
   verifierOf(token: string): Promise<string> {
     this.#token = token;
@@ -69,7 +69,7 @@ export class CallbackServer {
 
   #respond(request: IncomingMessage, response: ServerResponse): void {
     const [status, text, decide] = this.#verdict(request);
-    // The whole page is sent before the caller closes the server.
+    // Wait until the page was sent completely, because the caller then closes the server.
     if (decide !== undefined) response.once('close', decide);
     response.writeHead(status, PAGE_HEADERS);
     response.end(page(text));
@@ -78,7 +78,7 @@ export class CallbackServer {
   #verdict({ method, headers, url = '' }: IncomingMessage): Verdict {
     const { port } = this.#server.address() as AddressInfo;
     const target = `http://127.0.0.1:${port}${url}`;
-    // A page of another site may reach this port by another host name.
+    // Other host names are refused, because a page of another site may reach this port through them.
     if (headers.host !== `127.0.0.1:${port}` || !URL.canParse(target))
       return [400, 'This is not the address that the sign-in comes back to.'];
     const { pathname, searchParams } = new URL(target);

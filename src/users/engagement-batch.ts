@@ -22,7 +22,7 @@ import { signedCall } from './signed-call.js';
 /** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-/** What is asked of all batches. */
+/** The parts of the request that are the same for all batches. */
 interface EngagementQuery {
   readonly url: URL;
   readonly user: UserToken;
@@ -32,18 +32,18 @@ interface EngagementQuery {
 
 /** A response about one batch of posts. */
 export interface BatchResponse {
-  /** The totals by the names of the groupings. */
+  /** The totals, by the names of the groupings. */
   readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
-  /** The error if no post of the batch has totals. */
+  /** The error, if no post of the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
 
 /**
- * Totals of up to 250 posts. If the service refuses a request because of some of the posts, these
- * have no totals, and the others are requested again.
+ * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts,
+ * these have no totals, and the others are requested again.
  *
- * @throws AuthorizationError If it refuses for any other reason.
+ * @throws AuthorizationError If the service refuses for any other reason.
  */
 export async function engagementBatch(
   account: Account,
@@ -55,7 +55,7 @@ export async function engagementBatch(
   const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
   if (response.refused === undefined || rest.length === 0) return response;
-  // Each repetition has fewer ids, because an error that names none of them is thrown.
+  // Each repetition has fewer ids, because an error without ids is thrown.
   const others = await engagementBatch(account, query, rest, signal);
   return { ...others, problems: [...response.problems, ...others.problems] };
 }
@@ -78,7 +78,7 @@ function ask(
       tokenSecret: user.secret,
     },
     async (response): Promise<BatchResponse> => {
-      // Undocumented, but the service needs it.
+      // The header is undocumented.
       const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
@@ -94,7 +94,7 @@ function ask(
 }
 
 /**
- * What is asked of all batches: by default all types, for the user of the account's settings.
+ * Creates the query for all batches: by default all types, for the user in the account's settings.
  *
  * @throws OptionError for missing settings of the account.
  */
@@ -117,7 +117,7 @@ export function engagementQuery(
 /** A count, or counts by group. */
 export type CountTree = bigint | ReadonlyMap<string, CountTree>;
 
-/** Why the service has no totals for a post, or for all posts if it does not say which. */
+/** The reason why the service has no totals for a post, or for all posts if it does not tell which. */
 export interface EngagementProblem {
   readonly id?: string | undefined;
   /** The message of the service. */
@@ -129,7 +129,7 @@ const UNAVAILABLE = 'unavailable_tweet_ids';
 /**
  * Reads a response: totals, errors, and lists of the posts that errors are about.
  *
- * @throws DataError If it has another shape.
+ * @throws DataError If the response has another structure.
  */
 export function parseEngagement(
   value: unknown,
@@ -145,8 +145,8 @@ export function parseEngagement(
 }
 
 /**
- * The problems of a refusal that concerns only posts, so that other batches may succeed.
- * `undefined` if it concerns anything else.
+ * The problems in a refusal that concerns only some posts, so that other batches may succeed. `undefined` if
+ * it concerns anything else.
  */
 function postProblemsOf(
   text: string,
@@ -162,7 +162,7 @@ function postProblemsOf(
   return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
 }
 
-/** Combines two responses: counts of the same group are added exactly. */
+/** Combines two responses. Counts of the same group are added exactly. */
 export function addCounts(a: CountTree, b: CountTree): CountTree {
   if (typeof a === 'bigint' || typeof b === 'bigint')
     return (typeof a === 'bigint' ? a : 0n) + (typeof b === 'bigint' ? b : 0n);
@@ -175,8 +175,8 @@ export function addCounts(a: CountTree, b: CountTree): CountTree {
 }
 
 /**
- * Converts to objects with counts of the requested type. @throws DataError For a count that does not
- * fit a number.
+ * Converts totals to objects with counts of the requested type. @throws DataError For a count that does not
+ * fit in a number.
  */
 export function countsAs(tree: CountTree, as: CountAs): unknown {
   if (typeof tree !== 'bigint')
@@ -199,7 +199,7 @@ function treeOf(value: unknown, by: readonly GroupBy[], where: string, origin: s
   );
 }
 
-/** A count as a string of digits; the service also sends bare numbers. */
+/** Parses a count, which may be a string of digits or a number. */
 function countOf(value: unknown, where: string, origin: string): bigint {
   const digits = typeof value === 'number' ? String(value) : value;
   if (typeof digits !== 'string' || !/^\d{1,30}$/.test(digits))
@@ -211,8 +211,8 @@ function countOf(value: unknown, where: string, origin: string): bigint {
 }
 
 /**
- * One problem for each post that an error names; the separate list of posts is for errors that only
- * count them.
+ * Lists one problem for each post that an error names. If an error only counts its posts, they come from the
+ * separate list of posts.
  */
 function problemsOf(
   body: ReadonlyMap<string, unknown>,
@@ -233,11 +233,14 @@ function problemsOf(
     if (list.endsWith('_tweet_ids'))
       for (const id of listOf(listed).map(String))
         if (asked.has(id) && !told.has(id)) problems.push({ id, message: list });
-  // The service may say what it was sent.
+  // Redacted, because the service may echo the request.
   return problems.map(problem => ({ ...problem, message: redact(problem.message) }));
 }
 
-/** `Forbidden to access tweets for author id N: id, id`; a number before the colon is not a post. */
+/**
+ * The posts in a message such as `Forbidden to access tweets for author id N: id, id`. A number before the
+ * colon is not a post.
+ */
 function namedIn(message: string, asked: ReadonlySet<string>): string[] {
   const rest = message.slice(message.indexOf(':') + 1 || message.length);
   return (rest.match(/\d+/g) ?? []).filter(id => asked.has(id));

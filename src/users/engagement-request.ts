@@ -2,7 +2,7 @@ import { explained, oneOf, special } from '../base/check.js';
 import { Secret } from '../base/secret.js';
 import type { AccessToken } from './sign-in-steps.js';
 
-/** The tokens of the user whose posts are requested, from `users.signIn` or the account's settings. */
+/** The tokens of the user whose posts are counted, from `users.signIn` or the account's settings. */
 export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
 
 /** The kinds of engagement that have totals. */
@@ -16,7 +16,7 @@ export interface Grouping {
   readonly group_by: readonly GroupBy[];
 }
 
-/** Several groupings, by names of your choice, under which the totals are returned. */
+/** Several groupings. You choose their names, under which the totals are returned. */
 export type Groupings = Readonly<Record<string, Grouping>>;
 
 /** The type of counts: exact strings as the service sends them, numbers, or bigints. */
@@ -29,7 +29,10 @@ export type Count<As extends CountAs> = As extends 'number'
     ? bigint
     : string;
 
-/** Totals of one grouping: nested objects, one for each of `group_by`, with the counts innermost. */
+/**
+ * The totals of one grouping, as nested objects: one level for each entry of `group_by`, with the counts
+ * innermost.
+ */
 export type GroupedTotals<
   By extends readonly GroupBy[],
   Type extends EngagementType = EngagementType,
@@ -42,21 +45,21 @@ export type GroupedTotals<
     ? C
     : Nested<C>;
 
-/** Totals for a `group_by` that the compiler does not know. */
+/** The type of totals if the compiler does not know `group_by`. */
 export type Nested<C> = C | { readonly [group: string]: Nested<C> | undefined };
 
-/** Totals by the names of the groupings. */
+/** The totals, by the names of the groupings. */
 export type Totals<
   G extends Groupings,
   Type extends EngagementType = EngagementType,
   C = string,
 > = { readonly [Name in keyof G]: GroupedTotals<G[Name]['group_by'], Type, C> };
 
-/** What is counted, for which user, and the type of the counts. */
+/** Options that all calls for totals share: the kinds of engagement, the user, and the type of the counts. */
 export interface CountingOptions<Type extends EngagementType, As extends CountAs> {
   /** The kinds of engagement to count. @default all three */
   readonly types?: readonly Type[] | undefined;
-  /** The type of the counts: exact strings as sent, numbers, or bigints. @default 'string' */
+  /** The type of the counts: exact strings as sent by the service, numbers, or bigints. @default 'string' */
   readonly counts?: As | undefined;
   /**
    * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
@@ -68,11 +71,11 @@ export interface CountingOptions<Type extends EngagementType, As extends CountAs
 export const ENGAGEMENT_TYPES: readonly EngagementType[] = ['favorites', 'retweets', 'replies'];
 const GROUPS: readonly GroupBy[] = ['tweet.id', 'engagement.type'];
 const MAX_GROUPINGS = 3;
-/** Other members of a response. */
+/** Names that cannot be used for groupings, because a response has other members with these names. */
 const RESERVED_NAMES = /^(errors|start|end|.*_tweet_ids)$/;
 const ID = /^(0|[1-9]\d{0,18})$/;
 
-/** Post ids. */
+/** The option of post ids. */
 export const POST_IDS = explained<readonly string[]>('posts of the user', ids => {
   if (!Array.isArray(ids)) return 'must be a list of post ids';
   const wrong: unknown = ids.find(id => typeof id !== 'string' || !ID.test(id));
@@ -82,7 +85,7 @@ export const POST_IDS = explained<readonly string[]>('posts of the user', ids =>
   return `must be strings of digits, got ${shown}: numbers lose digits of 64-bit ids`;
 });
 
-/** The options that \`engagement\` and \`engagementTotals\` share. */
+/** The options that `engagement` and `engagementTotals` share. */
 export const ENGAGEMENT_OPTIONS = {
   types: explained<readonly EngagementType[]>('what there are totals of', types => {
     const known: readonly unknown[] = ENGAGEMENT_TYPES;
@@ -101,7 +104,7 @@ export const ENGAGEMENT_OPTIONS = {
   ),
 };
 
-/** Groupings by their names. */
+/** The option of groupings, by name. */
 export const GROUPINGS = explained<Groupings>('what totals are grouped by', groupings => {
   const entries: [string, unknown][] =
     typeof groupings === 'object' && groupings !== null ? Object.entries(groupings) : [];
@@ -127,7 +130,7 @@ function groupingProblem(name: string, grouping: unknown): string | undefined {
   return `must have \`groupings.${name}.group_by\` be ${GROUPS.join(' or ')} or both, each once, got ${JSON.stringify(by)}`;
 }
 
-/** Removes repeated ids or types, which would be counted twice. */
+/** Removes duplicates, because repeated ids or types would be counted twice. */
 export function distinct<T>(values: readonly T[]): readonly T[] {
   return [...new Set(values)];
 }

@@ -28,19 +28,16 @@ export type ByPost = {
   readonly byPost: { readonly group_by: readonly ['tweet.id', 'engagement.type'] };
 };
 
-/** The posts and kinds of engagement to count, how to group the counts, and for which user. */
+/** Options of `users.engagementTotals`: the posts, the kinds of engagement, the groupings, and the user. */
 export interface EngagementTotalsOptions<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > extends CountingOptions<Type, As> {
-  /**
-   * The ids of posts of the user, as strings of digits. Sent in several requests if there are more
-   * than 250.
-   */
+  /** The ids of posts of the user, as digits. If there are more than 250, several requests are sent. */
   readonly ids: readonly string[];
   /**
-   * Up to three groupings, by names of your choice. The order of `group_by` is the order of nesting.
+   * Up to three groupings. You choose their names. The order of `group_by` is the order of nesting.
    * @default { byPost: { group_by: ['tweet.id', 'engagement.type'] } }
    */
   readonly groupings?: G | undefined;
@@ -48,7 +45,7 @@ export interface EngagementTotalsOptions<
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The engagement totals of posts, and the posts for which the service could not give them. */
+/** The result of `users.engagementTotals`: the totals, and the posts for which the service has none. */
 export interface EngagementTotals<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,
@@ -70,8 +67,8 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
 
 /**
- * The number of likes, retweets and replies of posts of the user who signed in. Ids are sent 250 at a
- * time, each once, and totals of several requests are added. The type of `totals` follows from
+ * Returns the numbers of likes, retweets and replies of posts of the user who signed in. Ids are sent 250 at
+ * a time without duplicates, and the totals of several requests are added. The type of `totals` follows from
  * `group_by`.
  *
  * Posts that are deleted or belong to other users are in `errors`; the others have totals.

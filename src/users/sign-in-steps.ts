@@ -18,42 +18,42 @@ import { signedCall } from './signed-call.js';
 
 /** The temporary token of step 1 of a sign-in, which belongs to the application. */
 export interface RequestToken {
-  /** Part of the sign-in URL. */
+  /** The token, which is part of the sign-in URL. */
   readonly token: string;
   readonly secret: Secret;
 }
 
-/** The token that identifies the authorized user in every call. Secrets are printed as redacted. */
+/** The tokens that identify the authorized user in every call. The secret prints as redacted. */
 export interface AccessToken {
   readonly token: Secret;
   readonly secret: Secret;
-  /** Digits. */
+  /** The id of the user, as digits. */
   readonly userId: string;
   readonly screenName: string;
 }
 
-/** The callback of a sign-in, and a signal that ends the call. */
+/** Options of `users.requestToken`: the callback of a sign-in, and a signal that ends the call. */
 export interface RequestTokenOptions {
   /**
-   * The URL to which the browser is sent once the user has decided, which is registered for the
-   * application; or `oob` for a page that shows the user a PIN, which is the verifier.
+   * The URL to which the service redirects the browser once the user has decided; it must be registered for
+   * the application. Or `oob`: the user then gets a PIN, which is the verifier.
    */
   readonly callback: string | URL;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Whether the service asks a user who has given consent before. */
+/** Options of `users.signInAddress`: whether to ask users who have already given consent. */
 export interface SignInAddressOptions {
-  /** Asks for consent even if the user gave it before. @default false */
+  /** Whether to ask for consent even if the user gave it before. @default false */
   readonly always?: boolean | undefined;
 }
 
-/** The request token and the verifier that `users.accessToken` exchanges. */
+/** Options of `users.accessToken`: the request token and the verifier to exchange. */
 export interface AccessTokenOptions {
   /** The request token of step 1, which the user has approved. */
   readonly token: RequestToken;
-  /** The `oauth_verifier` of the callback, or the PIN. Can be used once. */
+  /** The `oauth_verifier` of the callback, or the PIN. It can be used once. */
   readonly verifier: string;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -90,11 +90,12 @@ const ACCESS_TOKEN_OPTIONS = {
 } satisfies OptionTable<AccessTokenOptions>;
 
 /**
- * The first of the three steps by which a user authorizes the application: gets a token for
- * the sign-in URL. `users.signIn` performs all three.
+ * The first of the three steps by which a user authorizes the application: gets a token for the sign-in URL.
+ * `users.signIn` performs all three.
  *
  * @throws OptionError for missing settings of the account, and for a callback that is not a URL.
- * @throws AuthorizationError with the failure `callback` for one that is not registered, for example.
+ * @throws AuthorizationError if the service refuses the request; with the failure `callback` if the callback
+ * is not registered.
  * @example
  * const token = await users.requestToken(acme, { callback: 'https://app.example/signed-in' });
  * response.redirect(users.signInAddress(acme, token));
@@ -119,8 +120,8 @@ export async function requestToken(
 }
 
 /**
- * The second step: the URL at which the user signs in and consents. The browser then comes
- * back to the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
+ * The second step: returns the URL at which the user signs in and consents. The browser then comes back to
+ * the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
  *
  * @throws OptionError For invalid options or missing settings of the account.
  * @example
@@ -139,10 +140,10 @@ export function signInAddress(
 }
 
 /**
- * The third step: exchanges the verifier of the callback for the user's access token, which
- * does not expire until the user revokes it.
+ * The third step: exchanges the verifier of the callback for the user's access token, which does not expire
+ * until the user revokes it.
  *
- * @throws AuthorizationError with the failure `verifier` or `token`, both of which can be used once.
+ * @throws AuthorizationError with the failure `verifier` or `token`, because each can be used only once.
  * @example
  * const { searchParams } = new URL(request.url, 'https://app.example');
  * const verifier = searchParams.get('oauth_verifier') ?? '';
@@ -159,7 +160,7 @@ export async function accessToken(
     options,
   );
   const url = stepUrl(account, 'access_token');
-  // The service expects the token in the form, and RFC 5849 forbids to repeat it in the header.
+  // The service expects the token in the form, and RFC 5849 forbids repeating it in the header.
   const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
   const call = { url, family: 'signIn', body, tokenSecret: token.secret, signal } as const;
   const release = protect(token.token, verifier);
@@ -189,7 +190,10 @@ function isRequestToken(value: unknown): boolean {
   return typeof token === 'string' && secret instanceof Secret;
 }
 
-/** The fields of a response by name. The error about one shows nothing of the response: most of it is secret. */
+/**
+ * The fields of a response, by name. Errors about a field show nothing of the response, because most of it is
+ * secret.
+ */
 async function fieldsOf(response: HttpResponse) {
   const form = new URLSearchParams((await readText(response)).trim());
   return (name: string, expected?: string): string => {

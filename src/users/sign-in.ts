@@ -25,24 +25,24 @@ import { withStorageError } from '../storage/storage-error.js';
 import { CallbackServer } from './callback-server.js';
 import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
 
-/** Where `users.signIn` stores tokens, how it asks the user, and how long it waits for the callback. */
+/** Options of `users.signIn`: where to store tokens, how to ask the user, and how long to wait for the callback. */
 export interface SignInOptions {
   /**
-   * A file for the tokens, with mode 0600: the next call reads them from it, without a new
-   * sign-in. Without it, tokens are not stored.
+   * The path of a file for the tokens, with mode 0600. The next call reads the tokens from it instead of
+   * signing in again. If absent, tokens are not stored.
    */
   readonly store?: string | undefined;
-  /** Ignores stored tokens, for example because they were revoked. @default false */
+  /** Whether to ignore stored tokens, for example because they were revoked. @default false */
   readonly again?: boolean | undefined;
   /**
    * Shows the sign-in URL to the user, for example in a browser. @default prints it to standard error
    */
   readonly open?: ((address: string) => unknown) | undefined;
-  /** Asks for consent even if the user gave it before. @default false */
+  /** Whether to ask for consent even if the user gave it before. @default false */
   readonly always?: boolean | undefined;
   /** How long to wait for the user, in milliseconds. @default 300_000 */
   readonly timeoutMs?: number | undefined;
-  /** The port of the callback, if the application is registered with one. @default any free port */
+  /** The port of the callback, if the callback is registered with a port. @default any free port */
   readonly callbackPort?: number | undefined;
   /** The path of the callback. @default '/callback' */
   readonly callbackPath?: string | undefined;
@@ -67,14 +67,14 @@ const OPTIONS = {
 } satisfies OptionTable<SignInOptions>;
 
 /**
- * Lets a user authorize the application and returns the user's tokens, for scripts: asks
- * for a request token, shows the URL at which the user signs in, waits on a port of this machine
- * for the callback, and gets the access token. With `store`, this happens once.
+ * Lets a user authorize the application, and returns the user's tokens. For scripts: gets a request token,
+ * shows the URL at which the user signs in, waits for the callback on a port of this machine, and gets the
+ * access token. With `store`, the user has to sign in only once.
  *
  * @throws OptionError for missing settings of the account, and for invalid options.
- * @throws SignInError If the user denies, or takes longer than `timeoutMs`.
+ * @throws SignInError If the user denies access, or takes longer than `timeoutMs`.
  * @throws AuthorizationError If the service refuses a step.
- * @throws StorageError If tokens cannot be stored, or stored ones cannot be used.
+ * @throws StorageError If tokens cannot be stored, or stored tokens cannot be used.
  * @example
  * const token = await users.signIn(acme, { store: `${homedir()}/.millrace/tokens.json` });
  * const { totals } = await users.engagementTotals(acme, { token, ids });
@@ -107,7 +107,7 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // The function that shows the URL may not return before the user has finished.
+    // The function that shows the URL may return only after the user has finished, so do not wait for it alone.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);
@@ -124,7 +124,7 @@ function print(address: string): void {
 
 function isCallbackPath(path: unknown): boolean {
   if (typeof path !== 'string' || !/^\/[\w\-.~/]*$/.test(path)) return false;
-  // The browser would request another path if `URL` changes it.
+  // If `URL` changes the path, the browser would request another path.
   return new URL(`http://127.0.0.1${path}`).pathname === path;
 }
 
@@ -139,10 +139,10 @@ const VERSION = 1;
 const OTHERS = 0o077;
 
 /**
- * The access token in a file; `undefined` if the file does not exist.
+ * Reads the access token from a file. Returns `undefined` if the file does not exist.
  *
- * @throws StorageError for a file that other users can read, that is damaged, or that belongs to
- * another application.
+ * @throws StorageError for a file that other users can read, that is damaged, or that belongs to another
+ * application.
  */
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
   const text = await withStorageError('read the tokens of `store` in', file, async () => {
@@ -211,7 +211,7 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
   };
 }
 
-/** Ignores the port of a service on this machine, which may change with each start. */
+/** The address without the port of a service on this machine, because that port may change with each start. */
 function addressWithoutPort(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !isLoopback(url.hostname)) return address;

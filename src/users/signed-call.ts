@@ -14,9 +14,9 @@ import { SETTINGS } from '../http/settings.js';
 interface SignedCall {
   readonly url: URL;
   readonly family: Family;
-  /** The body: a form, which is signed, or JSON, which is not. */
+  /** The body, either a form, which is signed, or JSON, which is not. */
   readonly body: URLSearchParams | { readonly json: string };
-  /** Absent while there is none, and where it travels in the form. */
+  /** The token. Absent if there is none, or if it is in the form. */
   readonly token?: Secret | undefined;
   readonly tokenSecret?: Secret | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -25,14 +25,15 @@ interface SignedCall {
 const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
- * Sends a signed request with rate limits and retries, as `request` does. Each try has a new nonce, timestamp and
- * signature. The timestamp follows the service's clock, if it is known. If that clock has moved since the account
- * learned it, the service refuses the timestamp, and the request is signed again.
+ * Sends a signed request with rate limits and retries, like `request`. Each try has a new nonce, timestamp
+ * and signature. The timestamp is by the service's clock, if that is known. If that clock has changed since,
+ * the service refuses the timestamp, and the request is signed again.
  *
- * @param readRefusal Turns a refusal and the text of its body into a result. By default the refusal is
+ * @param readRefusal Converts a refusal and the text of its body to a result. By default, the refusal is
  * thrown.
  * @throws OptionError If the account has no application.
- * @throws AuthorizationError If it is refused; HttpError and ConnectionError as elsewhere.
+ * @throws AuthorizationError If the request is refused.
+ * @throws HttpError, ConnectionError
  */
 export async function signedCall<T>(
   account: Account,
@@ -51,7 +52,7 @@ export async function signedCall<T>(
     url,
     family,
     signal,
-    // RFC 5849 encodes `*`, which forms do not.
+    // Forms do not encode `*`, but RFC 5849 does.
     body: body instanceof URLSearchParams ? String(body).replaceAll('*', '%2A') : body.json,
     headers:
       form === undefined
@@ -73,20 +74,23 @@ export async function signedCall<T>(
       if (mayRepeat && wasMoved && error.failure === 'clock') return undefined;
       return { result: readRefusal(text, error) };
     });
-  // An account that has learned no time is told that this machine's clock is wrong.
+  // If the account has not learned the time from the service, the error says that this machine's clock is wrong.
   const { result } = (await send(wasLearned)) ?? (await send(false)) ?? {};
   return result as T;
 }
 
-/** A `Date` header is truncated to the second, and a response takes some time. */
+/**
+ * Smaller differences are not a wrong clock, because a `Date` header has whole seconds, and a response takes
+ * some time.
+ */
 const LEAST_SKEW = 5 * SECOND;
 
 /**
- * Recognises the messages of refusals, also of the steps of a sign-in. The first that
- * fits counts. The service has several wordings of them.
+ * Patterns for the messages of refusals, including those in the steps of a sign-in. The first match counts.
+ * The service has several wordings.
  */
 const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
-  // Its text also mentions timestamps and nonces.
+  // Before the others, because this message also mentions timestamps and nonces.
   ['signature', /\b3040\b|bad signature/i],
   ['forbidden', /forbidden to access/i],
   ['application', /application id/i],
@@ -100,7 +104,7 @@ const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
   ['engagement-type', /engagement.?type|unsupported/i],
 ];
 
-/** Advice for a stored token, which the next call would use again. */
+/** Advice about a stored token, which the next call would otherwise use again. */
 const AGAIN = 'signIn with `again: true` where tokens are stored';
 
 const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
@@ -119,7 +123,7 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   other: 'Check the consumer key, the token and their secrets, or sign in again',
 };
 
-/** The error of a signed request that was refused, and what to do about it. */
+/** The error for a signed request that was refused, with advice. */
 function authorizationError(
   account: Account,
   call: HttpRequest,
@@ -148,7 +152,7 @@ function skewOf(date: string | undefined, now: number): number | undefined {
   return Number.isNaN(sent) ? undefined : Math.round((sent - now) / SECOND) * SECOND;
 }
 
-/** Added wherever the clock is the cause, or may be. */
+/** Describes the difference between the clocks, if the clock is or may be the reason for the failure. */
 function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined): string {
   if (skewMs === undefined || Math.abs(skewMs) < LEAST_SKEW) return '';
   const may: readonly AuthorizationFailure[] = ['clock', 'signature', 'other', 'nonce'];
@@ -157,7 +161,7 @@ function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined)
   return `This machine's clock is ${Math.abs(skewMs) / SECOND} s ${side} the service's`;
 }
 
-/** The signed parts of a request. Only a body that is a form is signed (RFC 5849 section 3.4.1.3.1). */
+/** The parts of a request that are signed. A body is signed only if it is a form (RFC 5849 section 3.4.1.3.1). */
 interface SignedRequest {
   readonly method: string;
   readonly url: URL;
@@ -165,11 +169,11 @@ interface SignedRequest {
   readonly form?: URLSearchParams | undefined;
 }
 
-/** The keys of a signature: the keys of the application, and of the user or sign-in. */
+/** The keys of a signature: those of the application, and those of the user or the sign-in. */
 interface Credentials {
   readonly consumerKey: string;
   readonly consumerSecret: Secret;
-  /** Absent while there is none, and where it travels in the form. */
+  /** The token. Absent if there is none, or if it is in the form. */
   readonly token?: string | undefined;
   readonly tokenSecret?: Secret | undefined;
 }
@@ -200,15 +204,15 @@ export class Signer extends OAuth {
     return Math.floor(this.#now() / 1000);
   }
 
-  /** RFC 5849 section 3.4.1.2; `URL` has lower-cased the host and dropped a default port. */
+  /** RFC 5849 section 3.4.1.2. `URL` has already converted the host to lower case and removed a default port. */
   override getBaseUrl(address: string): string {
     const url = new URL(address);
     return `${url.origin}${url.pathname}`;
   }
 
   /**
-   * RFC 5849 section 3.4.1.3: of the header, the query and the form, decoded, encoded again, and
-   * sorted by name and value.
+   * RFC 5849 section 3.4.1.3: the parameters of the header, the query and the form, decoded, encoded again,
+   * and sorted by name and value.
    */
   override getParameterString({ url, data }: OAuth.RequestOptions, oauth: OAuth.Data): string {
     const parameters: [string, string][] = [
@@ -229,8 +233,8 @@ function order(a: string, b: string): number {
 }
 
 /**
- * The `Authorization` header for one try of a request, with a new nonce, timestamp and
- * signature: call it for each try.
+ * Returns the `Authorization` header for one try of a request, with a new nonce, timestamp and signature.
+ * Must be called again for each try.
  */
 export function authorization(
   { method, url, form }: SignedRequest,
@@ -239,7 +243,7 @@ export function authorization(
 ): string {
   const consumer = { key: consumerKey, secret: consumerSecret.reveal() };
   const signer = new Signer(consumer, () => clock.now());
-  // The library takes a token without a name, although its types do not: one that the form holds.
+  // A token without a key is in the form. The library accepts it, although its types do not.
   const signing = { key: token, secret: tokenSecret?.reveal() } as OAuth.Token;
   const parameters = signer.authorize({ method, url: url.href, data: form }, signing);
   return signer.toHeader(parameters).Authorization;

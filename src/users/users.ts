@@ -1,4 +1,7 @@
-/** Sign-in of users by OAuth 1.0a and the totals of their posts, as the namespace `users` of the package. */
+/**
+ * The functions for the sign-in of users by OAuth 1.0a and for the totals of their posts, as the namespace
+ * `users` of the package.
+ */
 
 export type { EngagementProblem } from './engagement-batch.js';
 export type {
