@@ -50,7 +50,7 @@ export async function compileWasm({ source, initialMemory, maximumMemory }: Modu
   const name = path.basename(source);
   const constant = name.toUpperCase().replace('-', '_');
   const base64 = Buffer.from(wasm).toString('base64');
-  return `// Made from ${name}.as by \`npm run build:wasm\`.\nexport const ${constant} =\n  '${base64}';\n`;
+  return `// Generated from ${name}.as by \`npm run build:wasm\`.\nexport const ${constant} =\n  '${base64}';\n`;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
