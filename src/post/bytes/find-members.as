@@ -22,6 +22,11 @@ const KEY_NEXT: usize = 16;
 const KEY_SPAN: usize = 20;
 const KEY_BYTES: usize = 24;
 
+// Tables for `isUtf8`. They are read from memory, as V8 makes a constant again at each use.
+const BY_HIGH_BITS: usize = 0;
+const BY_LOW_BITS: usize = 16;
+const BY_NEXT: usize = 32;
+
 // Places in memory, as in `find-members.ts`. Positions in the document and in the decoded bytes are from their starts.
 const DOCUMENT: usize = 64 * 1024;
 const DECODED: usize = 6 * 64 * 1024;
@@ -35,7 +40,7 @@ let flags: u32 = 0;
 export function findMembers(length: usize, table: usize, spans: usize, bytes: usize): u32 {
   end = DOCUMENT + length;
   v128.store(end, i8x16.splat(0));
-  memory.fill(spans, 0, bytes);
+  clear(spans, bytes);
   let at = afterSpace(DOCUMENT);
   if (byteAt(at) != OPEN_OBJECT) return 0;
   at = afterObject(at, table);
@@ -47,7 +52,7 @@ export function findMembers(length: usize, table: usize, spans: usize, bytes: us
  * the first span. Returns the position of what follows it: a comma, or the closing bracket; 0 for other elements.
  */
 export function findInElement(at: usize, table: usize, spans: usize, bytes: usize): usize {
-  memory.fill(spans, 0, bytes);
+  clear(spans, bytes);
   at = afterSpace(DOCUMENT + at);
   const first = byteAt(at);
   if (first == QUOTE && table == 0) {
@@ -58,6 +63,13 @@ export function findInElement(at: usize, table: usize, spans: usize, bytes: usiz
   } else if (first == OPEN_OBJECT && table != 0) at = afterObject(at, table);
   else return 0;
   return at == 0 ? 0 : afterSpace(at) - DOCUMENT;
+}
+
+/** A call of `memory.fill` takes longer for so few. */
+// @ts-ignore
+@inline
+function clear(spans: usize, bytes: usize): void {
+  for (let at: usize = 0; at < bytes; at += 8) store<u64>(spans + at, 0);
 }
 
 // @ts-ignore
@@ -114,42 +126,37 @@ function decode(
 ): usize {
   out = start;
   isQuoted = false;
-  if ((mode & FIELD) != 0) out++;
-  memory.copy(out, prefix, prefixBytes);
+  if (prefixBytes != 0) memory.copy(out, prefix, prefixBytes);
   out += prefixBytes;
   if ((mode & ELEMENT) != 0) putQuotes();
   const ampersand = i8x16.splat((mode & ENTITIES) != 0 ? (AMPERSAND as i8) : (BACKSLASH as i8));
-  while (from < to) {
-    const block = v128.load(from);
+  /** A byte of it is beyond ASCII if one at its place in any block is. */
+  let all = i8x16.splat(0);
+  for (let at = from; at < to; ) {
+    const block = v128.load(at);
     v128.store(out, block);
+    all = v128.or(all, block);
     const special = i8x16.bitmask(
-      v128.or(
-        v128.or(i8x16.eq(block, i8x16.splat(BACKSLASH as i8)), i8x16.eq(block, ampersand)),
-        i8x16.lt_s(block, i8x16.splat(0)),
-      ),
+      v128.or(i8x16.eq(block, i8x16.splat(BACKSLASH as i8)), i8x16.eq(block, ampersand)),
     );
     let count: u32 = special == 0 ? 16 : ctz(special);
-    if (count > ((to - from) as u32)) count = (to - from) as u32;
+    if (count > ((to - at) as u32)) count = (to - at) as u32;
     const commas = i8x16.bitmask(i8x16.eq(block, i8x16.splat(COMMA as i8)));
     if ((commas & ((1 << count) - 1)) != 0) isQuoted = true;
-    from += count;
+    at += count;
     out += count;
-    if (from >= to || count == 16) continue;
-    const byte = byteAt(from);
-    if (byte >= 0x80) from = copyBeyondAscii(from, to);
-    else if (byte == BACKSLASH) from = decodeEscape(from, to, mode);
-    else from = decodeEntity(from, to);
-    if (from == 0) return 0;
+    if (at >= to || count == 16) continue;
+    at = byteAt(at) == BACKSLASH ? decodeEscape(at, to, mode) : decodeEntity(at, to);
+    if (at == 0) return 0;
   }
+  if (i8x16.bitmask(all) != 0 && !isUtf8(from, to)) return 0;
   if ((mode & ELEMENT) != 0) putQuotes();
-  if ((mode & FIELD) == 0) return out;
-  if (isQuoted || out == start + 1) {
-    store<u8>(start, QUOTE as u8);
-    putByte(QUOTE);
-    return out;
-  }
-  memory.copy(start, start + 1, out - start - 1);
-  return out - 1;
+  if ((mode & FIELD) == 0 || (!isQuoted && out != start)) return out;
+  memory.copy(start + 1, start, out - start);
+  store<u8>(start, QUOTE as u8);
+  out++;
+  putByte(QUOTE);
+  return out;
 }
 
 // @ts-ignore
@@ -164,42 +171,87 @@ function putQuotes(): void {
   putByte(QUOTE);
 }
 
+// What is wrong with a byte and the one after it, or may be: an error is one that all three tables have.
+const NO_CONTINUATION: u32 = 1;
+const NO_LEAD: u32 = 2;
+const TOO_LONG_3: u32 = 4;
+const TOO_LARGE: u32 = 8;
+const SURROGATE: u32 = 16;
+const TOO_LONG_2: u32 = 32;
+/** Too long in four bytes, or too large, by the low bits of the first byte. */
+const TOO_LONG_4: u32 = 64;
+/** No error if it is the third or fourth byte of a character. */
+const TWO_CONTINUATIONS: u32 = 128;
+
+/** Sets the errors for some values of four bits. */
+function setTable(table: usize, first: usize, last: usize, errors: u32): void {
+  for (let value = first; value <= last; value++) store<u8>(table + value, errors as u8);
+}
+
+setTable(BY_HIGH_BITS, 0x0, 0x7, NO_LEAD);
+setTable(BY_HIGH_BITS, 0x8, 0xb, TWO_CONTINUATIONS);
+setTable(BY_HIGH_BITS, 0xc, 0xc, NO_CONTINUATION | TOO_LONG_2);
+setTable(BY_HIGH_BITS, 0xd, 0xd, NO_CONTINUATION);
+setTable(BY_HIGH_BITS, 0xe, 0xe, NO_CONTINUATION | TOO_LONG_3 | SURROGATE);
+setTable(BY_HIGH_BITS, 0xf, 0xf, NO_CONTINUATION | TOO_LARGE | TOO_LONG_4);
+
+const BY_ANY_LOW: u32 = NO_CONTINUATION | NO_LEAD | TWO_CONTINUATIONS;
+setTable(BY_LOW_BITS, 0x0, 0x0, BY_ANY_LOW | TOO_LONG_2 | TOO_LONG_3 | TOO_LONG_4);
+setTable(BY_LOW_BITS, 0x1, 0x1, BY_ANY_LOW | TOO_LONG_2);
+setTable(BY_LOW_BITS, 0x2, 0x3, BY_ANY_LOW);
+setTable(BY_LOW_BITS, 0x4, 0x4, BY_ANY_LOW | TOO_LARGE);
+setTable(BY_LOW_BITS, 0x5, 0xf, BY_ANY_LOW | TOO_LARGE | TOO_LONG_4);
+setTable(BY_LOW_BITS, 0xd, 0xd, BY_ANY_LOW | TOO_LARGE | TOO_LONG_4 | SURROGATE);
+
+const BY_ANY_CONTINUATION: u32 = NO_LEAD | TOO_LONG_2 | TWO_CONTINUATIONS;
+setTable(BY_NEXT, 0x0, 0xf, NO_CONTINUATION);
+setTable(BY_NEXT, 0x8, 0x8, BY_ANY_CONTINUATION | TOO_LONG_3 | TOO_LONG_4);
+setTable(BY_NEXT, 0x9, 0x9, BY_ANY_CONTINUATION | TOO_LONG_3 | TOO_LARGE);
+setTable(BY_NEXT, 0xa, 0xb, BY_ANY_CONTINUATION | SURROGATE | TOO_LARGE);
+
+const INDEXES: v128 = i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+
+/**
+ * Whether bytes are UTF-8, sixteen at a time. The method is that of Keiser and Lemire ("Validating UTF-8 in less than one instruction
+ * per byte", 2021): three tables, by the high and the low bits of a byte and the high bits of the next, say what is wrong with the
+ * pair. What they cannot see is whether two continuations in a row are the third and fourth bytes of a character: that depends on the bytes
+ * two and three before.
+ */
+function isUtf8(from: usize, to: usize): bool {
+  const byHighBits = v128.load(BY_HIGH_BITS);
+  const byLowBits = v128.load(BY_LOW_BITS);
+  const byNext = v128.load(BY_NEXT);
+  let errors = i8x16.splat(0);
+  let last = i8x16.splat(0);
+  // The zeros after the end show whether the last character is whole.
+  for (let at = from; at <= to; at += 16) {
+    let block = v128.load(at);
+    if (to - at < 16)
+      block = v128.and(block, i8x16.lt_u(INDEXES, i8x16.splat((to - at) as i8)));
+    const before = i8x16.shuffle(last, block, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
+    const before2 = i8x16.shuffle(last, block, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29);
+    const before3 = i8x16.shuffle(last, block, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28);
+    const ofPairs = v128.and(
+      v128.and(
+        i8x16.swizzle(byHighBits, i8x16.shr_u(before, 4)),
+        i8x16.swizzle(byLowBits, v128.and(before, i8x16.splat(0x0f))),
+      ),
+      i8x16.swizzle(byNext, i8x16.shr_u(block, 4)),
+    );
+    const isThirdOrFourth = v128.and(
+      v128.or(
+        i8x16.ge_u(before2, i8x16.splat(0xe0 as i8)),
+        i8x16.ge_u(before3, i8x16.splat(0xf0 as i8)),
+      ),
+      i8x16.splat(TWO_CONTINUATIONS as i8),
+    );
+    errors = v128.or(errors, v128.xor(ofPairs, isThirdOrFourth));
+    last = block;
+  }
+  return !v128.any_true(errors);
+}
+
 // These return the position after what they have read, or 0.
-
-/** Copies characters of several bytes. */
-function copyBeyondAscii(from: usize, to: usize): usize {
-  do {
-    const first = byteAt(from);
-    const second = byteAt(from + 1);
-    if (first < 0xe0) {
-      if (first < 0xc2 || from + 2 > to || !isNext(second)) return 0;
-      store<u16>(out, load<u16>(from));
-      from += 2;
-      out += 2;
-    } else if (first < 0xf0) {
-      if (from + 3 > to || !isNext(second) || !isNext(byteAt(from + 2))) return 0;
-      // Too long for their character, and halves of pairs.
-      if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0)) return 0;
-      store<u32>(out, load<u32>(from));
-      from += 3;
-      out += 3;
-    } else {
-      if (first > 0xf4 || from + 4 > to) return 0;
-      if (!isNext(second) || !isNext(byteAt(from + 2)) || !isNext(byteAt(from + 3))) return 0;
-      if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90)) return 0;
-      store<u32>(out, load<u32>(from));
-      from += 4;
-      out += 4;
-    }
-  } while (from < to && byteAt(from) >= 0x80);
-  return from;
-}
-
-// @ts-ignore
-@inline
-function isNext(byte: u32): bool {
-  return (byte & 0xc0) == 0x80;
-}
 
 function decodeEntity(from: usize, to: usize): usize {
   let byte: u32 = AMPERSAND;

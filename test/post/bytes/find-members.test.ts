@@ -145,6 +145,117 @@ describe('a string of a document', () => {
     expect(decoded(json, 'plain')).toBeUndefined();
   });
 
+  /** The string of any bytes but quotes, backslashes and control characters, or `undefined`. */
+  function decodedBytes(bytes: Uint8Array, mode: keyof typeof DECODED): Buffer | undefined {
+    const document = Buffer.concat([Buffer.from('{"text":"'), bytes, Buffer.from('"}')]);
+    expect(finder.find(document, 0, document.length)).toBe(true);
+    const memory = strings.memoryFor(user);
+    const text = finder.members.get('text')!;
+    const [from, to] = [values.startOf(text) + 1, values.endOf(text) - 1];
+    const end = strings.decode(from, to, 0, DECODED[mode], 0, 0);
+    return end === -1 ? undefined : Buffer.from(memory.subarray(0, end));
+  }
+
+  function isUtf8(bytes: Uint8Array): boolean {
+    try {
+      new TextDecoder('utf8', { fatal: true, ignoreBOM: true }).decode(bytes);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Whether it is decoded exactly if it is UTF-8. */
+  function isExact(bytes: Uint8Array): boolean {
+    const found = decodedBytes(bytes, 'plain');
+    return isUtf8(bytes) ? found?.equals(bytes) === true : found === undefined;
+  }
+
+  it('is decoded exactly if it is UTF-8, with any two bytes and what may follow them, across blocks', () => {
+    const wrong: string[] = [];
+    const rests = [[], [0x41], [0x80], [0xbf, 0x80], [0x80, 0xbf, 0x41], [0x80, 0x80, 0x80]];
+    for (let first = 0x80; first <= 0xff; first++)
+      for (let second = 0x7f; second <= 0xff; second++)
+        for (const rest of rests) {
+          const length = (first + second) % 18;
+          const bytes = Buffer.from([...Array<number>(length).fill(0x78), first, second, ...rest]);
+          if (!isExact(bytes)) wrong.push(bytes.toString('hex'));
+        }
+    expect(wrong).toEqual([]);
+  });
+
+  const malformed = fc.constantFrom(
+    ...[
+      '80',
+      'bf',
+      'c0af',
+      'c1bf',
+      'e09fbf',
+      'eda080',
+      'edbfbf',
+      'f08fbfbf',
+      'f4908080',
+      'f5808080',
+    ],
+    ...['ff', 'c3', 'e3', 'e381', 'f0', 'f09f', 'f09f98', 'c3a9a9', 'e38182a0'],
+  );
+  const characters = fc.string({ unit: 'binary' }).map(text => text.replace(/[\0-\x1f"\\]/g, 'x'));
+
+  it('is decoded exactly if it is UTF-8, cut at any byte, with any malformed part', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.oneof(
+            { weight: 4, arbitrary: characters.map(text => Buffer.from(text)) },
+            malformed.map(hex => Buffer.from(hex, 'hex')),
+          ),
+          { maxLength: 6 },
+        ),
+        fc.nat(40),
+        fc.nat(),
+        (parts, padding, cut) => {
+          const whole = Buffer.concat([Buffer.alloc(padding, 'x'), ...parts]);
+          const bytes = whole.subarray(0, cut % (whole.length + 1));
+          expect(isExact(whole)).toBe(true);
+          expect(isExact(bytes)).toBe(true);
+          for (const mode of ['entities', 'field', 'element'] as const)
+            expect(decodedBytes(bytes, mode) !== undefined).toBe(isUtf8(bytes));
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is decoded with any escapes and entities between characters of any length', () => {
+    const entity = fc.constantFrom('&amp;', '&lt;', '&gt;', '&', '&quot;', '&am');
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(characters, fc.string({ unit: 'grapheme' }), entity), { maxLength: 8 }),
+        fc.array(fc.nat(5), { minLength: 1 }),
+        (parts, picks) => {
+          const text = parts.join('');
+          const json = Array.from(text, (character, index) =>
+            picks[index % picks.length] === 0 && character !== '&'
+              ? [...Array(character.length).keys()]
+                  .map(at => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+                  .join('')
+              : JSON.stringify(character).slice(1, -1),
+          ).join('');
+          expect(decoded(json, 'plain')).toBe(text);
+          const shown = text.replace(/&(amp|lt|gt);/g, (_, name) =>
+            name === 'amp' ? '&' : name === 'lt' ? '<' : '>',
+          );
+          // An entity that may go on with an escape is left to the parser.
+          expect([shown, undefined]).toContain(decoded(json, 'entities'));
+          if (!json.includes('\\')) expect(decoded(json, 'entities')).toBe(shown);
+          const quoted = /[,"\r\n]/.test(text) || text === '';
+          expect(decoded(json, 'field')).toBe(quoted ? `"${text.replaceAll('"', '""')}"` : text);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
   it('has bytes of the document before it', () => {
     expect(foundIn(Buffer.from('{"id":"RT @a: ","text":"snow"}'))).toBeDefined();
     const [id, text] = ['id', 'text'].map(path => finder.members.get(path)!) as [number, number];
