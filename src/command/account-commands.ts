@@ -10,7 +10,7 @@ const USAGE = flagsOf(USAGE_OPTIONS, ['bucket', 'fromDate', 'toDate'], {
   toDate: { shownDefault: 'now' },
 });
 
-/** What the account has used, as rows. */
+/** `millrace usage`: prints the usage of the account as rows. */
 export const usageCommand: Command = {
   flags: [...USAGE, ...SINK_FLAGS],
   examples: ['', '--bucket day --from 2026-11-01 --out usage.csv'],
@@ -21,7 +21,7 @@ export const usageCommand: Command = {
     }),
 };
 
-/** Likes, retweets and replies of posts of the user of the access token. */
+/** `millrace engagement`: prints the likes, retweets and replies of posts of the access token's user. */
 export const engagementCommand: Command = {
   usage: 'IDS.txt',
   examples: ['ids.txt', 'ids.txt --json'],

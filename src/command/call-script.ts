@@ -4,8 +4,8 @@ import { isRecord } from '../base/record.js';
 export type Library = Readonly<Record<string, unknown>>;
 
 /**
- * A call of a public export, `jobs.run` for one within a namespace. What several calls use, or what has to be closed
- * afterwards, has a name: a script declares it as a constant.
+ * A call of a public export, such as `search` or `jobs.run`. A call has a name if several calls use its
+ * result, or if the result has to be closed afterwards. The script then declares it as a constant.
  */
 export class Call {
   readonly name: string;
@@ -19,17 +19,20 @@ export class Call {
   }
 }
 
-/** What the command has and a script reaches by import, or not at all. */
+/** Values of the command that are not part of a printed script. */
 export interface ScriptContext {
   readonly library: Library;
-  /** Aborted by Ctrl+C. */
+  /** Fires on Ctrl+C. */
   readonly signal: AbortSignal;
   readonly progress: 'auto' | 'off';
-  /** Asks on a terminal; without a yes it throws. */
+  /** Asks on a terminal. Throws unless the answer is yes. */
   readonly confirm: (question: string) => Promise<true>;
 }
 
-/** A value that a script writes as code, such as a function or a stream. Without text, the script omits it. */
+/**
+ * A value that a script writes as code, such as a function or a stream. Without code, the printed script
+ * omits it.
+ */
 export class Code {
   readonly text: string | undefined;
   readonly value: (context: ScriptContext) => unknown;
@@ -41,27 +44,27 @@ export class Code {
 }
 
 /**
- * What a command does, as a script of this library: the command runs it, and `--print-script` prints it. So both do
- * the same.
+ * The action of a command, as a script of this library. The command runs it, and `--print-script` prints it,
+ * so both do the same.
  */
 export interface Script {
   readonly call: Call;
   /**
-   * The result in words, for stderr. Without it, the result is printed to standard output: for a person as `table` or
-   * `terminalText`, otherwise as JSON, a line for each element of a list.
+   * Describes the result in words, for stderr. If absent, the result is printed to standard output: on a
+   * terminal by `table` or `terminalText`, otherwise as JSON, one line for each element of a list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
-  /** The result as the command reports it. @default the result of the call */
+  /** Converts the result of the call to the result that the command reports. @default the result of the call */
   readonly reported?: ((result: unknown) => unknown) | undefined;
-  /** The result as a person reads it on a terminal. */
+  /** Formats the result for a person at a terminal. */
   readonly table?: ((result: unknown, library: Library) => string) | undefined;
   /** Whether the call itself writes to standard output. */
   readonly isOnStdout?: boolean | undefined;
-  /** Whether the result means that something is wrong: the command then ends with 1. */
+  /** Whether the result means that something is wrong, in which case the command ends with exit code 1. */
   readonly isWrong?: ((result: unknown) => boolean) | undefined;
 }
 
-/** Runs a script, and closes what its constants hold. */
+/** Runs a script, and closes the objects that its constants hold. */
 export async function runScript({ call }: Script, context: ScriptContext): Promise<unknown> {
   const constants = new Map<Call, unknown>();
   try {
@@ -71,7 +74,7 @@ export async function runScript({ call }: Script, context: ScriptContext): Promi
   }
 }
 
-/** The text of a script that runs with tsx. */
+/** Returns the text of a script, which can be run with tsx. */
 export function printScript({ call, isOnStdout }: Script): string {
   const values = [...new Set(valuesIn(call))];
   const constants = values.filter(value => value instanceof Call && value.constant !== undefined);
@@ -89,7 +92,7 @@ export function printScript({ call, isOnStdout }: Script): string {
   return `${imports.join('\n')}\n\n${body}`;
 }
 
-/** The longest object in one line. */
+/** The maximum length of an object on one line. */
 const LINE = 80;
 const AWAITED = new Set(['openTombstones', 'jobs.run']);
 
@@ -149,20 +152,20 @@ function printCall({ name, args }: Call, indent: string): string {
   return `${name}(\n${printed.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
 }
 
-/** Whether anything of a value is in the text of a script. */
+/** Whether the text of a script contains anything for a value. */
 function isPrinted(value: unknown): boolean {
   if (value === undefined || (value instanceof Code && value.text === undefined)) return false;
   const members = isPlain(value) ? Object.values(value) : [];
   return members.length === 0 || members.some(isPrinted);
 }
 
-/** A value and all values in it: what a call uses comes before the call. */
+/** A value and all values in it. Values that a call uses come before the call. */
 function valuesIn(value: unknown): unknown[] {
   if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];
   return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];
 }
 
-/** The name to import for a value: the first part of the name of a call. */
+/** The name to import for a value, which is the first part of a call's name. */
 function importOf(value: unknown): readonly string[] {
   if (value instanceof Call) return [value.name.split('.')[0] as string];
   return value instanceof Code && /^tables\./.test(value.text ?? '') ? ['tables'] : [];
@@ -177,7 +180,7 @@ function closeOf(value: unknown): (() => unknown) | undefined {
   return typeof close === 'function' ? close : undefined;
 }
 
-/** Text as a literal. */
+/** A text as a string literal. */
 export function quoted(text: string): string {
   return /['\\\p{Cc}]/u.test(text) ? JSON.stringify(text) : `'${text}'`;
 }

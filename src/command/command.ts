@@ -9,29 +9,29 @@ import { type FileSinkName, pathExtension } from '../sinks/write/path-template.j
 import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 
-/** What a command was called with. */
+/** The arguments with which a command was called. */
 export interface CommandLine {
   readonly positionals: readonly string[];
-  /** The options of a flag table of the command. */
+  /** Returns the options for a table of flags of the command. */
   readonly options: (flags: Flags) => Record<string, unknown>;
-  /** Whether results are for a person: standard output is a terminal, and `--json` is not given. */
+  /** Whether results are for a person, because standard output is a terminal and `--json` is not set. */
   readonly isTerminal: boolean;
 }
 
-/** One command of `millrace`. */
+/** A command of `millrace`. */
 export interface Command {
-  /** Its arguments: `QUERY`, `[QUERY]` for one that may be absent, `FILE...` for one or more. @default none */
+  /** The arguments: `QUERY`, `[QUERY]` if it is optional, `FILE...` for one or more. @default none */
   readonly usage?: string;
-  /** @default none */
+  /** The flags of the command. @default none */
   readonly flags?: Flags;
-  /** Two calls that work, without `millrace` and the name of the command. */
+  /** Two valid calls, without `millrace` and the name of the command. */
   readonly examples: readonly [string, string];
-  /** Whether it may cost money: it asks on a terminal, and needs `--yes` elsewhere. */
+  /** Whether it may cost money. It then asks on a terminal, and needs `--yes` otherwise. */
   readonly costs?: boolean | undefined;
   build(given: CommandLine): Script | Promise<Script>;
 }
 
-/** Flags of every command. */
+/** The flags that every command has. */
 export const SHARED_FLAGS: Flags = flagsOf(
   {
     envFile: text('a file of variables, such as MILLRACE_URL'),
@@ -47,15 +47,15 @@ export const SHARED_FLAGS: Flags = flagsOf(
 /** The flag of commands that may cost money. */
 export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });
 
-/** The flags of a command. */
+/** All flags of a command. */
 export function allFlags({ flags = [], costs }: Command): Flags {
   return [...flags, ...(costs ? YES : []), ...SHARED_FLAGS];
 }
 
-/** The account in scripts. */
+/** The call of `account()` in scripts, which is named `acme`. */
 export const ACCOUNT = new Call('account', [], 'acme');
 
-/** The flags of a sink: where posts go. */
+/** The flags of a sink, which tell where posts are written. */
 export const SINK_FLAGS: Flags = [
   ...flagsOf(
     { out: text('where to write, .gz too; {day} and {tag} are filled in; - is stdout') },
@@ -69,33 +69,33 @@ export const SINK_FLAGS: Flags = [
   ...flagsOf(TABLE_OPTIONS, ['columns'], { columns: { placeholder: 'id,text,...' } }),
 ];
 
-/** The flag of commands whose source has shards. */
+/** The flag for commands whose source has shards. */
 export const SHARD: Flags = flagsOf({ shard: SHARD_OPTION }, undefined, {
   shard: { shownDefault: 'all' },
 });
 
-/** A script of one call, which gets the account first, and the signal last. */
+/** A script of one call, with the account as first argument and the signal in the last. */
 export function accountCall(name: string, ...args: readonly unknown[]): Script {
   return { call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
 }
 
-/** What a command adds to the stages that write its items. */
+/** How a command changes the stages that write its items. */
 interface SinkDetails {
-  /** Whether `{tag}` routes posts. @default true */
+  /** Whether `{tag}` in the path routes posts by tag. @default true */
   readonly routed?: boolean;
-  /** The columns of its items. @default the columns of posts */
+  /** The columns for the items. @default the columns of posts */
   readonly table?: string;
   /** The argument that names the files. @default '--out' */
   readonly argument?: string;
 }
 
-/** The stages that write items where `--out` says, as its end says, or to standard output. */
+/** The stages that write items to the path of `--out`, in the format of its extension, or to standard output. */
 export function sinkCalls(
   given: CommandLine,
   { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
-  // Also a list that is refused, so that the error names the column.
+  // Lists that are refused are kept, too, so that the error names the column.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
   if (typeof out !== 'string' || out === '-') {
     refuseWithoutFile({ columns, ...options }, argument);
@@ -112,7 +112,7 @@ export function sinkCalls(
   return [...routes, new Call(sink, [withoutUndefined(sinkOptions)])];
 }
 
-/** @throws OptionError for a flag that only a file has. */
+/** @throws OptionError for a flag that only applies to files. */
 function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument: string): void {
   const [option] = Object.keys(options).filter(name => options[name] !== undefined);
   if (option === undefined) return;
@@ -126,7 +126,7 @@ function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument:
 /** @throws OptionError for a file whose extension does not match the content. */
 function sinkOf(out: string, argument: string): FileSinkName {
   const { extension, sink, compression } = pathExtension(out);
-  // A name without an end, such as `{tag}/{day}`, is JSON lines, too.
+  // A name without an extension, such as `{tag}/{day}`, is JSON lines, too.
   if (extension === undefined) return 'files';
   const isMeant = extension !== 'json' && !(sink === 'parquet' && compression !== undefined);
   if (sink !== undefined && isMeant) return sink;
@@ -139,11 +139,11 @@ function sinkOf(out: string, argument: string): FileSinkName {
   throw new OptionError('out', `${argument} ${out}: ${meant}`);
 }
 
-/** Aborted by Ctrl+C: a script needs none. */
+/** The option `signal`, which fires on Ctrl+C. A printed script does not need it. */
 export const SIGNAL = { signal: new Code(undefined, ({ signal }) => signal) };
 const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
 
-/** A script that runs a pipeline of these stages. Its progress says what was written. */
+/** A script that runs a pipeline of these stages. Its progress reports what was written. */
 export function pipelineScript(
   stages: readonly unknown[],
   report: Script['report'] = () => '',
@@ -155,7 +155,7 @@ export function pipelineScript(
   return { call, report, isOnStdout };
 }
 
-/** A script that writes a list: to a file, as JSON lines, or on a terminal as a table. */
+/** A script that writes a list: to a file, as JSON lines, or as a table on a terminal. */
 export function listScript(source: Call, given: CommandLine, details: SinkDetails = {}): Script {
   const sinks = sinkCalls(given, details);
   const isShown = given.isTerminal && sinks.some(({ name }) => name === 'stdout');
@@ -163,21 +163,24 @@ export function listScript(source: Call, given: CommandLine, details: SinkDetail
   return { ...pipelineScript([source, new Call('collect')]), report: undefined };
 }
 
-/** Node reads a folder as an empty input. */
+/** Standard input. Refuses a folder, which Node would read as an empty input. */
 function standardInput(): typeof process.stdin {
   if (fstatSync(0).isDirectory())
     throw new OptionError('stdin', 'Standard input is a folder: millrace convert reads its files');
   return process.stdin;
 }
 
-/** The posts that standard input has, a line each. */
+/** The stages that read posts from standard input, one per line. */
 export const STANDARD_INPUT: readonly unknown[] = [
   new Code('process.stdin', standardInput),
   new Call('jsonLines'),
   new Call('activities'),
 ];
 
-/** JSON that a file holds, read when the script runs. `JSON.parse` refuses a byte order mark. */
+/**
+ * The JSON in a file, which is read when the script runs. `JSON.parse` refuses a byte order mark, so it is
+ * removed.
+ */
 export function jsonIn(file: string, read: (file: string) => unknown): Code {
   const text = `readFileSync(${quoted(file)}, 'utf8').replace(/^\\ufeff/, '')`;
   return new Code(`JSON.parse(${text})`, () => read(file));

@@ -2,13 +2,13 @@ import { OptionError } from '../base/errors.js';
 import { type Flags, helpOf } from '../base/flags.js';
 import { allFlags, type Command, SHARED_FLAGS } from './command.js';
 
-/** A command that is loaded when it is used. */
+/** A command in the list, which is loaded when it is used. */
 export interface Listed {
   readonly summary: string;
   readonly load: () => Promise<Command>;
 }
 
-/** The commands of a file, by the names of its exports without `Command`. */
+/** The commands of a file, by the names of its exports without the suffix `Command`. */
 function commandsOf<Exports extends object>(load: () => Promise<Exports>) {
   return (name: CommandName<Exports>, summary: string): Listed => ({
     summary,
@@ -27,7 +27,7 @@ const jobs = commandsOf(() => import('./job-commands.js'));
 const rules = commandsOf(() => import('./rules-commands.js'));
 const ofAccount = commandsOf(() => import('./account-commands.js'));
 
-/** All commands by name. */
+/** All commands, by name. */
 export const COMMANDS: Readonly<Record<string, Listed>> = {
   search: searches('search', 'Posts that match a query'),
   counts: searches('counts', 'How many posts match a query, by time: a chart on a terminal'),
@@ -79,7 +79,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   ),
 };
 
-/** Words that are not commands of the table. */
+/** Other first words that the program accepts, which are not commands in the table. */
 export const OTHER_COMMANDS = {
   service: 'The whole service on this machine, as millrace-service',
   completion: 'Completion of commands and flags for bash or zsh',
@@ -87,7 +87,7 @@ export const OTHER_COMMANDS = {
 
 const NAME_WIDTH = 16;
 
-/** The help of the command itself, or of the commands of a family such as `job`. */
+/** The help of the program, or of the commands of a family such as `job`. */
 export function overview(family?: string): string {
   const of = Object.entries(COMMANDS).filter(
     ([name]) => family === undefined || name.startsWith(`${family} `),
@@ -133,9 +133,10 @@ Prints what the shell needs to complete commands and flags:
 `;
 
 /**
- * What a shell needs to complete commands and their flags: `eval "$(millrace completion bash)"`.
+ * Returns the code with which a shell completes commands and their flags:
+ * `eval "$(millrace completion bash)"`.
  *
- * @throws OptionError for another shell than bash and zsh.
+ * @throws OptionError for a shell other than bash and zsh.
  */
 export async function completionFor(shell: string | undefined): Promise<string> {
   if (shell === '--help' || shell === '-h') return COMPLETION_USAGE;

@@ -1,16 +1,16 @@
 import { IncompleteError, OptionError } from '../base/errors.js';
 import type { Flags } from '../base/flags.js';
 
-/** The exit codes of the command. 130 is the usual code after an interrupt. */
+/** The exit codes of the command. 130 is the usual exit code after an interrupt. */
 export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 } as const;
 
-/** The exit code of a command that an error has ended. */
+/** The exit code of a command that ended with an error. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof OptionError) return EXIT.wrongCall;
   return error instanceof IncompleteError ? EXIT.incomplete : EXIT.failed;
 }
 
-/** Options of the library that a command gives as an argument, or that a flag with another name has. */
+/** Options of the library that are an argument of a command, or have a flag with another name. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   path: '--out',
   'budget.posts': '--budget-posts',
@@ -19,10 +19,13 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   query: 'QUERY',
 };
 
-/** The name of an option in a message: `fromDate`, or `toDate: ...` as code that a caller would write. */
+/** Matches the name of an option in a message: `fromDate`, or `toDate: ...` as a caller would write it. */
 const NAMED = /`([a-z]\w*(?:\.\w+)*)(?:: ([^`]+))?`/g;
 
-/** A message of the library as one of the command: with its flags, and without advice about options that it has not. */
+/**
+ * Converts a message of the library to a message of the command: with flags, and without advice about options
+ * that the command does not have.
+ */
 export function inFlags(message: string, flags: Flags, functions: readonly string[]): string {
   const names = new Map(flags.map(({ option, name }) => [option, `--${name}`]));
   const flagOf = (option: string) => names.get(option) ?? OTHER_NAMES[option];
@@ -43,7 +46,7 @@ export function inFlags(message: string, flags: Flags, functions: readonly strin
   }
 }
 
-/** The advice about settings: a command reads them from variables alone. */
+/** Rewrites advice about settings, because a command reads them only from environment variables. */
 function inVariables(line: string): string {
   return line
     .replaceAll(/`\w+` \((MILLRACE_\w+)\)/g, '$1')
@@ -54,7 +57,7 @@ function inVariables(line: string): string {
     );
 }
 
-/** A line without its later sentences, and parts of them, that name an option which the command has no flag for. */
+/** A line without the later sentences and clauses that name an option for which the command has no flag. */
 function withoutOthers(line: string, flagOf: (option: string) => string | undefined): string {
   const isKept = (part: string, index: number) =>
     index === 0 || [...part.matchAll(NAMED)].every(([, option = '']) => flagOf(option));

@@ -30,7 +30,7 @@ const OUT = flagsOf({ out: required(text('the folder for the files')) }, undefin
 });
 const WINDOW_EXAMPLE = '--from 2024-01-01 --to 2024-01-02';
 
-/** A call of one job by its id. */
+/** A command that calls one function with the id of a job. */
 const callOf = (name: string): Command => ({
   usage: 'JOB',
   examples: ['qmq1szrz41', 'qmq1szrz41 --json'],
@@ -40,7 +40,7 @@ const callOf = (name: string): Command => ({
 export const getCommand = callOf('get');
 export const rejectCommand = callOf('reject');
 
-/** Accepts the quote of a job. */
+/** `millrace job accept`: accepts the quote of a job. */
 export const acceptCommand: Command = {
   usage: 'JOB',
   examples: ['qmq1szrz41', 'qmq1szrz41 --yes'],
@@ -55,7 +55,7 @@ export const acceptCommand: Command = {
     ),
 };
 
-/** Lists the jobs of the account. */
+/** `millrace job list`: lists the jobs of the account. */
 export const listCommand: Command = {
   examples: ['', '--json'],
   build: () => ({
@@ -66,7 +66,7 @@ export const listCommand: Command = {
 
 const LISTED = ['uuid', 'status', 'percentComplete', 'title', 'fromDate', 'toDate'];
 
-/** Creates a job, which is not charged before its quote is accepted. */
+/** `millrace job create`: creates a job, which is not charged until its quote is accepted. */
 export const createCommand: Command = {
   flags: [...REQUEST, ...RULES],
   examples: [
@@ -76,7 +76,10 @@ export const createCommand: Command = {
   build: ({ options }) => accountCall('jobs.create', requestOf(options)),
 };
 
-/** Runs a job to its files, and joins one of the same title and rules. */
+/**
+ * `millrace job run`: runs a job until its files can be downloaded. Continues an existing job with the same
+ * title and rules.
+ */
 export const runCommand: Command = {
   flags: [...REQUEST, ...RULES, ...OUT, ...SHARD],
   examples: [
@@ -102,7 +105,7 @@ const SHOWN = new Code('({ status }) => console.error(status)', () => (job: Job)
   );
 });
 
-/** Downloads the files of a delivered job. */
+/** `millrace job download`: downloads the files of a delivered job. */
 export const downloadCommand: Command = {
   usage: 'JOB',
   flags: [...OUT, ...SHARD],

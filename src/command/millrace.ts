@@ -18,7 +18,7 @@ const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
 const interrupted = new AbortController();
-// As words, without the number of the process and flags of Node.
+// Prints warnings as words, without the process number and Node flags.
 process.removeAllListeners('warning').on('warning', ({ name, message }) => {
   process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
 });
@@ -26,7 +26,7 @@ process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
 // A closed stderr (`2>&1 | head`) must not end a run.
 process.stderr.on('error', () => {});
 
-/** What messages know of the command that runs. */
+/** The running command, for messages. */
 let running: { readonly name: string; readonly flags: Flags } | undefined;
 let functions: readonly string[] = [];
 
@@ -35,7 +35,7 @@ try {
 } catch (error) {
   process.exitCode = report(error);
 }
-// A write that a reader of the pipe does not take would hold the process up.
+// Exits explicitly, because a write that the reader of a pipe does not accept would keep the process running.
 if (interrupted.signal.aborted) process.exit();
 
 async function main(args: readonly string[]): Promise<number> {
@@ -57,7 +57,7 @@ async function main(args: readonly string[]): Promise<number> {
   return run(name, await listed.load(), args.slice(isNested ? 2 : 1));
 }
 
-/** What is printed for these words without a command. */
+/** The text to print for first words that are not commands. */
 async function textFor(first: string, second: string | undefined): Promise<string | undefined> {
   if (HELP.includes(first)) return overview();
   if (isFamily(first) && (second === undefined || HELP.includes(second))) return overview(first);
@@ -107,7 +107,7 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
   return script.isWrong?.(result) ? EXIT.failed : 0;
 }
 
-/** The functions that a script calls: messages of the library begin with their names. */
+/** The functions that a script calls. Messages of the library begin with their names. */
 function functionsOf(value: unknown): readonly string[] {
   if (!(value instanceof Call)) return [];
   return [value.name, ...value.args.flatMap(functionsOf)];
@@ -125,7 +125,7 @@ function checkPositionals(name: string, command: Command, given: readonly string
   );
 }
 
-/** Asks on a terminal. */
+/** Asks on a terminal. Throws unless the answer is yes. */
 async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await asking.question(`${question} Continue? (y/N) `, interrupted);
@@ -134,7 +134,7 @@ async function confirm(question: string): Promise<true> {
   return true;
 }
 
-/** Standard output has posts, results or JSON, and nothing else: words go to stderr. */
+/** Prints a result. Standard output gets only posts, results or JSON; words are printed to stderr. */
 async function show(script: Script, result: unknown, library: Library): Promise<void> {
   const { report: words, isOnStdout, table = terminalText } = script;
   if (words === undefined || (isJson && !isOnStdout)) {
@@ -178,7 +178,7 @@ function areExpired(missing: readonly string[]): boolean {
   return missing.length > 0 && missing.every(one => one.endsWith('(expired)'));
 }
 
-/** The command that continues an incomplete run. */
+/** The command with which to continue an incomplete run. */
 function nextStep(): string {
   const args = process.argv.slice(2);
   const again = `millrace ${args.map(quoted).join(' ')}`;
@@ -200,7 +200,7 @@ function unknownCommand(name: string): OptionError {
   return new OptionError('arguments', `There is no command ${name}${hint ? `; ${hint}` : ''}`);
 }
 
-/** An argument as a shell takes it. */
+/** Quotes an argument for a shell. */
 function quoted(text: string): string {
   return /^[\w./:=@,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

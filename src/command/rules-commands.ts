@@ -10,7 +10,7 @@ import { tableText } from './terminal-table.js';
 const SYNC = flagsOf(SYNC_OPTIONS, ['dryRun']);
 const CHECK = flagsOf(CHECK_OPTIONS, ['product']);
 
-/** A call that takes the rules of a file. */
+/** A command that calls a function with the rules in a file. */
 const callOf = (
   name: string,
   { flags = [], more = '--json', ...rest }: CallDetails = {},
@@ -27,7 +27,7 @@ const callOf = (
 
 interface CallDetails extends Pick<Script, 'table'> {
   readonly flags?: Flags;
-  /** The flag of the second example. */
+  /** A further flag for the second example. */
   readonly more?: string;
 }
 
@@ -41,7 +41,7 @@ export const syncCommand = callOf('sync', {
     `${(exportNamed(library, 'replayRules.renderChanges') as typeof renderRuleChanges)(changes as RuleChanges)}\n`,
 });
 
-/** Lists the rules of the replay stream. */
+/** `millrace rules list`: lists the rules of the replay stream. */
 export const listCommand: Command = {
   examples: ['', '--json > rules.jsonl'],
   build: given =>
@@ -54,7 +54,7 @@ export const listCommand: Command = {
       : pipelineScript([new Call('replayRules.list', [ACCOUNT]), new Call('stdout')]),
 };
 
-/** Checks a rule without a request. */
+/** `millrace rules check`: checks a rule without a request. */
 export const checkCommand: Command = {
   usage: 'RULE',
   flags: CHECK,

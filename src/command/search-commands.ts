@@ -20,7 +20,7 @@ import {
 
 import { rulesIn } from './stored-posts-commands.js';
 
-/** The flags of the options whose row has one. */
+/** The flags for the options that have a flag in their row. */
 function flagsOfRows(rows: OptionRows): Flags {
   const entries = Object.entries(rows).flatMap(([name, { flag }]) =>
     flag === undefined ? [] : ([[name, flag]] as const),
@@ -44,7 +44,7 @@ const BUDGET = flagsOf({
 });
 const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') });
 
-/** Posts that match a query, or many rules, into files or to standard output. */
+/** `millrace search`: writes posts that match a query or many rules to files or to standard output. */
 export const searchCommand: Command = {
   usage: '[QUERY]',
   flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
@@ -84,7 +84,7 @@ function plural(count: number, unit: string): string {
 
 const COUNTS = flagsOfRows(COUNTS_OPTIONS);
 
-/** How many posts match a query, by time: a chart on a terminal. */
+/** `millrace counts`: shows how many posts match a query by time, on a terminal as a chart. */
 export const countsCommand: Command = {
   usage: 'QUERY',
   flags: [...COUNTS, ...SINK_FLAGS],
@@ -100,7 +100,7 @@ export const countsCommand: Command = {
   },
 };
 
-/** What a sink has written of items that are not posts: its result counts each line as one. */
+/** Converts the result of a sink for items that are not posts, which counts each line as a post. */
 function inRows(result: unknown): unknown {
   if (!isRecord(result) || !('posts' in result)) return result;
   const { posts, files, ...others } = result as unknown as Written;

@@ -23,7 +23,7 @@ const WRITER = flagsOf(FILE_SINK_OPTIONS, ['workers'], {
 });
 const MATCHER = flagsOf(MATCHER_OPTIONS, ['product']);
 
-/** Writes the posts of standard input into files. */
+/** `millrace write`: writes the posts of standard input to files. */
 export const writeCommand: Command = {
   usage: 'FILES',
   flags: SINK_FLAGS.filter(({ name }) => name !== 'out'),
@@ -38,7 +38,7 @@ export const writeCommand: Command = {
   },
 };
 
-/** Passes on the posts of standard input that a rule matches. */
+/** `millrace match`: writes the posts of standard input that a rule matches. */
 export const matchCommand: Command = {
   usage: 'RULES.json',
   flags: [...MATCHER, ...SINK_FLAGS],
@@ -54,7 +54,7 @@ export const matchCommand: Command = {
     ]),
 };
 
-/** Writes stored files as other files. */
+/** `millrace convert`: writes stored files as other files. */
 export const convertCommand: Command = {
   usage: 'FOLDER|FILE...',
   examples: [
@@ -84,18 +84,19 @@ const APPLY = flagsOf(APPLY_OPTIONS, ['country', 'earlierVersions', 'mask', 'dry
   country: { placeholder: 'DE' },
 });
 
-/** Tombstones, which the command closes. */
+/** Opens tombstones, which the command closes at the end. */
 export const openedTombstones = (...args: readonly [folder: unknown, options?: object]) =>
   new Call('openTombstones', args, 'tombstones');
 
-/** Applies recorded compliance events to stored files. */
+/** `millrace apply`: applies recorded compliance events to stored files. */
 export const applyCommand: Command = {
   usage: 'TOMBSTONES FOLDER',
   flags: APPLY,
   examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],
   build: ({ positionals: [tombstones, folder], options }) => {
     const given = options(APPLY);
-    // The folder of posts may have come first. The library says it too, but not which command stores tombstones.
+    // The arguments may be in the wrong order. The library finds that, too, but does not know which command stores
+    // tombstones.
     if (!hasLmdb(String(tombstones)))
       throw new OptionError(
         'tombstones',
@@ -117,7 +118,7 @@ export const applyCommand: Command = {
   },
 };
 
-/** Rules in a file: an array of `{ value, tag }`, or the object that the service takes. */
+/** The rules in a file, which may be an array of `{ value, tag }`, or the object in the format of the service. */
 export function rulesIn(file: string): unknown {
   const parsed = parsedFile('rules', file, text => JSON.parse(text));
   const { rules = parsed } = Object(parsed) as { readonly rules?: unknown };
@@ -127,9 +128,9 @@ export function rulesIn(file: string): unknown {
 }
 
 /**
- * What a file holds.
+ * Reads and parses a file.
  *
- * @param option What the file is for.
+ * @param option The option that the file is used for.
  * @throws OptionError that names the option.
  */
 export function parsedFile<T>(option: string, file: string, parse: (text: string) => T): T {

@@ -3,16 +3,16 @@ import { isRecord } from '../base/record.js';
 
 const BETWEEN = '  ';
 
-/** A result for a person: a list as a table, an object as a line for each member. */
+/** Formats a result for a person: a list as a table, an object as a line for each member. */
 export function terminalText(result: unknown): string {
   if (Array.isArray(result)) return tableText(result);
   return isRecord(result) ? fieldsText(result) : `${String(result)}\n`;
 }
 
 /**
- * A list as a table.
+ * Formats a list as a table.
  *
- * @param columns By default all members in which any row has a value.
+ * @param columns By default, all members that have a value in any row.
  */
 export function tableText(rows: readonly unknown[], columns?: readonly string[]): string {
   const records = rows.map(row => (isRecord(row) ? flat(row) : { value: row }));
@@ -27,7 +27,7 @@ function fieldsText(record: Readonly<Record<string, unknown>>): string {
   return aligned(fields.filter(([, text]) => text !== ''));
 }
 
-/** Flattens one level of nested members: `quote.expiresAt`. */
+/** Flattens one level of nested members, to names such as `quote.expiresAt`. */
 function flat(record: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(record).flatMap(([name, value]) =>
@@ -41,7 +41,7 @@ function flat(record: object): Record<string, unknown> {
 function cell(value: unknown): string {
   if (value === undefined || value === null) return '';
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  // Control characters in a value must not move the cursor.
+  // Control characters in a value are replaced, because they could move the cursor.
   return text.replaceAll(/\p{Cc}/gu, ' ');
 }
 

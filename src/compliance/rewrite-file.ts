@@ -214,8 +214,8 @@ function inflated(file: string): Flow<Uint8Array> {
 }
 
 /**
- * The names of the lock and the temporary file. They are fixed, so that the next run finds those of a killed
- * run; the temporary file may contain forbidden posts.
+ * The names of the lock and the temporary file. They are fixed, so that the next run finds the files of a
+ * killed run. The temporary file may contain forbidden posts.
  */
 function namesFor(file: string): { readonly lock: string; readonly aside: string } {
   const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);

@@ -9,21 +9,25 @@ import {
 } from '../base/check.js';
 import { isRecord } from '../base/record.js';
 
-/** The connection to use, where its requests go, and how long to wait for the servers. */
+/**
+ * Options of connections to JetStream: the connection to use, where its requests go, and how long to wait for
+ * the servers.
+ */
 export interface JetStreamConnectionOptions {
   /**
-   * A connection of the NATS client, which stays open, or a function that opens one: it is called once per run, which
-   * closes the connection at its end. The connection decides about addresses, login, TLS and reconnects. Open it with
-   * `maxReconnectAttempts: -1`, so that only `maxOutageMs` ends a run.
+   * A connection of the NATS client, which stays open, or a function that opens one. The function is called
+   * once per run, and the run closes the connection at its end. Addresses, login, TLS and reconnects are
+   * settings of the connection. Open it with `maxReconnectAttempts: -1`, so that only `maxOutageMs` ends a
+   * run.
    */
   readonly connection: NatsConnection | (() => NatsConnection | Promise<NatsConnection>);
-  /** The JetStream domain of the servers that have the stream, such as those behind a leaf node. */
+  /** The JetStream domain of the servers that have the stream, for example servers behind a leaf node. */
   readonly domain?: string | undefined;
-  /** The prefix of JetStream requests, where an account imports them by another name than `$JS.API`. */
+  /** The prefix of JetStream requests, if an account imports them under another name than `$JS.API`. */
   readonly apiPrefix?: string | undefined;
   /**
-   * How long the servers may be out of reach, without a leader or without space, in milliseconds. Until then
-   * every request is repeated; then the run ends with a `JetStreamError`.
+   * How long the servers may be unreachable, without a leader or without space, in milliseconds. Until then,
+   * every request is repeated; after that, the run ends with a `JetStreamError`.
    * @default 300000 (5 minutes)
    */
   readonly maxOutageMs?: number | undefined;
@@ -49,7 +53,7 @@ export const CONNECTION_OPTIONS = {
         value => typeof value === 'function' || isConnection(value),
       ),
     ),
-    // An address, passed by mistake, may have a password.
+    // Secret, because an address that was passed by mistake may contain a password.
     isSecret: true,
   },
   domain: textLike('the JetStream domain', 'letters, digits, `-` and `_`', /^[\w-]+$/),
@@ -61,7 +65,7 @@ export const CONNECTION_OPTIONS = {
   maxOutageMs: milliseconds('how long the servers may be out of reach', { default: 300_000 }),
 } satisfies OptionTable<JetStreamConnectionOptions>;
 
-/** The options with their defaults. */
+/** The checked options with their defaults. */
 export type Access = Checked<JetStreamConnectionOptions, typeof CONNECTION_OPTIONS>;
 
 /** @throws OptionError */

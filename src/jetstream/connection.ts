@@ -23,16 +23,16 @@ import {
   typedError,
 } from './request-tries.js';
 
-/** The time limit of one request: a leader that is gone does not answer. */
+/** The time limit of one request in milliseconds, because a leader that is gone does not answer. */
 const REQUEST_MS = 5_000;
-/** How long a reader that waits for a stream sleeps until it asks again. */
+/** How often a reader looks for a stream that does not exist yet, in milliseconds. */
 const UNMADE_WAIT_MS = 1_000;
 
-/** What to do about a closed connection. */
+/** Advice about a closed connection. */
 const REOPEN =
   'Open it with `maxReconnectAttempts: -1`, so that it reconnects until `maxOutageMs` is over';
 
-/** The packages of the NATS client. */
+/** The loaded packages of the NATS client. */
 interface Packages {
   readonly core: typeof import('@nats-io/transport-node');
   readonly jetstream: typeof import('@nats-io/jetstream');
@@ -47,25 +47,28 @@ export class JetStreamConnection implements Servers {
   readonly #nats: NatsConnection;
   readonly #access: Access;
   readonly run: ConnectionRun;
-  /** What the connection says about itself, until the run ends: other code may use the connection after that. */
+  /**
+   * The status events of the connection. They are stopped at the end of the run, because other code may
+   * continue to use the connection.
+   */
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
-  /** Running checks whether a stream still exists, by stream name. */
+  /** Running checks whether a stream still exists, by stream name, so that concurrent failures share one check. */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
-  /** When this connection last went to another server. */
+  /** The time at which this connection was last moved to another server. */
   #changedAt = 0;
-  /** Requests that the login has no permission for, by subject. */
+  /** Errors about requests for which the login has no permission, by subject. */
   readonly #denials = new Map<string, Error>();
-  /** Why the connection was closed during the run. */
+  /** The reason why the connection was closed during the run. */
   #closedBy: JetStreamError | undefined;
 
   /**
-   * Uses the caller's connection, or opens one by the caller's function.
+   * Uses the caller's connection, or opens one with the caller's function.
    *
    * @throws OptionError if the function returns something else.
    * @throws JetStreamError
    */
   static async open(access: Access, run: ConnectionRun): Promise<JetStreamConnection> {
-    // Each message that is on its way may listen to the signal.
+    // Each unacknowledged message may add a listener to the signal, and Node would warn of a leak.
     setMaxListeners(0, run.signal);
     const packages = await loadPackages(run.call);
     const { connection, domain, apiPrefix } = access;
@@ -108,7 +111,10 @@ export class JetStreamConnection implements Servers {
     }
   }
 
-  /** Why the login may not send a request with this subject: the client itself does not reject such a request. */
+  /**
+   * The error if the login may not send requests with this subject. The client itself does not reject such a
+   * request.
+   */
   denial(subject: string): Error | undefined {
     return [...this.#denials].find(([denied]) => denied.includes(subject))?.[1];
   }
@@ -136,13 +142,13 @@ export class JetStreamConnection implements Servers {
     return this.#closedBy ?? error;
   }
 
-  /** The maximum size of a message, headers included, that the servers accept. */
+  /** The maximum size of a message that the servers accept, including headers, in bytes. */
   get maxPayload(): number {
     return this.#nats.info?.max_payload ?? 1 << 20;
   }
 
   /**
-   * The bucket of publishers. Creates it if it is missing.
+   * Returns the bucket of publishers. Creates it if it is missing.
    *
    * @throws JetStreamError if the bucket would survive fewer failures than the stream.
    */
@@ -150,7 +156,7 @@ export class JetStreamConnection implements Servers {
     const kvm = new this.packages.kv.Kvm(this.client);
     const what = `open the bucket ${name}`;
     const storage = this.packages.jetstream.StorageType.File;
-    // The leader answers all reads: another replica may not have the last write yet.
+    // All reads must be answered by the leader, because another replica may not have the last write yet.
     const settings = { history: 1, replicas, storage, allow_direct: false };
     const kv = await this.repeat(what, () => kvm.create(name, settings));
     const found = await this.repeat(what, () => kv.status());
@@ -164,17 +170,18 @@ export class JetStreamConnection implements Servers {
   /**
    * Makes a request until it succeeds, for up to `maxOutageMs`.
    *
-   * @param what What it does, for messages: `publish to posts`.
+   * @param what What the request does, for messages, such as `publish to posts`.
    */
   repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
     return repeat(this, what, () => abortable(request(), this.run.signal), options);
   }
 
   /**
-   * Returns what the leader of a stream says about it. Without a leader, other servers answer with what they last
-   * knew, which may be outdated. Such an answer does not count, and the request is repeated.
+   * Returns the state of a stream, as its leader reports it. Without a leader, other servers answer with
+   * their last state, which may be outdated. Such an answer is ignored, and the request is repeated.
    *
-   * @param details What to list, too: the sequences that were deleted, or the subjects that match one with wildcards.
+   * @param details What to include: the deleted sequences, or the subjects that match a subject with
+   * wildcards.
    * @param isAnswer Whether an error is an answer that the caller handles.
    */
   streamInfo(
@@ -184,7 +191,7 @@ export class JetStreamConnection implements Servers {
   ): Promise<StreamInfo> {
     const request = async () => {
       const info = await this.manager.streams.info(stream, details);
-      // Without a cluster, there is only one server.
+      // Without a cluster, there is only one server, so its answer counts.
       if (info.cluster !== undefined && !info.cluster.leader)
         throw new StaleAnswer(`the stream ${stream} has no leader`);
       return info;
@@ -192,7 +199,7 @@ export class JetStreamConnection implements Servers {
     return this.repeat(`read the stream ${stream}`, request, { isAnswer });
   }
 
-  /** What is known about a stream, once it exists: without a limit of time. */
+  /** Returns the state of a stream. If the stream does not exist yet, waits for it without a time limit. */
   async streamOnceMade(stream: string): Promise<StreamInfo> {
     for (let retry = 1; ; retry++) {
       try {
@@ -210,15 +217,15 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Rejects after a message was not stored. If the stream was deleted, the error names what was deleted; otherwise it is the error of
-   * the client. The client cannot tell the difference: nobody answers a message to a deleted stream, as if the server had
-   * no JetStream.
+   * Rejects after a message was not stored. If the stream was deleted, the error says that; otherwise it is the
+   * error of the client. The client cannot tell these cases apart: a message to a deleted stream gets no
+   * answer, as if the server had no JetStream.
    *
    * @param deleted What was deleted and what to do about it, for the error.
    */
   async unstored(error: unknown, stream: string, deleted: string): Promise<never> {
     if (!(error instanceof Error) || error.name !== 'JetStreamNotEnabled') throw error;
-    // All messages on their way fail together: one request finds out for all of them.
+    // All unacknowledged messages fail together, so one request finds out for all of them.
     let check = this.#checks.get(stream);
     if (check === undefined) {
       check = this.streamInfo(stream).finally(() => this.#checks.delete(stream));
@@ -237,13 +244,13 @@ export class JetStreamConnection implements Servers {
     throw error;
   }
 
-  /** The typed form of an error of the client. */
+  /** Converts an error of the client to a typed error. */
   error(what: string, error: unknown): unknown {
     return typedError(this, what, error);
   }
 
   changeServer(since: number, afterMs: number): void {
-    // A connection of the caller has other users, which a change would interrupt.
+    // A connection of the caller has other users, which a change of the server would interrupt.
     if (!this.#isOurs) return;
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;
@@ -256,8 +263,8 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Closes a connection that the run has opened, which ends all its requests under way. A connection of the caller
-   * stays open.
+   * Closes a connection that the run has opened, which ends all its running requests. A connection of the
+   * caller stays open.
    */
   async close(): Promise<void> {
     this.#statuses.stop?.();
@@ -265,7 +272,7 @@ export class JetStreamConnection implements Servers {
   }
 }
 
-/** A new connection, by the caller's function. */
+/** Opens a connection with the caller's function. */
 async function opened(access: Access, run: ConnectionRun): Promise<NatsConnection> {
   const { connection, maxOutageMs } = access;
   const limit = new LinkedAbort(run.signal);
@@ -284,7 +291,7 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
     if (isConnection(nats)) return nats;
     throw optionError(run.call, 'connection', 'must return a connection of the NATS client');
   } catch (error) {
-    // The client may still connect.
+    // The client may still connect, so close the late connection.
     opening.then(late => late.close()).catch(() => {});
     run.signal.throwIfAborted();
     const isOfClient = clientFailure(error).failure !== undefined;
@@ -306,7 +313,7 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
   }
 }
 
-/** The error about a connection that could not be opened, or was closed before the run was over. */
+/** The error for a connection that could not be opened, or was closed before the end of the run. */
 function connectionError(
   { connection }: Access,
   { call, cursor }: ConnectionRun,
@@ -321,7 +328,7 @@ function connectionError(
     {
       failure,
       cause,
-      // The same call opens another connection.
+      // Retryable if a function opens the connection, because the next call opens another one.
       retryable: failure === 'outage' && typeof connection === 'function',
       cursor: cursor(),
     },
@@ -329,9 +336,9 @@ function connectionError(
 }
 
 /**
- * Loads the NATS client, which is needed from the first connection on.
+ * Loads the NATS client. Called for the first connection.
  *
- * @throws JetStreamError where a package is not installed.
+ * @throws JetStreamError if a package is not installed.
  */
 async function loadPackages(call: string): Promise<Packages> {
   try {

@@ -9,37 +9,37 @@ import type { OpenedStream } from './stream-settings.js';
 /** The number of items by which the order of a source may differ between runs. */
 const SLACK = 1_000;
 
-/** An item that the stream has after the committed sequence. */
+/** An item that an earlier run has published after the committed sequence. */
 export interface PublishedItem {
-  /** How many items of the flow came before it, or before the first item of its message. */
+  /** The number of items of the flow before this item, or before the first item of its message. */
   readonly position: number;
-  /** The bytes of its message, where it is the first item of it. */
+  /** The size of its message in bytes, if this is the first item of the message. */
   readonly bytes: number | undefined;
 }
 
-/** What a publisher has published after its committed sequence. */
+/** The items that a publisher has published after its committed sequence. */
 export interface Published {
   /** The items by id. */
   readonly items: ReadonlyMap<string, PublishedItem>;
-  /** How many items of the flow had been added when the last of these was sent. */
+  /** The number of items of the flow that had been added when the last of these items was sent. */
   readonly end: number;
-  /** The positions that the stream has, including committed ones, by subject number. */
+  /** The positions that the stream has, including committed positions, by subject number. */
   readonly positions: readonly PositionSet[];
 }
 
-/** Which part of a stream to read, and what its publisher has committed. */
+/** The part of a stream to read, and the committed state of its publisher. */
 export interface PublishedRange {
   readonly stream: OpenedStream;
   readonly subject: string;
-  /** The name of the publisher. */
+  /** The name of the publisher in the bucket. */
   readonly key: string;
   /** The last sequence to read. */
   readonly until: number;
-  /** What the publisher has committed. */
+  /** The committed state of the publisher. */
   readonly committed: PublisherState;
 }
 
-/** Reads what a publisher has published after its committed sequence. */
+/** Reads the items that a publisher has published after its committed sequence. */
 export async function readPublished(
   connection: JetStreamConnection,
   { stream, subject, key, until, committed }: PublishedRange,
@@ -75,11 +75,12 @@ export async function readPublished(
       } catch (error) {
         throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
-      // Messages that begin an epoch have no position. Messages of another series are older than the deletion of the entry.
+      // Messages that begin an epoch have no position. Messages of another series are from before the entry was
+      // deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
-      // Without posts, a message only takes a position.
+      // A message without posts only occupies a position.
       if (list === '') continue;
       const ids = list.split(',');
       const position = Number(headers.get(HEADERS.position));
@@ -93,12 +94,15 @@ export async function readPublished(
   return { items, end, positions: [...found.values()] };
 }
 
-/** The items that earlier runs have published after the committed sequence, and which of them the flow has delivered again. */
+/**
+ * The items that earlier runs have published after the committed sequence. Tracks which of them the flow has
+ * delivered again.
+ */
 export class EarlierItems {
   readonly #published: Pick<Published, 'items' | 'end'>;
   /** The ids of the items that the flow has not delivered yet. */
   readonly #unseen: Set<string>;
-  /** How many items were committed when this run began. */
+  /** The number of items that were committed when this run started. */
   readonly #start: number;
 
   constructor(published: Pick<Published, 'items' | 'end'>, start: number) {
@@ -108,8 +112,9 @@ export class EarlierItems {
   }
 
   /**
-   * To be called for each item of the flow. Returns `undefined` for an item that no earlier run has published. Otherwise
-   * the result has `bytes` once for each message: at the first delivery of its first item.
+   * Must be called for each item of the flow. Returns `undefined` for an item that no earlier run has
+   * published. Otherwise, the result has `bytes` if this is the first delivery of a message's first item, so
+   * that each message counts once.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#published.items.get(id);
@@ -117,18 +122,19 @@ export class EarlierItems {
   }
 
   /**
-   * Whether the flow has delivered all of them, or will not deliver the others again. Until then the committed sequence
-   * must stay: the next run would not find the items that the flow has not delivered yet.
+   * Whether the flow has delivered all of these items, or will not deliver the remaining ones again. Until
+   * then, the committed sequence must not advance, because the next run would not find the items that the
+   * flow has not delivered yet.
    *
-   * @param posts How many items the flow has delivered since its beginning.
+   * @param posts The number of items that the flow has delivered since its start.
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;
     const { items, end } = this.#published;
     if (posts < end) return false;
-    // The flow began after items that were committed, so it does not deliver them again.
+    // The flow has started after items that were committed, so it does not deliver them again.
     const isBehind = [...this.#unseen].every(id => (items.get(id)?.position ?? 0) < this.#start);
-    // Others may have been deleted at the source, and never come again.
+    // The remaining items may have been deleted at the source, and never be delivered again.
     return isBehind || posts >= end + 2 * (end - this.#start) + SLACK;
   }
 }

@@ -40,18 +40,22 @@ import {
   subjectsProblem,
 } from './stream-settings.js';
 
-/** The stream to read, the part of it, where to end, and what to do about posts that are gone. */
+/**
+ * Options of `fromJetStream`: the stream, the part of it to read, where to end, and what to do about missing
+ * posts.
+ */
 export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
-  /** The prefix of its subjects, where `toJetStream` fills it: `posts` for `posts.0`, `posts.1` and so on. */
+  /** The prefix of the stream's subjects, if `toJetStream` fills it: `posts` for `posts.0`, `posts.1` and so on. */
   readonly subject?: string | undefined;
   /**
-   * Instead of `subject`, for a stream that other programs fill: the subjects to read, with the wildcards of NATS
-   * (`posts.>`, `posts.*.en`). A message is one JSON object with an id, unless `item` says what it is.
+   * The subjects to read from a stream that other programs fill, instead of `subject`. They may have the
+   * wildcards of NATS (`posts.>`, `posts.*.en`). Each message must be one JSON object with an id, unless
+   * `item` is set.
    */
   readonly subjects?: string | readonly string[] | undefined;
-  /** Waits for a stream that does not exist yet, without a limit of time. @default false */
+  /** Whether to wait for a stream that does not exist yet, without a time limit. @default false */
   readonly waitForStream?: boolean | undefined;
   /**
    * The part of the stream that this process reads. The subjects of the stream, or of `subjects`, are assigned to
@@ -60,20 +64,24 @@ export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionO
    */
   readonly shard?: Shard | undefined;
   /**
-   * Where to end: at what the stream has when the run starts (`caught up`), at a sequence of the stream, that
-   * one included, or never.
+   * Where to end: after all messages that the stream has when the run starts (`'caught up'`), after a
+   * sequence of the stream, or never.
    * @default 'never'
    */
   readonly until?: 'never' | 'caught up' | number | undefined;
   /**
-   * Called for each gap: messages that the stream dropped, that were deleted before they were read, or that its
-   * servers have lost. A reader without a cursor begins at sequence 1, so what the stream dropped before is a gap, too.
-   * Without this option, a gap ends the flow with an `IncompleteError`. It may return a promise.
+   * Called for each gap: messages that the stream dropped, that were deleted before they were read, or that
+   * its servers have lost. A reader without a cursor begins at sequence 1, so messages that were dropped
+   * before it started are a gap, too. Without this option, a gap ends the flow with an `IncompleteError`. It
+   * may return a promise.
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
-  /** Makes an item of the bytes that `toJetStream` sent of one. @default an `Activity`, whose id is read */
+  /**
+   * Creates an item from the bytes that `toJetStream` sent for it. @default creates an `Activity` and reads
+   * its id
+   */
   readonly item?: ((payload: Buffer) => T) | undefined;
-  /** Where to resume: the cursor of a batch or an error. A sink with a checkpoint passes it. */
+  /** The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. */
   readonly resume?: Cursor | undefined;
 }
 
@@ -96,21 +104,23 @@ const OPTIONS = {
 } satisfies OptionTable<FromJetStreamOptions<unknown>>;
 
 /**
- * Reads the posts of a NATS JetStream stream that `toJetStream` fills, in stream order. The cursor is a sequence of the
- * stream, and the servers store nothing about the reader: a sink with a checkpoint writes each post exactly once, even
- * after kill -9 of this process or of servers.
+ * Reads the posts of a NATS JetStream stream that `toJetStream` fills, in stream order. The cursor is a
+ * sequence of the stream, and the servers store nothing about the reader: a sink with a checkpoint writes
+ * each post exactly once, even after kill -9 of this process or of servers.
  *
- * It continues while servers restart or elect a leader, for up to `maxOutageMs`. It skips messages that a replaced
- * publisher sent too late, and messages that servers stored twice.
+ * The flow continues while servers restart or elect a leader, for up to `maxOutageMs`. Messages that a
+ * replaced publisher sent too late, and messages that servers stored twice, are skipped.
  *
  * @throws OptionError Immediately, before any I/O.
- * @throws IncompleteError If the stream has dropped messages before they were read: `missing` has their sequences,
- * and `cursor` is after them. If the stream has other subjects, the dropped messages may have belonged to those. Also
- * when servers have lost acknowledged messages, and no replica has them: `missing` then has the subject, the publisher,
- * and the positions of the messages among the publisher's messages on that subject.
- * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts before it
- * are delivered. After you delete the message, the same script with `onGap` continues after it.
- * @throws JetStreamError If the servers stay out of reach or refuse the login, or the stream was recreated.
+ * @throws IncompleteError If the stream has dropped messages before they were read. `missing` has their
+ * sequences, and `cursor` is after them. If the stream has other subjects, the dropped messages may have had
+ * one of these. Also thrown if servers have lost acknowledged messages and no replica has them. `missing`
+ * then has the subject, the publisher, and the positions of the messages among the publisher's messages on
+ * that subject.
+ * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts
+ * before that message are delivered. If you delete the message, the same script with `onGap` continues after
+ * it.
+ * @throws JetStreamError If the servers stay unreachable or refuse the login, or if the stream was recreated.
  * @example
  * await pipeline(
  *   fromJetStream({ connection: () => connect(), stream: 'posts', subject: 'posts' }),
@@ -147,7 +157,8 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     stream,
     ...(subject !== undefined && { subject }),
     ...(subjects !== undefined && { subjects }),
-    // Only a given last sequence is part of the identity: a reader that never ends may be ended later by `caught up`.
+    // `until` is part of the identity only if it is a sequence: a reader that never ends may later be run with
+    // `caught up`.
     ...(typeof until === 'number' && { until }),
     ...shardMember(shard),
   };
@@ -188,7 +199,10 @@ async function* read<T>(settings: StreamSettings<T>, run: Run): Batches<T | Acti
   }
 }
 
-/** The subjects to read: for a stream of `toJetStream` one wildcard; with a shard, each of its subjects. */
+/**
+ * The subjects to read. For a stream of `toJetStream`, one subject with a wildcard; for a shard, each subject
+ * of the shard.
+ */
 function subjectsFor(
   { subject, shard, stream: name }: StreamSettings<unknown>,
   { subjects }: OpenedStream,

@@ -1,5 +1,5 @@
 /**
- * Posts through NATS JetStream: a log between machines.
+ * Sends posts between machines through NATS JetStream.
  *
  * @module millrace/jetstream
  */

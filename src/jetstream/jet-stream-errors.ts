@@ -10,9 +10,10 @@ import type { Cursor } from '../flow/flow.js';
  * How a publisher or reader of a stream failed:
  * - `packages`: the NATS client is not installed;
  * - `refused`: the servers refuse the login, a permission or a request;
- * - `outage`: the servers were out of reach, or without a leader, for longer than `maxOutageMs`;
+ * - `outage`: the servers were unreachable or without a leader for longer than `maxOutageMs`;
  * - `full`: the stream or the disk of its servers had no space for longer than `maxOutageMs`;
- * - `stream`: the stream or its bucket of publishers does not exist, was deleted, or has other settings than requested;
+ * - `stream`: the stream or its bucket of publishers does not exist, was deleted, or its settings differ from
+ *   the requested ones;
  * - `in-use`: another process publishes under this name;
  * - `taken-over`: another process has started to publish under this name, so this one stopped;
  * - `publisher`: the stored entry of this publisher belongs to another flow, is damaged, or is too large.
@@ -31,7 +32,10 @@ export type JetStreamFailure =
 export class JetStreamError extends MillraceError {
   readonly code = 'ERR_JETSTREAM';
   readonly failure: JetStreamFailure;
-  /** The cursor that the same script continues from: the last one that was committed, or whose posts were delivered. */
+  /**
+   * The cursor from which the same script continues: the last committed cursor, or the cursor of the last
+   * delivered posts.
+   */
   override readonly cursor: Cursor | undefined;
 
   constructor(
@@ -48,21 +52,24 @@ export class JetStreamError extends MillraceError {
 }
 
 /**
- * Messages of a stream that `fromJetStream` could not deliver: sequences that the stream has dropped, or positions
- * of a publisher that its servers have lost after they had acknowledged them.
+ * Messages of a stream that `fromJetStream` could not deliver: sequences that the stream has dropped, or
+ * positions of a publisher that the servers have acknowledged and then lost.
  */
 export interface JetStreamGap {
   /** The subject that the posts may have had. */
   readonly subject: string;
-  /** The publisher, where `from` and `to` are positions among its messages of the subject, and not sequences. */
+  /**
+   * The publisher. If set, `from` and `to` are positions among its messages on the subject; otherwise they
+   * are sequences.
+   */
   readonly publisher?: string | undefined;
-  /** The first sequence of the stream that is missing, or the first position. */
+  /** The first missing sequence or position. */
   readonly from: number;
-  /** The last one. */
+  /** The last missing sequence or position. */
   readonly to: number;
 }
 
-/** The error of a reader that has met gaps and has no `onGap`. */
+/** The error of a reader that has found gaps and has no `onGap`. */
 export function incomplete(
   stream: string,
   gaps: readonly JetStreamGap[],
@@ -84,7 +91,7 @@ function shownGap({ publisher, from, to }: JetStreamGap): string {
   return publisher === undefined ? range : `${range} of the publisher ${publisher}`;
 }
 
-/** The place of a message in a stream. */
+/** The position of a message in a stream. */
 interface MessagePlace {
   readonly stream: string;
   readonly subject: string;
@@ -92,8 +99,8 @@ interface MessagePlace {
 }
 
 /**
- * The error about the bytes, headers or items of a message, with the place of the message and what to do about it. Any
- * error that is not a `DataError` is returned unchanged.
+ * The error for the bytes, headers or items of a message, with the place of the message and advice. Returns
+ * any error that is not a `DataError` unchanged.
  */
 export function errorOfMessage(
   { stream, subject, seq }: MessagePlace,
@@ -105,15 +112,15 @@ export function errorOfMessage(
   return new DataError(error.message, { cause: error, position: { origin }, advice });
 }
 
-/** The error about a message that has the name of a publisher, and whose headers this publisher cannot read. */
+/** The error for a message that has the name of this publisher, but headers that the publisher cannot read. */
 export function errorOfOwnMessage(place: MessagePlace, error: unknown, key: string): unknown {
   const advice = `Delete the message (\`nats stream rmm ${place.stream} ${place.seq}\`), and the entry of the publisher ${key} to publish everything again`;
   return errorOfMessage(place, error, advice);
 }
 
-/** What an error of the NATS client means. */
+/** The classification of an error of the NATS client. */
 interface Failure {
-  /** `undefined` where the error does not come from the client. */
+  /** The kind of failure; `undefined` if the error does not come from the client. */
   readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
   readonly text: string;
   /** Whether the same request may succeed later. */
@@ -122,19 +129,19 @@ interface Failure {
 
 /** Error codes of the servers, from errors.json of nats-server. */
 const CODES = {
-  /** The storage of the account or the server is exhausted. */
+  /** The storage of the account or server is full. */
   full: new Set([10023, 10028, 10047, 10077, 10002]),
-  /** A leader or a quorum is missing, a server is not ready yet, or its disk failed. */
+  /** There is no leader or quorum, a server is not ready yet, or its disk has failed. */
   outage: new Set([10004, 10005, 10008, 10009, 10035, 10039, 10076, 10118]),
   stream: new Set([10059, 10060]),
 };
 
-/** A server that is not the leader answered with what it last knew, or did not answer although it should. */
+/** An answer from a server that is not the leader, which may be outdated, or a missing answer. */
 export class StaleAnswer extends Error {
   override readonly name = 'StaleAnswer';
 }
 
-/** Errors of the client while a server is out of reach, by their names. */
+/** Names of the client's errors while a server is unreachable. */
 const OUTAGES = new Set([
   'TimeoutError',
   'NoResponders',
@@ -147,12 +154,12 @@ const OUTAGES = new Set([
   'JetStreamStatusError',
   'ConsumerNotFoundError',
   'ProtocolError',
-  // It is an outage where the login came too late. All other cases are refusals, which `clientFailure` tests first.
+  // An outage only if the login came too late. All other cases are refusals, for which `clientFailure` tests first.
   'AuthorizationError',
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
 
-/** What messages say where a connection needs other TLS settings. */
+/** Matches messages about wrong TLS settings. */
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
 /** Classifies an error by its name and code, because the classes of the client are not loaded before the first connection. */
@@ -186,8 +193,8 @@ function isRefusal(error: Error): boolean {
 }
 
 /**
- * Whether a server has refused the login. Its authentication timeout is not a refusal: the login came too late, from a
- * busy client or over a slow link.
+ * Whether a server has refused the login. An authentication timeout is not a refusal, because the login only
+ * came too late, from a busy client or over a slow link.
  */
 export function isRefusedLogin({ name, message }: Error): boolean {
   return REFUSED_LOGINS.has(name) && !/authentication timeout/i.test(message);
@@ -205,7 +212,7 @@ function messageOf(error: Error): string {
 
 function isSystemError(error: Error): boolean {
   const { code, path } = error as NodeJS.ErrnoException;
-  // An error with a path is about a file, such as one with the login.
+  // An error with a path is about a file, for example one with the login.
   return /^E[A-Z]+$/.test(String(code)) && path === undefined;
 }
 
@@ -214,7 +221,7 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
 }
 
-/** Whether the servers say that a stream does not exist. */
+/** Whether the servers report that a stream does not exist. */
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === 10059;
 }

@@ -11,50 +11,53 @@ import { Activity } from '../post/activity.js';
 export const HEADERS = {
   /** The name of the publisher. */
   publisher: 'Millrace-Publisher',
-  /** Which start of this publisher sent it, see `positions.ts`. */
+  /** The number of the publisher's start that sent the message, see `positions.ts`. */
   epoch: 'Millrace-Epoch',
-  /** How many posts the publisher had sent before: 0 for the first one. */
+  /** The number of posts that the publisher had sent before; 0 for the first message. */
   position: 'Millrace-Position',
   /** The position of the message among the messages of its publisher on its subject, see `positions.ts`. */
   subjectPosition: 'Millrace-Subject-Position',
-  /** The format of the posts, if all have the same. */
+  /** The format of the posts, if all posts have the same format. */
   format: 'Millrace-Format',
   /** The distinct tags of the matching rules, as a JSON array. */
   tags: 'Millrace-Tags',
-  /** The ids of the posts, with commas between them. */
+  /** The ids of the posts, separated by commas. */
   ids: 'Millrace-Ids',
-  /** The length in bytes of each post of a batch. A line feed separates the posts. */
+  /** The size of each post of a batch in bytes. Posts are separated by line feeds. */
   lengths: 'Millrace-Lengths',
-  /** How the payload is compressed: `gzip` or `zstd`. */
+  /** The compression of the payload: `gzip` or `zstd`. */
   encoding: 'Millrace-Encoding',
 } as const;
 
-/** Headers to send, as pairs. */
+/** Headers to send, as pairs of name and value. */
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Headers of a message that was read. The value of an absent header is empty. */
+/** The headers of a received message. The value of an absent header is an empty string. */
 export interface HeaderReader {
   get(name: string): string;
 }
 
 /** The position of a message among the messages of its publisher on its subject. */
 export interface SubjectPosition {
-  /** How many messages of this publisher and subject came before it, in all runs of the publisher. */
+  /** The number of messages of this publisher on this subject before this message, in all runs of the publisher. */
   readonly position: number;
-  /** When the message got its position, all positions below this one were acknowledged: the stream has them before it. */
+  /**
+   * When the message got its position, all positions below this one had been acknowledged, so the stream has
+   * their messages before this one.
+   */
   readonly acknowledged: number;
-  /** The epoch in which the publisher began to count positions; once its entry was deleted, it begins a new series. */
+  /** The epoch in which the publisher began to count positions. If its entry was deleted, it begins a new series. */
   readonly series: number;
 }
 
 /**
- * The epoch of a message that a publisher has sent.
+ * The epoch of a message from a publisher.
  *
  * @throws DataError
  */
 export function epochOf(headers: HeaderReader | undefined): number {
   const text = headers?.get(HEADERS.epoch) ?? '';
-  // A number with more digits is refused: a cursor could not keep it, and the next run would stop.
+  // Numbers with more digits are refused, because a cursor could not store them exactly, and the next run would stop.
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw wrongHeader('epoch', text, 'a whole number');
 }
@@ -64,16 +67,16 @@ function wrongHeader(name: keyof typeof HEADERS, text: string, wanted: string): 
   return new DataError(`A message has the header ${HEADERS[name]} ${got}, and not ${wanted}`);
 }
 
-// Numbers with more digits could not be kept exactly by a cursor.
+// Matches three numbers that a cursor can store exactly.
 const POSITION = /^(\d{1,15}) (\d{1,15}) (\d{1,15})$/;
 
-/** The value of the header with a position. */
+/** Formats the header of a position. */
 export function shownPosition({ position, acknowledged, series }: SubjectPosition): string {
   return `${position} ${acknowledged} ${series}`;
 }
 
 /**
- * The position of a message; `undefined` for a message of another program.
+ * The position of a message; `undefined` for a message from another program.
  *
  * @throws DataError
  */
@@ -100,12 +103,13 @@ const INFLATE = new Map<string, typeof inflateGzip | undefined>([
 
 const LENGTHS = /^\d+(?:,\d+)*$/;
 /**
- * The maximum size of a message after decompression. Servers accept no message above 64 MiB, and `toJetStream` fills a
- * message before it compresses it. A larger one, which any program may publish, must not take more memory.
+ * The maximum size of a message after decompression, in bytes. Servers accept no message above 64 MiB, and
+ * `toJetStream` limits a message before it compresses it. A larger message, which any program may publish,
+ * must not take more memory.
  */
 const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
 
-/** The error about a message that is intact, and can be read by a newer version of Node only. */
+/** The error for an intact message that only a newer version of Node can read. */
 export class NodeLacksZstd extends DataError {
   constructor() {
     super(
@@ -115,8 +119,9 @@ export class NodeLacksZstd extends DataError {
 }
 
 /**
- * The payloads of the posts of a message, each with its exact bytes; `postOf` makes a post of one. A message without
- * lengths is one post, so that other programs may publish to the stream as well. An empty message has no posts.
+ * Returns the payloads of the posts in a message, each with its exact bytes. `postOf` creates a post from a
+ * payload. A message without lengths is one post, so that other programs can publish to the stream, too. An
+ * empty message has no posts.
  *
  * @throws DataError
  */
@@ -140,7 +145,7 @@ export async function postsOf(
   });
 }
 
-/** The payload after decompression, which must have this size. */
+/** The payload after decompression. It must have this size. */
 async function inflated(payload: Uint8Array, encoding: string, size: number): Promise<Buffer> {
   const inflate = INFLATE.get(encoding);
   if (encoding === 'zstd' && inflate === undefined) throw new NodeLacksZstd();
@@ -161,19 +166,20 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
   throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
 }
 
-/** The same limit as records of other sources have by default. */
+/** The default limit of records from other sources. */
 const MAX_DEPTH = 3_000;
 
 /**
- * Makes a post of its payload. A payload that is not one JSON object with an id is refused here, because later stages do
- * not know which message it came from.
+ * Creates a post from its payload. Refuses a payload that is not one JSON object with an id, because later
+ * stages do not know which message it came from.
  *
- * @param isOurs Whether `toJetStream` has sent it. It comes from a source then, so only its id and its end are checked.
+ * @param isOurs Whether `toJetStream` has sent the post. Its source has then checked it, so only its id and
+ * its end are checked here.
  * @throws DataError
  */
 export function postOf(payload: Buffer, isOurs: boolean): Activity {
   const post = new Activity(payload);
-  // Throws where the id is missing. It need not read the bytes after the id.
+  // Throws if the id is missing. Does not have to read the bytes after the id.
   void post.id;
   let start = 0;
   let end = payload.length;

@@ -15,18 +15,21 @@ import { nodeZstd } from '../gzip/zstd.js';
 import { Activity } from '../post/activity.js';
 import { HEADERS, type Headers } from './message.js';
 
-/** How the messages of a batch are compressed. */
+/** The compression of the messages of a batch. */
 export type BatchCompression = 'gzip' | 'zstd';
 
-/** Several posts in one message. */
+/** The option `batch` of `toJetStream`: how several posts are sent in one message. */
 export interface JetStreamBatchOptions {
   /** The maximum number of posts in a message. @default 100 */
   readonly posts?: number | undefined;
-  /** The maximum size of their bytes, before compression. @default 262144 (256 KiB) */
+  /** The maximum size of the posts in a message before compression, in bytes. @default 262144 (256 KiB) */
   readonly maxBytes?: number | undefined;
-  /** How long a post waits for others, in milliseconds. @default 100 */
+  /** How long a post waits for other posts, in milliseconds. @default 100 */
   readonly waitMs?: number | undefined;
-  /** Compresses each message: readers need nothing for it. Node has zstd from version 22.15 on. @default none */
+  /**
+   * The compression of each message. Readers need no setting for it. `zstd` needs Node 22.15 or later.
+   * @default none
+   */
   readonly compression?: BatchCompression | undefined;
 }
 
@@ -37,15 +40,15 @@ const BATCH_OPTIONS = {
   compression: oneOf('how messages are compressed', ['gzip', 'zstd']),
 } satisfies OptionTable<JetStreamBatchOptions>;
 
-/** Gzip at the default level of zlib. */
+/** The settings of each compression. Gzip uses the default level of zlib. */
 const COMPRESSIONS: Readonly<Record<BatchCompression, Compression>> = {
   gzip: { kind: 'gzip', level: 6 },
   zstd: { kind: 'zstd' },
 };
 
-/** The maximum size of the protocol line and of the headers that do not depend on items. */
+/** The maximum size in bytes of the protocol line and of the headers that do not depend on items. */
 const OVERHEAD_BYTES = 1 << 10;
-/** The maximum that the length of an item and separators add to the headers. */
+/** The maximum number of bytes that the length of an item and the separators add to the headers. */
 const BYTES_PER_ITEM = 32;
 
 const LINE_FEED = Buffer.from('\n');
@@ -56,7 +59,7 @@ export interface Packed {
   readonly headers: Headers;
 }
 
-/** How many items one message has, how long they wait for others, and how they are compressed. */
+/** The maximum number of items in a message, how long they wait for others, and their compression. */
 export interface BatchSettings {
   readonly posts: number;
   readonly maxBytes: number;
@@ -65,7 +68,7 @@ export interface BatchSettings {
 }
 
 /**
- * The option `batch` with its defaults; without it, each message has one item.
+ * Checks the option `batch`, and adds its defaults. Without it, each message has one item.
  *
  * @throws OptionError
  */
@@ -82,15 +85,15 @@ export function checkBatch(call: string, batch: JetStreamBatchOptions | undefine
   return pack;
 }
 
-/** What an item adds to the size of a message before it is compressed, at most. */
+/** The maximum number of bytes that an item adds to a message before compression. */
 export function addedBytes({ payload, id, tags }: Outgoing): number {
   const tagBytes = tags.length === 0 ? 0 : 2 * Buffer.byteLength(JSON.stringify(tags));
   return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
 }
 
 /**
- * Whether items can be one message: by their number, and the sum of their sizes, see `addedBytes`. A single item may be
- * larger than `maxBytes` of the options.
+ * Whether items fit in one message, by their number and by the sum of their sizes, see `addedBytes`. A single
+ * item may exceed `maxBytes` of the option `batch`.
  *
  * @param maxPayload The largest message that the servers accept, in bytes.
  */
@@ -105,8 +108,8 @@ export function fits(
 }
 
 /**
- * Makes a message of items: its payload is the exact bytes of one item, or a batch of several. It returns a promise only
- * where it compresses: most messages are one post with its exact bytes.
+ * Packs items into a message. The payload is the exact bytes of one item, or a batch of several. Returns a
+ * promise only if it compresses, because most messages are one uncompressed post.
  */
 export function pack(
   items: readonly Outgoing[],
@@ -141,13 +144,13 @@ function headersOf(items: readonly Outgoing[]): Headers {
   return headers;
 }
 
-/** The items that wait on one subject. */
+/** The items that wait to be sent on one subject. */
 interface SubjectBatch {
   readonly items: Outgoing[];
   size: number;
 }
 
-/** Collects items by subject until they fill a message or have waited long enough, and passes them on to be sent. */
+/** Collects items by subject until they fill a message or have waited long enough, then calls `send`. */
 export class SubjectBatches {
   readonly #batches = new Map<number, SubjectBatch>();
   readonly #options: BatchSettings;
@@ -156,7 +159,7 @@ export class SubjectBatches {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param maxBytes The size of the largest message that the servers accept now.
+   * @param maxBytes Returns the size of the largest message that the servers accept now.
    * @param send Called with the items of one message.
    */
   constructor(
@@ -169,7 +172,7 @@ export class SubjectBatches {
     this.#send = send;
   }
 
-  /** @throws DamagedItem where the item does not fit into a message. */
+  /** @throws DamagedItem if the item does not fit in a message. */
   mustFit(item: Outgoing): void {
     const maxBytes = this.#maxBytes();
     if (fits(this.#options, 1, addedBytes(item), maxBytes)) return;
@@ -181,7 +184,7 @@ export class SubjectBatches {
     );
   }
 
-  /** Adds an item that fits, see `mustFit`. */
+  /** Adds an item, which must have passed `mustFit`. */
   add(subject: number, item: Outgoing): void {
     const options = this.#options;
     const size = addedBytes(item);
@@ -198,13 +201,13 @@ export class SubjectBatches {
     else this.#timer ??= setTimeout(() => this.sendAll(), options.waitMs);
   }
 
-  /** Sends all items that wait. */
+  /** Sends all waiting items. */
   sendAll(): void {
     this.close();
     for (const subject of [...this.#batches.keys()]) this.#sendBatch(subject);
   }
 
-  /** Stops the timer: items that wait are sent by the next `sendAll` or `add` only. */
+  /** Stops the timer. After that, waiting items are sent only by `sendAll` or `add`. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -217,19 +220,19 @@ export class SubjectBatches {
   }
 }
 
-/** What is sent of an item. */
+/** An item in the form in which it is sent. */
 export interface Outgoing {
   readonly id: string;
-  /** The number of its topic. */
+  /** The number of the item's topic. */
   readonly topic?: number;
   readonly payload: Uint8Array;
   readonly format: string | undefined;
   readonly tags: readonly string[];
 }
 
-/** The error about an item that cannot be published, because it has no id or is too large. `onDamaged` can leave it out. */
+/** The error for an item that cannot be published, because it has no id or is too large. `onDamaged` can skip it. */
 export class DamagedItem extends DataError {
-  /** The whole bytes of the item. */
+  /** All bytes of the item. */
   readonly raw: Uint8Array;
 
   constructor(
@@ -242,7 +245,7 @@ export class DamagedItem extends DataError {
   }
 }
 
-/** The id as a header can have it: an id that is too long, or has other characters, is replaced by its hash. */
+/** An id in the form for a header. An id that is too long, or has other characters, is replaced by its hash. */
 function headerId(id: string): string {
   return /^[\w.:@/-]{1,128}$/.test(id) ? id : `sha256:${digest(id)}`;
 }
@@ -253,9 +256,9 @@ export function digest(text: string): string {
 }
 
 /**
- * What is sent of an activity: its exact bytes.
+ * An activity in the form in which it is sent, with its exact bytes.
  *
- * @throws DamagedItem where the activity has no id.
+ * @throws DamagedItem if the activity has no id.
  */
 function outgoingPost(post: Activity): Outgoing {
   const { raw } = post;
@@ -269,11 +272,11 @@ function outgoingPost(post: Activity): Outgoing {
 }
 
 /**
- * The id and payload to send for an item: the exact bytes of an activity, the JSON of any other value, or what the options `id` and
- * `payload` return.
+ * Returns the id and payload to send for an item: the exact bytes of an activity, the JSON of any other
+ * value, or what the options `id` and `payload` return.
  *
  * @param origin The origin of the item, for an error.
- * @throws DataError if an item lacks an id, or the options return anything but an id and bytes.
+ * @throws DataError if an item has no id, or the options return anything but an id and bytes.
  */
 export function outgoingOf<T>(
   item: T,

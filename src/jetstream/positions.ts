@@ -1,13 +1,13 @@
 import { isCount, isFlag, listOf, recordOf, shaped } from '../json/type-guards.js';
 import { epochOf, HEADERS, type HeaderReader, subjectPositionOf } from './message.js';
 
-/** Sequences of a stream, or positions of messages: `from`, `to` and all between them. */
+/** A range of sequences of a stream, or of positions of messages, with both ends inclusive. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** The sequences from `from` to `to` that are not among those that were read. */
+/** The sequences from `from` to `to` that are not among the read sequences. */
 export function lostWithin(from: number, to: number, read: Iterable<number>): Range[] {
   const lost: Range[] = [];
   let next = from;
@@ -20,7 +20,7 @@ export function lostWithin(from: number, to: number, read: Iterable<number>): Ra
   return lost;
 }
 
-/** The ranges that ascending sequences form. */
+/** Groups ascending sequences into ranges. */
 export function rangesOf(sequences: readonly number[]): Range[] {
   const ranges: Range[] = [];
   let [from, to] = [0, -1];
@@ -33,10 +33,13 @@ export function rangesOf(sequences: readonly number[]): Range[] {
   return ranges;
 }
 
-/** A set of positions as JSON: the position after the highest one, then the ranges below it that are not in the set. */
+/** A set of positions as JSON: the position after the highest, then the ranges below it that are not in the set. */
 export type PositionSetJson = readonly [next: number, ...missing: (readonly [number, number])[]];
 
-/** A set of whole numbers from 0 that come nearly in order. It stores only the highest number and which ones below it are missing. */
+/**
+ * A set of positions that are added nearly in order. Stores only the highest position, and the missing
+ * positions below it.
+ */
 export class PositionSet {
   #next: number;
   #missing: Range[];
@@ -46,7 +49,7 @@ export class PositionSet {
     this.#missing = missing.map(([from, to]) => ({ from, to }));
   }
 
-  /** The position after the highest. */
+  /** The position after the highest position. */
   get next(): number {
     return this.#next;
   }
@@ -56,7 +59,7 @@ export class PositionSet {
     return this.#missing[0]?.from ?? this.#next;
   }
 
-  /** Adds a position, and says whether it is new. */
+  /** Adds a position. Returns whether it is new. */
   add(position: number): boolean {
     if (position >= this.#next) {
       if (position > this.#next) this.#missing.push({ from: this.#next, to: position - 1 });
@@ -70,12 +73,15 @@ export class PositionSet {
     return true;
   }
 
-  /** Adds what is missing of a range below the highest position. */
+  /** Adds the missing positions of a range below the highest position. */
   fill(range: Range): void {
     this.#missing = this.#missing.flatMap(one => without(one, range));
   }
 
-  /** The positions from `from` on and below `end`, at most the highest, that are not in the set. */
+  /**
+   * The positions that are not in the set, from `from` (inclusive) to `end` (exclusive), at most up to the
+   * highest.
+   */
   missing(from = 0, end = this.#next): Range[] {
     return this.#missing
       .map(range => ({ from: Math.max(range.from, from), to: Math.min(range.to, end - 1) }))
@@ -87,7 +93,7 @@ export class PositionSet {
   }
 }
 
-/** The parts of a range that are before another range and after it. */
+/** The parts of a range before and after another range. */
 function without({ from, to }: Range, other: Range): Range[] {
   return [
     { from, to: Math.min(to, other.from - 1) },
@@ -95,17 +101,18 @@ function without({ from, to }: Range, other: Range): Range[] {
   ].filter(range => range.from <= range.to);
 }
 
-/** What a cursor keeps: the highest epoch of each publisher and subject. */
+/** The part of a cursor for epochs: the highest epoch of each publisher and subject. */
 export type EpochsJson = Readonly<Record<string, number>>;
 
-/** Whether a value of a cursor is an `EpochsJson`. */
+/** Whether a value in a cursor is an `EpochsJson`. */
 export const isEpochs = recordOf(isCount);
 
 /**
- * Skips messages that a replaced process sent too late. Each start of a publisher begins an epoch: before it
- * publishes posts, it writes a message without posts to each subject, which ends the epoch before on that subject. Any
- * message of an earlier epoch that comes after this one was sent by a process that was replaced; the stream has its
- * posts a second time, or will have them. All readers decide the same, because the stream has one order for all.
+ * Skips messages that a replaced process sent too late. Each start of a publisher begins an epoch. Before it
+ * publishes posts, it writes a message without posts to each subject, which ends the previous epoch on that
+ * subject. Any later message with an earlier epoch was sent by a replaced process, and the new process
+ * publishes its posts again. All readers decide the same, because the messages of a stream have the same
+ * order for all readers.
  */
 export class Epochs {
   readonly #highest: Map<string, number>;
@@ -115,10 +122,10 @@ export class Epochs {
     this.#highest = new Map(Object.entries(highest));
   }
 
-  /** Whether a message counts. To be called for each message in the order of the stream. */
+  /** Whether a message counts. Must be called for each message in the order of the stream. */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const publisher = headers?.get(HEADERS.publisher) ?? '';
-    // It is a message of another program, which has no epochs.
+    // Messages of other programs have no epochs.
     if (publisher === '') return true;
     const epoch = epochOf(headers);
     const key = `${publisher} ${subject}`;
@@ -131,20 +138,20 @@ export class Epochs {
     return true;
   }
 
-  /** Returns the same object until an epoch changes, because the cursor of each batch has it. */
+  /** Returns the same object until an epoch changes, because each batch has a cursor with it. */
   toJSON(): EpochsJson {
     this.#json ??= Object.fromEntries(this.#highest);
     return this.#json;
   }
 }
 
-/** Positions whose messages the servers acknowledged and do not have. */
+/** Positions whose messages the servers have acknowledged, but no longer have. */
 export interface LostPositions extends Range {
   readonly publisher: string;
   readonly subject: string;
 }
 
-/** What a cursor keeps of a publisher on a subject: the members of `Followed`. */
+/** The part of a cursor for a publisher on a subject: the members of `Followed`. */
 type FollowedJson = readonly [
   series: number,
   acknowledged: number,
@@ -170,31 +177,32 @@ export function inBoth(
   );
 }
 
-/** What a cursor keeps of all publishers and subjects. */
+/** The part of a cursor for the positions of all publishers and subjects. */
 export type LostAndRepeatedJson = {
-  /** Whether the reader has all messages of the stream, so that a publisher it has not met yet begins at position 0. */
+  /** Whether the reader gets all messages of the stream, so that each new publisher must begin at position 0. */
   readonly isWhole: boolean;
   /** The followed positions by publisher and subject. */
   readonly followed: Readonly<Record<string, FollowedJson>>;
 };
 
-/** What a reader knows of a publisher on a subject. */
+/** The state of a reader for a publisher on a subject. */
 interface Followed {
   readonly series: number;
-  /** The positions of messages that have come. */
+  /** The positions of messages that have arrived. */
   readonly seen: PositionSet;
-  /** The servers acknowledged all positions below this one before they stored the messages that have come. */
+  /** All positions below this one were acknowledged before the servers stored the messages that have arrived. */
   acknowledged: number;
   /**
-   * Missing positions below this one need no report: they were reported, or belong to messages before those that this
-   * reader reads. `null` until the reader knows from which position on it must get all.
+   * Missing positions below this one are not reported, because they were already reported, or belong to
+   * messages before the reader's start. `null` until the reader knows the position from which on it must get
+   * all messages.
    */
   checked: number | null;
-  /** The position of the first message that the reader got while `checked` was `null`; `null` until it got one. */
+  /** The position of the first message that arrived while `checked` was `null`; `null` before that. */
   first: number | null;
 }
 
-/** Whether a value of a cursor is a `LostAndRepeatedJson`. */
+/** Whether a value in a cursor is a `LostAndRepeatedJson`. */
 export const isLostAndRepeated = shaped<LostAndRepeatedJson>({
   isWhole: isFlag,
   followed: recordOf(isFollowed),
@@ -212,16 +220,16 @@ function isFollowed(value: unknown): value is FollowedJson {
 const isCounts = listOf(isCount);
 
 /**
- * Detects messages that servers have stored twice or lost. Each message has its position among the messages of its
- * publisher on its subject, and the position below which all messages were acknowledged before it was sent. A message
- * whose position was seen before is a repeat. If a position was acknowledged but its message did not come before this
- * one, that message is lost. A message that was not acknowledged may still come.
+ * Detects messages that servers have stored twice or lost. Each message has its position among the messages
+ * of its publisher on its subject. It also has the position below which all messages had been acknowledged
+ * when it was sent. A message whose position was seen before is a repeat. An acknowledged message that has
+ * not arrived before this message is lost. A message that was not acknowledged may still arrive.
  */
 export class LostAndRepeated {
   readonly #followed: Map<string, Followed>;
   #isWhole: boolean;
 
-  /** @param json What a cursor has kept, or for a new reader whether it gets all messages from the first one on. */
+  /** @param json The state from a cursor; for a new reader, whether it gets all messages of the stream. */
   constructor(json: LostAndRepeatedJson | { readonly isWhole: boolean }) {
     this.#isWhole = json.isWhole;
     const followed = 'followed' in json ? Object.entries(json.followed) : [];
@@ -234,8 +242,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Adds a message. Returns true if it must be delivered: its position is new, or it has none, as messages of other
-   * programs.
+   * Adds a message. Returns whether it must be delivered, because its position is new, or because it has
+   * none, like messages of other programs.
    *
    * @throws DataError if the header is damaged.
    */
@@ -248,20 +256,20 @@ export class LostAndRepeated {
     const isNew = followed.seen.add(at.position);
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
-      // The publisher took this position after the servers had stored the first one, as it did all higher positions. So
-      // their messages are after the place where the reader began, and it must get all of them.
+      // The publisher took this position after the servers had stored the reader's first message, and all higher
+      // positions after that. So their messages are behind the reader's start, and it must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);
     return isNew;
   }
 
-  /** The positions that are lost and were not reported. */
+  /** Lost positions that were not reported yet. */
   get lost(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [checked, acknowledged]);
   }
 
-  /** The positions that are lost and were not reported; they count as reported from now on. */
+  /** Lost positions that were not reported yet. From now on, they count as reported. */
   takeLost(): LostPositions[] {
     const { lost } = this;
     for (const followed of this.#followed.values())
@@ -270,15 +278,15 @@ export class LostAndRepeated {
     return lost;
   }
 
-  /** Counts positions as seen after they were reported, so that a cursor need not keep them. */
+  /** Marks reported positions as seen, so that cursors need not store them. */
   dismiss(lost: readonly LostPositions[]): void {
     for (const { publisher, subject, ...range } of lost)
       this.#followed.get(`${publisher} ${subject}`)?.seen.fill(range);
   }
 
   /**
-   * Forgets what was expected. To be called where the stream has dropped messages, which are reported by their sequences:
-   * the next positions of each publisher are then unknown.
+   * Resets what is expected. Must be called if the stream has dropped messages, which are reported by their
+   * sequences, because the next positions of each publisher are then unknown.
    */
   skip(): void {
     this.#isWhole = false;
@@ -288,12 +296,12 @@ export class LostAndRepeated {
     }
   }
 
-  /** The positions that may still come: higher ones have come, and they are not known to be acknowledged. */
+  /** The positions that may still arrive: lower than others that have arrived, and not known to be acknowledged. */
   get open(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [Math.max(checked, acknowledged)]);
   }
 
-  /** The missing positions of all publishers and subjects within a part of their positions. */
+  /** The missing positions of all publishers and subjects in a part of their positions. */
   #missing(
     partOf: (checked: number, acknowledged: number) => readonly [from: number, end?: number],
   ): LostPositions[] {
@@ -305,7 +313,7 @@ export class LostAndRepeated {
     });
   }
 
-  /** A copy for the cursor of a batch: later changes do not reach it. */
+  /** A copy for the cursor of a batch. Later changes do not affect it. */
   toJSON(): LostAndRepeatedJson {
     const followed: Record<string, FollowedJson> = {};
     for (const [key, { series, acknowledged, checked, first, seen }] of this.#followed)
@@ -316,7 +324,7 @@ export class LostAndRepeated {
   #follow(key: string, series: number): Followed {
     const before = this.#followed.get(key);
     if (before !== undefined && series <= before.series) return before;
-    // In a new series, its publisher sends again what was not acknowledged in the series before.
+    // In a new series, a publisher sends messages again that were not acknowledged in the series before.
     const isKnown = before === undefined ? this.#isWhole : before.checked !== null;
     const followed: Followed = {
       series,

@@ -7,46 +7,52 @@ import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 
 export const ENTRY_VERSION = 2;
-/** The ids of the runs of this thread that publish. */
+/** The ids of the publishing runs in this thread. */
 export const publishing = new Set<string>();
-/** The code of an error of the servers: the entry has another revision than expected, because another process has written it. */
+/**
+ * The code of the servers' error for an entry that has another revision than expected, because another
+ * process has written it.
+ */
 const WRONG_REVISION = 10071;
 
-/** What `toJetStream` has published, the runs before a resume included. */
+/** The result of `toJetStream`. Includes earlier runs that this run has resumed. */
 export interface PublishedToJetStream {
-  /** Items in the stream. */
+  /** The number of items in the stream. */
   readonly posts: number;
-  /** Messages, each of one item or a batch. */
+  /** The number of messages. Each has one item or a batch. */
   readonly messages: number;
-  /** Bytes of their payloads, as they travel. */
+  /** The size of all payloads as sent, in bytes. */
   readonly bytes: number;
 }
 
-/** What the servers keep of a publisher. */
+/** The state of a publisher that the servers store. */
 export interface PublisherState {
   readonly version: typeof ENTRY_VERSION;
-  /** `complete`: the flow has ended, and all of it is in the stream. */
+  /** `complete` if the flow has ended and all of its items are in the stream. */
   readonly state: 'running' | 'complete';
   readonly stream: string;
-  /** When the stream was made. */
+  /** The time at which the stream was created. */
   readonly created: string;
   readonly flow: FlowIdentity;
-  /** Grows with each start, see `positions.ts`. */
+  /** The epoch of the last start. It grows with each start, see `positions.ts`. */
   readonly epoch: number;
-  /** The epoch that had started on all subjects when `seq` was committed. */
+  /** The epoch that had begun on all subjects when `seq` was committed. */
   readonly begun: number;
-  /** All posts that `cursor` does not cover are after this sequence of the stream. */
+  /** A sequence of the stream. All posts that `cursor` does not cover come after it. */
   readonly seq: number;
-  /** The epoch in which the positions on each subject began, see `positions.ts`. */
+  /** The epoch in which the publisher began to count positions, see `positions.ts`. */
   readonly series: number;
-  /** Positions by subject number: the stream has all positions below this one, and has the others after `seq`. */
+  /**
+   * A position for each subject number. The stream has all lower positions, and has higher positions only
+   * after `seq`.
+   */
   readonly positions: readonly number[];
-  /** `null` at the beginning. */
+  /** The cursor of the flow; `null` at its start. */
   readonly cursor: Cursor | null;
   readonly counts: PublishedToJetStream;
-  /** The process, thread and run that publish. */
+  /** The process, thread and run that publish under this name. */
   readonly process: ProcessIdentity & { readonly run: string; readonly thread: number };
-  /** How many times this run has written the entry. */
+  /** The number of times that this run has written the entry. */
   readonly write: number;
 }
 
@@ -57,9 +63,12 @@ export interface EntryBucket {
   readonly name: string;
 }
 
-/** The entry of one publisher in the bucket. Each write names the revision before it, so only one process can write it. */
+/**
+ * The entry of one publisher in the bucket. Each write names the previous revision, so only one process can
+ * write it.
+ */
 export class PublisherEntry {
-  /** Its name in the bucket. */
+  /** The name of the entry in the bucket. */
   readonly key: string;
   readonly #bucket: EntryBucket;
   #state: PublisherState;
@@ -83,18 +92,18 @@ export class PublisherEntry {
     return epoch === begun;
   }
 
-  /** Another run of this thread may take over from now on. */
+  /** Ends the run. After that, another run of this thread may take over. */
   close(): void {
     publishing.delete(this.#state.process.run);
   }
 
   /**
-   * Writes changes, or none as a sign of life.
+   * Writes changes, or nothing new as a sign of life.
    *
-   * @throws JetStreamError where another process has taken over.
+   * @throws JetStreamError if another process has taken over.
    */
   write(changes: Partial<PublisherState> = {}): Promise<void> {
-    // One write at a time, because each names the revision before it.
+    // One write at a time, because each names the previous revision.
     const written = this.#writing.then(() => this.#write(changes));
     this.#writing = written.catch(() => {});
     return written;
@@ -113,7 +122,7 @@ export class PublisherEntry {
   }
 }
 
-/** The entry; `undefined` if it was never written, or was deleted. */
+/** Reads the entry. Returns `undefined` if it was never written or was deleted. */
 export async function readEntry(
   { connection, kv }: EntryBucket,
   key: string,
@@ -122,7 +131,10 @@ export async function readEntry(
   return entry?.operation === 'PUT' ? entry : undefined;
 }
 
-/** Writes the entry and returns its new revision; `undefined` if another process has written it since `revision`. */
+/**
+ * Writes the entry and returns its new revision. Returns `undefined` if another process has written it since
+ * `revision`.
+ */
 export async function writeEntry(
   bucket: EntryBucket,
   key: string,
@@ -152,17 +164,17 @@ export async function writeEntry(
     if (now === undefined) return undefined;
     const found = entryState(key, now);
     const isMine = found.process.run === state.process.run;
-    // An earlier try has succeeded, and its answer was lost.
+    // An earlier try has succeeded, but its answer was lost.
     if (isMine && found.write === state.write && found.epoch === state.epoch) return now.revision;
     const isNewer = now.revision > before || found.epoch >= state.epoch;
     if (!isMine && isNewer) return undefined;
-    // If the servers have lost all writes after this revision, the next try must name it.
+    // If the servers have lost all writes after this revision, the next try must name this revision.
     expected = now.revision;
     throw new StaleAnswer(`the servers have an earlier state of the entry ${key}`);
   });
 }
 
-/** @throws JetStreamError where the entry is damaged. */
+/** @throws JetStreamError if the entry is damaged. */
 export function entryState(key: string, entry: KvEntry): PublisherState {
   const state = parsedAs(entry.string(), isWhole);
   if (state !== undefined) return state;
@@ -183,7 +195,7 @@ const isWhole = shaped<PublisherState>({
   seq: isCount,
   series: isCount,
   positions: listOf(isCount),
-  // The source checks it.
+  // The source checks the cursor.
   cursor: () => true,
   counts: shaped<PublishedToJetStream>({ posts: isCount, messages: isCount, bytes: isCount }),
   process: shaped<PublisherState['process']>({
@@ -197,26 +209,26 @@ const isWhole = shaped<PublisherState>({
   write: isCount,
 });
 
-/** How often a publisher that commits nothing shows that it is alive. */
+/** How often a publisher that commits nothing writes a sign of life, in milliseconds. */
 const HEARTBEAT_MS = 1_000;
 
 export interface EntryWriterOptions {
-  /** The minimum time between two commits. */
+  /** The minimum time between two commits, in milliseconds. */
   readonly commitIntervalMs: number;
   /**
-   * Called at a commit. Resolves once the servers have acknowledged all items before the cursor, to what is written
-   * with the cursor.
+   * Called for a commit. Resolves once the servers have acknowledged all items before the cursor, to the
+   * changes to write together with the cursor.
    */
   readonly acknowledged: () => Promise<Partial<PublisherState>>;
-  /** Called with the error of a commit or of a sign of life. */
+  /** Called with the error of a commit or a sign of life. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Writes the entry of a publisher during the run: commits of the cursor, and signs of life while there are none. */
+/** Writes the entry of a publisher during the run: commits of the cursor, and signs of life between them. */
 export class EntryWriter {
   readonly #entry: PublisherEntry;
   readonly #options: EntryWriterOptions;
-  /** The cursor after all items up to now; `undefined` if the flow cannot resume after the last item. */
+  /** The cursor after all items so far; `undefined` if the flow cannot resume after the last item. */
   #cursor: Cursor | undefined;
   #committing: Promise<void> | undefined;
   #isShowingLife = false;
@@ -234,23 +246,23 @@ export class EntryWriter {
     this.#timer = setInterval(() => this.#tick(), everyMs);
   }
 
-  /** Adds a cursor at which the flow can resume. It is committed when a commit is due. */
+  /** Sets the cursor from which the flow can resume. It is committed when a commit is due. */
   reached(cursor: Cursor): void {
     this.#cursor = cursor;
     if (this.#isDue) this.#commit(cursor);
   }
 
-  /** The flow has delivered items after the cursor: it is not committed. */
+  /** Called when the flow has delivered items after the cursor, which is then not committed. */
   passed(): void {
     this.#cursor = undefined;
   }
 
-  /** Stops the timer that writes signs of life and starts commits. */
+  /** Stops the timer for signs of life and commits. */
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  /** Stops, and waits for the commit that is under way. */
+  /** Stops the timer, and waits for a running commit. */
   async end(): Promise<void> {
     this.stop();
     await this.#committing;
@@ -258,7 +270,7 @@ export class EntryWriter {
 
   #tick(): void {
     if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
-    // Signs of life are also written while a commit waits for acknowledgements: where the stream is full, it waits for minutes.
+    // Also while a commit waits for acknowledgements, which may take minutes if the stream is full.
     else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
       void this.#showLife();
   }
@@ -274,7 +286,10 @@ export class EntryWriter {
     return this.#committing === undefined && since >= this.#options.commitIntervalMs;
   }
 
-  /** Commits the cursor once all items before it are acknowledged. The publisher keeps sending during this. */
+  /**
+   * Commits the cursor once all items before it are acknowledged. The publisher continues to send during this
+   * time.
+   */
   #commit(cursor: Cursor): void {
     this.#cursor = undefined;
     const started = performance.now();

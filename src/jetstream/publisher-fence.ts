@@ -17,26 +17,26 @@ import {
 } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** How often the entry of another process is read while it is silent. */
+/** How often the entry of another process is read while that process is silent, in milliseconds. */
 const POLL_MS = 200;
-/** What the name of an entry ends with where the flow is a shard of a source. */
+/** Matches the end of an entry's name if the flow is a shard of a source. */
 const SHARD_OF = /^-\d+-of-(\d+)$/;
 
 export interface TakeOverOptions {
   /** The name of the entry. */
   readonly key: string;
-  /** The name without the shard: `posts` where the entry is `posts-2-of-8`. */
+  /** The name without the shard, such as `posts` for the entry `posts-2-of-8`. */
   readonly name: string;
   readonly stream: OpenedStream;
   readonly flow: FlowIdentity;
-  /** How long another process must have been silent. */
+  /** How long another process must have been silent, in milliseconds. */
   readonly takeoverMs: number;
 }
 
 /**
- * Makes this process the one that publishes under a name.
+ * Makes this process the only one that publishes under a name.
  *
- * @throws JetStreamError where another process is publishing, or the entry is of another flow or stream.
+ * @throws JetStreamError if another process is publishing, or if the entry belongs to another flow or stream.
  */
 export async function takeOver(
   bucket: EntryBucket,
@@ -60,7 +60,8 @@ export async function takeOver(
       }
     }
     if (before === undefined) await mustNotDivideAgain(bucket, options);
-    // From the clock: once an entry was deleted, messages still have its epochs, and a new one must be higher.
+    // From the clock, because after an entry was deleted, messages still have its epochs, and a new epoch must be
+    // higher.
     const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
     const state: PublisherState = before
       ? { ...before, epoch, process: me, write: 0 }
@@ -72,7 +73,7 @@ export async function takeOver(
           flow,
           epoch,
           begun: epoch,
-          // A new publisher has published nothing: the next run looks for messages of this one from here on.
+          // A new publisher has published nothing, so the next run looks for messages from here on.
           seq: stream.lastSequence,
           series: epoch,
           positions: [],
@@ -86,11 +87,12 @@ export async function takeOver(
       publishing.add(me.run);
       return new PublisherEntry(bucket, key, state, revision);
     }
-    // Another process has written the entry since it was read, or the servers answered with an earlier state: read it again.
+    // Another process has written the entry since it was read, or the servers have answered with an earlier state, so
+    // read it again.
   }
 }
 
-/** Waits until the other process has written, or has been silent for so long that it no longer runs. */
+/** Waits until the other process has written, or has been silent for so long that it cannot be running. */
 async function silence(
   bucket: EntryBucket,
   key: string,
@@ -101,14 +103,14 @@ async function silence(
   while (performance.now() - started < takeoverMs) {
     await realTime.sleep(POLL_MS, bucket.connection.signal);
     const now = await readEntry(bucket, key);
-    // An earlier revision comes from a server that no longer leads.
+    // An earlier revision comes from a server that is no longer the leader.
     if (now === undefined || now.revision > revision) return;
   }
 }
 
 /**
- * True if the run has certainly ended. A run on another machine or container may still be running, and so may a run
- * whose entry does not name its machine.
+ * Whether the run has certainly ended. A run on another machine or in another container may still be running,
+ * and so may a run whose entry does not name its machine.
  */
 function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
   const state = processState(by);
@@ -116,7 +118,7 @@ function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean 
   return isHere ? thread === threadId && !publishing.has(run) : state === 'dead';
 }
 
-/** @throws JetStreamError where the entry belongs to another flow or stream. */
+/** @throws JetStreamError if the entry belongs to another flow or stream. */
 function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {
   const refuse = (failure: JetStreamFailure, problem: string) => {
     const again = 'or delete the entry of the publisher to publish everything again';
@@ -141,10 +143,10 @@ function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeO
 }
 
 /**
- * Refuses a run with another number of shards than before: its entries have other names, so nothing else would stop it
- * from publishing all posts again.
+ * Refuses a run whose number of shards has changed. Its entries have other names, so nothing else would
+ * prevent it from publishing all posts again.
  *
- * @throws JetStreamError where an entry of the same name has the same flow, divided in another way.
+ * @throws JetStreamError if an entry of the same name has the same flow with another number of shards.
  */
 async function mustNotDivideAgain(
   bucket: EntryBucket,
@@ -171,7 +173,7 @@ async function mustNotDivideAgain(
   }
 }
 
-/** The shard of the source of a flow, such as `2/8`; `undefined` where the flow has the whole source. */
+/** The shard of a flow's source, such as `2/8`; `undefined` if the flow has the whole source. */
 export function shardOfFlow(flow: FlowIdentity): string | undefined {
   const shard = flow.map(step => step.shard).find(value => typeof value === 'string');
   return shard as string | undefined;

@@ -20,7 +20,7 @@ const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
 export interface PublisherOptions extends TakeOverOptions {
   readonly subject: string;
-  /** How many topics the subjects are divided by. */
+  /** The number of topics by which the subjects are divided. */
   readonly topics: number;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
@@ -30,29 +30,30 @@ export interface PublisherOptions extends TakeOverOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A message that the servers have not acknowledged. */
+/** A message that the servers have not acknowledged yet. */
 interface Pending {
   readonly subject: number;
   readonly items: readonly Outgoing[];
-  /** How many items were added before the items of this message. */
+  /** The number of items that were added before the items of this message. */
   readonly itemsBefore: number;
   readonly at: SubjectPosition;
-  /** The bytes of its items. */
+  /** The size of its items in bytes. */
   readonly bytes: number;
-  /** The bytes of its payload, once it is packed. */
+  /** The size of its payload in bytes, once it is packed. */
   sentBytes: number;
-  /** When it was made. */
+  /** The time at which the message was created. */
   readonly since: number;
-  /** Resolves once the message is acknowledged, or the publisher has failed. */
+  /** Resolves once the message is acknowledged or the publisher has failed. */
   acked: Promise<void>;
 }
 
 const NOTHING = Promise.resolve();
 
 /**
- * Publishes items so that each counts once, whatever the duplicate window of the stream. A publisher that continues
- * another run begins an epoch on all subjects (`positions.ts`), reads the messages that the other run published after
- * the committed sequence, and publishes the rest. Readers skip messages that the other run still sends later.
+ * Publishes items so that each counts once, whatever the duplicate window of the stream is. To continue an
+ * earlier run, it begins an epoch on all subjects (`positions.ts`), reads the messages that the earlier run
+ * published after the committed sequence, and publishes the rest. Readers skip messages that the earlier run
+ * sends after that.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -61,16 +62,19 @@ export class Publisher {
   readonly #sender: Sender;
   readonly #batches: SubjectBatches;
   readonly #pending = new Set<Pending>();
-  /** The bytes of the items of all pending messages. */
+  /** The total size of the items in pending messages, in bytes. */
   #pendingBytes = 0;
-  /** Wakes `add` where it waits for a message to be acknowledged. */
+  /** Wakes `add`, which waits for an acknowledgement. */
   readonly #wakeUp = new WakeUp();
   #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
-  /** What the publisher has published, earlier runs included. It is changed in place, as each post changes it. */
+  /**
+   * The counts of everything that was published, including earlier runs. Changed in place, because each post
+   * changes them.
+   */
   readonly #counts: { -readonly [Name in keyof PublishedToJetStream]: number };
   #failure: { readonly error: unknown } | undefined;
 
-  /** @throws JetStreamError where another process has the name. */
+  /** Starts a publisher. @throws JetStreamError if another process publishes under the name. */
   static async start(bucket: EntryBucket, options: PublisherOptions): Promise<Publisher> {
     const { connection } = bucket;
     const entry = await takeOver(bucket, options);
@@ -107,12 +111,12 @@ export class Publisher {
     this.#counts = { ...entry.state.counts };
   }
 
-  /** Whether a run before this one has published everything. */
+  /** Whether an earlier run has published everything. */
   get isComplete(): boolean {
     return this.#entry.state.state === 'complete';
   }
 
-  /** The last cursor that was committed. */
+  /** The last committed cursor. */
   get cursor(): Cursor | undefined {
     return this.#entry.state.cursor ?? undefined;
   }
@@ -122,10 +126,10 @@ export class Publisher {
   }
 
   /**
-   * Publishes an item, unless an earlier run has published it. Returns a promise where the next item must wait,
-   * because too many messages are not acknowledged.
+   * Publishes an item, unless an earlier run has published it. Returns a promise if the next item must wait,
+   * because too many messages are unacknowledged.
    *
-   * @throws DamagedItem where the item is too large. It does not count, and others can be added after it.
+   * @throws DamagedItem if the item is too large. The item does not count, and further items can be added.
    */
   add(item: Outgoing): Promise<void> | undefined {
     this.#throwFailure();
@@ -150,7 +154,7 @@ export class Publisher {
     }
   }
 
-  /** Adds a cursor at which the flow can resume once all items up to now are acknowledged. */
+  /** Adds a cursor from which the flow can resume once all items so far are acknowledged. */
   reached(cursor: Cursor): void {
     this.#throwFailure();
     this.#writer.reached(cursor);
@@ -160,7 +164,8 @@ export class Publisher {
   async finish(): Promise<void> {
     this.#batches.sendAll();
     await Promise.all([...this.#pending].map(({ acked }) => acked));
-    // From here on, the entry gets signs of life only: a commit would count the messages of `end`, which are not acknowledged.
+    // From here on, only signs of life are written. A commit would include the messages of `end`, which are not
+    // acknowledged yet.
     this.#writer.passed();
     this.#throwFailure();
     await this.#sender.end();
@@ -177,11 +182,15 @@ export class Publisher {
     this.#entry.close();
   }
 
-  /** Sends all items up to now. Resolves once they are acknowledged, to what is committed with the cursor after them. */
+  /**
+   * Sends all items so far. Resolves once they are acknowledged, to the changes to commit with the cursor
+   * after them.
+   */
   async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // It is taken now: what is sent from now on gets a higher sequence than what is acknowledged already.
+    // Computed now, before the wait: messages that are sent from now on get higher sequences than the acknowledged
+    // ones.
     const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
     await Promise.all(pending.map(({ acked }) => acked));
@@ -190,7 +199,7 @@ export class Publisher {
     return { counts: { ...counts, bytes }, ...searchStart };
   }
 
-  /** The sequence from which the next run looks for messages that this run sends from now on. */
+  /** The sequence from which the next run must look for messages that this run sends from now on. */
   get #searchStart(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
     const { highest, positions } = this.#sender;
     return { seq: highest, begun: this.#entry.state.epoch, positions };
@@ -260,8 +269,8 @@ export class Publisher {
   }
 
   /**
-   * Begins an epoch on each subject, and reads what was published after the committed sequence. Messages of
-   * earlier epochs that the stream gets later do not count, so others do not exist.
+   * Begins an epoch on each subject, then reads the messages that were published after the committed
+   * sequence. Messages of earlier epochs that the stream stores later do not count, so there are no others.
    */
   async #resume(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;

@@ -14,54 +14,55 @@ import { JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import { lostWithin, type Range, rangesOf } from './positions.js';
 import { NANOSECONDS, type OpenedStream } from './stream-settings.js';
 
-/** How long a request for messages waits where the stream has no more. */
+/** How long a request for messages waits if the stream has no more, in milliseconds. */
 const EXPIRES_MS = 2_000;
 const HEARTBEAT_MS = 500;
-/** The servers forget a reader that is silent for this long. */
+/** The servers delete a consumer that is silent for this long, in milliseconds. */
 const INACTIVE_MS = 30_000;
 /**
- * How many messages the first request asks for. Each has 1 MiB at most, where servers have their default. Later requests
- * ask for about `REQUEST_BYTES`, by the size of the messages before.
+ * The number of messages in the first request. By default, servers accept messages of up to 1 MiB. Later
+ * requests ask for about `REQUEST_BYTES`, judging by the size of earlier messages.
  */
 const FIRST_REQUEST = 16;
 const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
-/** The maximum number of messages that are delivered together. */
+/** The maximum number of messages to deliver together. */
 const MAX_GROUP = 500;
-/** How long to wait before the next request to a leader that does not have all messages yet. */
+/** How long to wait before the next request to a leader that does not have all messages yet, in milliseconds. */
 const BEHIND_WAIT_MS = 100;
 
-/** The range that a reader reads, and how it reads it. */
+/** The range to read, and how to read it. */
 export interface ReadOptions {
-  /** The name of the stream, and when it was made: any other stream of this name is refused. */
+  /** The name of the stream, and the time at which it was created. Another stream of this name is refused. */
   readonly stream: Pick<OpenedStream, 'name' | 'created'>;
-  /** The subject, or `posts.*`. */
+  /** The subject, or a wildcard such as `posts.*`. */
   readonly subject: string;
-  /** The sequence to start after. */
+  /** The sequence after which to start. */
   readonly after: number;
-  /** The sequence to end at, which need not exist yet. @default never */
+  /** The last sequence to read, which need not exist yet. @default never ends */
   readonly until?: number | undefined;
   /** Whether to fetch headers without payloads. */
   readonly headersOnly?: boolean | undefined;
 }
 
-/** Messages that follow each other, or sequences whose messages the stream no longer has. */
+/** Adjacent messages of a subject, or sequences whose messages the stream no longer has. */
 export interface MessageGroup {
   readonly messages: readonly JsMsg[];
-  /** Sequences of messages that were dropped or deleted, instead of messages. They may have been of this subject. */
+  /** Sequences of dropped or deleted messages, if there are no `messages`. They may have been on this subject. */
   readonly lost?: Range | undefined;
-  /** All messages of the subject up to this sequence are read. */
+  /** All messages of the subject up to this sequence have been read. */
   readonly position: number;
-  /** How many messages of the subject the stream had after the last one, when it was delivered. */
+  /** The number of messages of the subject after the last message, at the time when it was delivered. */
   readonly behind: number;
 }
 
 /**
- * Reads the messages of a subject in order. After any failure, a new consumer continues after the last message, until
- * nothing has succeeded for `maxOutageMs`. So the servers need not keep the state of a consumer.
+ * Reads the messages of a subject in order. After any failure, a new consumer continues after the last
+ * message, until all tries have failed for `maxOutageMs`. Therefore, the servers need not keep the state of a
+ * consumer.
  *
- * Calls `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after the leader of a stream was
- * restarted.
+ * Uses `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after a stream's leader
+ * was restarted.
  */
 export function readMessages(
   connection: JetStreamConnection,
@@ -74,16 +75,16 @@ class MessageReader {
   readonly #connection: JetStreamConnection;
   readonly #options: ReadOptions;
   readonly #until: number;
-  /** All messages of the subject up to this sequence are delivered. */
+  /** All messages of the subject up to this sequence were delivered. */
   #position: number;
-  /** The time since which the stream has messages that no consumer delivers. */
+  /** The time since which the stream has had messages that no consumer delivers. */
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
-  /** How many messages of the subject followed the last one when the server sent it; at first unknown. */
+  /** The number of messages of the subject after the last one, when the server sent it; NaN if unknown. */
   #behind = Number.NaN;
-  /** How many messages the next request asks for. */
+  /** The number of messages to request next. */
   #requested = FIRST_REQUEST;
-  /** How many messages the consumer has delivered. */
+  /** The number of messages that the consumer has delivered. */
   #delivered = 0;
 
   constructor(connection: JetStreamConnection, options: ReadOptions) {
@@ -97,7 +98,7 @@ class MessageReader {
     try {
       yield* this.#groups();
     } finally {
-      // If this fails, the servers delete it themselves after `INACTIVE_MS`.
+      // If this fails, the servers delete the consumer after `INACTIVE_MS`.
       if (!this.#connection.signal.aborted) this.#consumer?.delete().catch(() => {});
     }
   }
@@ -108,20 +109,21 @@ class MessageReader {
       const before = this.#position;
       for await (const group of this.#fetch()) {
         yield group;
-        // This finds the end without waiting for the request to expire.
+        // This finds the end without waiting until the request expires.
         if (this.#behind === 0 && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
         if (this.#position >= this.#until) return;
       }
       if (this.#position === before) {
-        // If the stream does have messages of the subject, the consumer is at fault, and a new one replaces it.
+        // If the stream still has messages of the subject, the consumer has failed, so a new one replaces it.
         if (yield* this.#catchUp()) this.#consumer = undefined;
       }
     }
   }
 
   /**
-   * To be called where no message comes. Moves the position over messages of other subjects, so that their loss is later
-   * not taken for a loss of this subject. Returns whether the stream has more messages of this subject.
+   * Must be called if no message arrives. Advances the position over messages of other subjects, so that
+   * their loss is not taken for a loss of this subject later. Returns whether the stream has more messages of
+   * this subject.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const info = await this.#info(this.#position);
@@ -136,15 +138,16 @@ class MessageReader {
       return true;
     }
     this.#stalledSince = undefined;
-    // The same leader gave both answers, so no message of the subject came between them.
+    // The same leader gave both answers, so no message of the subject was stored between them.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
     return false;
   }
 
   /**
-   * The first sequence from `from` on that has a message of the subject. A request for the last message of the subject
-   * would not do: where that message was deleted, nats-server 2.9 answers that the subject has none.
+   * The first sequence from `from` on with a message of the subject. The servers' request for the last
+   * message of a subject cannot be used: if that message was deleted, nats-server 2.9 answers that the
+   * subject has none.
    */
   async #nextFrom(seq: number): Promise<number | undefined> {
     const { stream, subject } = this.#options;
@@ -155,14 +158,14 @@ class MessageReader {
     return message?.seq;
   }
 
-  /** What its requests do, for messages. */
+  /** What the requests of this reader do, for messages. */
   get #reading(): string {
     return `read the stream ${this.#options.stream.name}`;
   }
 
   /**
-   * Throws once the stream has had messages for `maxOutageMs` that no consumer delivers, or where the login may not ask a
-   * consumer for them.
+   * Throws if the stream has had messages for `maxOutageMs` that no consumer delivers, or if the login may
+   * not request them from a consumer.
    */
   #stalled(): void {
     const now = performance.now();
@@ -174,7 +177,7 @@ class MessageReader {
     throw this.#connection.error(this.#reading, denied ?? stale);
   }
 
-  /** The messages of one request. */
+  /** Yields the messages of one request. */
   async *#fetch(): AsyncGenerator<MessageGroup> {
     const connection = this.#connection;
     const messages = await connection.repeat(this.#reading, () => this.#request());
@@ -195,7 +198,10 @@ class MessageReader {
     }
   }
 
-  /** The next messages of a request; none where it has ended, or has failed so that the next request may succeed. */
+  /**
+   * The next messages of a request. None if the request has ended, or has failed in a way that the next
+   * request may succeed.
+   */
   async #next(messages: ConsumerMessages, iterator: AsyncIterator<JsMsg>): Promise<JsMsg[]> {
     const { signal } = this.#connection;
     const group: JsMsg[] = [];
@@ -206,7 +212,7 @@ class MessageReader {
         const { deliverySequence, streamSequence, pending } = value.info;
         this.#behind = pending;
         if (deliverySequence !== ++this.#delivered) {
-          // A message was lost on the way: a new consumer delivers it again.
+          // A message was lost in transit. A new consumer delivers it again.
           this.#consumer = undefined;
           break;
         }
@@ -221,7 +227,7 @@ class MessageReader {
     return group;
   }
 
-  /** Passes messages on, and between them the sequences of messages that the stream no longer has. */
+  /** Yields messages, and between them the sequences of messages that the stream no longer has. */
   async *#checked(group: readonly JsMsg[]): AsyncGenerator<MessageGroup> {
     const last = group.at(-1)?.seq ?? 0;
     const from = this.#position + 1;
@@ -238,10 +244,14 @@ class MessageReader {
     if (this.#position < end) yield this.#moveTo(end, wanted.slice(next));
   }
 
-  /** The sequences between the messages that the stream no longer has. All others belong to other subjects. */
+  /**
+   * The sequences between the messages that the stream no longer has. All other sequences belong to other
+   * subjects.
+   */
   async #lost(group: readonly JsMsg[], from: number, last: number): Promise<readonly Range[]> {
     if (last - from + 1 === group.length) return [];
-    // The state is read after the messages came: what the stream has now, it had when it delivered them.
+    // The state is read after the messages have arrived: everything that the stream has now, it had when it delivered
+    // them.
     const { state } = await this.#info(last);
     if (state.first_seq <= from && state.num_deleted === 0) return [];
     const sequences = group.map(({ seq }) => seq);
@@ -262,7 +272,8 @@ class MessageReader {
   async #request(): Promise<ConsumerMessages> {
     this.#consumer ??= await this.#makeConsumer();
     return this.#consumer.fetch({
-      // No `max_bytes`: servers end such a request without a message, so that the client only notices missing heartbeats.
+      // Without `max_bytes`: servers end such a request without a message, which the client notices only by missing
+      // heartbeats.
       max_messages: this.#requested,
       expires: EXPIRES_MS,
       idle_heartbeat: HEARTBEAT_MS,
@@ -274,7 +285,7 @@ class MessageReader {
     const { AckPolicy, DeliverPolicy } = packages.jetstream;
     const { stream, subject, headersOnly } = this.#options;
     const info = await manager.consumers.add(stream.name, {
-      // `nats consumer report` shows it, with the messages that it has not delivered yet.
+      // Shown by `nats consumer report`, together with the number of messages that were not delivered yet.
       description: `millrace fromJetStream, process ${process.pid} of ${os.hostname()}`,
       ack_policy: AckPolicy.None,
       deliver_policy: DeliverPolicy.StartSequence,
@@ -297,7 +308,7 @@ class MessageReader {
       const info = await this.#connection.streamInfo(name);
       if (info.created !== created) throw remade(name, created, info.created);
       if (info.state.last_seq >= sequence) return info;
-      // A leader that was just elected may not have applied its whole log yet.
+      // A newly elected leader may not have applied its whole log yet.
       if (performance.now() - started > this.#connection.maxOutageMs)
         throw behind(name, sequence, info);
       await realTime.sleep(BEHIND_WAIT_MS, this.#connection.signal);
@@ -305,7 +316,7 @@ class MessageReader {
   }
 }
 
-/** The error about a stream that was recreated after the cursor was taken. */
+/** The error for a stream that was recreated after the cursor was taken. */
 export function remade(stream: string, before: string, now: string): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} was deleted and recreated: the cursor belongs to the stream created at ${before}, and this one was created at ${now}. Delete the checkpoint to read this stream from its start`,
@@ -313,7 +324,7 @@ export function remade(stream: string, before: string, now: string): JetStreamEr
   );
 }
 
-/** The error about a stream that ends before a sequence that was read. */
+/** The error for a stream that ends before a sequence that was already read. */
 function behind(stream: string, sequence: number, { state }: StreamInfo): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} ends at sequence ${state.last_seq}, and ${sequence} was reached before: its servers have lost messages, or it was restored from a backup. What comes next would have sequences that were read already. Delete the checkpoint to read it from its start`,

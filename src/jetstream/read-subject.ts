@@ -25,41 +25,41 @@ import { type MessageGroup, type ReadOptions, readMessages, remade } from './rea
 import type { OpenedStream } from './stream-settings.js';
 
 /**
- * How many sequences before and after the place where a lost message should be are searched: replicas may have it at
- * another sequence.
+ * The number of sequences to search before and after the expected place of a lost message, because replicas
+ * may have it at another sequence.
  */
 const AROUND = 1_000;
 /**
- * How often a part of the stream is read again for each replica. The servers choose a replica for each new consumer:
- * with three replicas, one search in 5,600 never reads one of them; with five, one in 1,500.
+ * How often a part of the stream is read again for each replica. The servers choose a replica for each new
+ * consumer. With 3 replicas, one search in 5,600 never reads one of them; with 5 replicas, one in 1,500.
  */
 const TRIES = 8;
 
-/** What to make of messages, and where to end. */
+/** How to create items from messages, and where to end. */
 export interface ReadSettings<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
-  /** What makes an item of a payload; `undefined` for posts. */
+  /** Creates an item from a payload; `undefined` for posts. */
   readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-/** What to read, and the settings for it. */
+/** The subject to read, with the settings for it. */
 interface SubjectSettings<T> extends ReadSettings<T> {
   readonly connection: JetStreamConnection;
   readonly stream: OpenedStream;
-  /** The subject, or all subjects by a wildcard. */
+  /** The subject, or a wildcard for all subjects. */
   readonly subject: string;
 }
 
-/** Reads the posts of a subject from a cursor on. Each post comes once, and posts that are gone are reported. */
+/** Reads the posts of a subject, starting at a cursor. Delivers each post once, and reports missing posts. */
 export class SubjectReader<T> {
   readonly #settings: SubjectSettings<T>;
   readonly #run: Run;
   readonly #epochs: Epochs;
   readonly #positions: LostAndRepeated;
-  /** The last sequence to read; `undefined` where the reader never ends. */
+  /** The last sequence to read; `undefined` if the reader never ends. */
   readonly #end: number | undefined;
-  /** All messages up to this sequence are delivered or reported. */
+  /** All messages up to this sequence were delivered or reported. */
   #last: number;
 
   constructor(settings: SubjectSettings<T>, run: Run) {
@@ -90,7 +90,7 @@ export class SubjectReader<T> {
     try {
       yield* this.#batches();
     } catch (error) {
-      // An error of the servers has the cursor after what was delivered.
+      // An error of the servers gets the cursor after the delivered posts.
       if (!(error instanceof JetStreamError) || error.cursor !== undefined) throw error;
       const { message, failure, retryable, cause } = error;
       throw new JetStreamError(message, { failure, retryable, cause, cursor: this.#cursor });
@@ -99,7 +99,7 @@ export class SubjectReader<T> {
 
   async *#batches(): Batches<T | Activity> {
     const end = this.#end;
-    // The run before this one may have ended before it had reported all lost messages.
+    // The previous run may have ended before it had reported all lost messages.
     yield* this.#lostMessages();
     if (end !== undefined && this.#last >= end) return;
     for await (const group of this.#read({ after: this.#last, until: end })) {
@@ -125,7 +125,8 @@ export class SubjectReader<T> {
       try {
         await this.#take(message, items, this.#epochs);
       } catch (error) {
-        // Posts before the failed message are delivered without a cursor, which would count this message as read.
+        // Posts before the failed message are delivered without a cursor, because a cursor would count this message
+        // as read.
         if (items.length > 0) yield { items, origin };
         throw error;
       }
@@ -143,9 +144,10 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Adds the items of a message, unless it was sent too late or has come before: all of them, or none where one fails.
+   * Adds the items of a message, unless it was sent too late or is a repeat. If one item fails, adds none.
    *
-   * @param epochs Skips messages that were sent too late; `undefined` for a message that was lost, and found again.
+   * @param epochs Skips messages that were sent too late; `undefined` for a message that was lost and then
+   * found.
    */
   async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
     const { data, headers, subject, seq } = message;
@@ -159,12 +161,13 @@ export class SubjectReader<T> {
       if (!this.#positions.admits(subject, headers)) return;
       const payloads = await postsOf(data, headers);
       const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
-      // Where `item` throws, the mistake may be in `item`, and the message intact.
+      // If `item` throws, the mistake may be in that function, and the message may be intact, so give no advice to
+      // delete it.
       if (item !== undefined) advice = '';
       const made = payloads.map(bytes =>
         item === undefined ? postOf(bytes, isOurs) : item(bytes),
       );
-      // Not as arguments of one `push`: the number of arguments has a limit.
+      // Not as arguments of a single `push`, because their number is limited.
       for (const one of made) items.push(one);
       if (progress !== undefined) progress.received += made.length;
     } catch (error) {
@@ -173,7 +176,7 @@ export class SubjectReader<T> {
     }
   }
 
-  /** Looks for lost messages on all replicas, delivers those that it finds, and reports the others. */
+  /** Looks for lost messages on all replicas. Delivers those that it finds, and reports the others. */
   async *#lostMessages(): Batches<T | Activity> {
     const { name, replicas } = this.#settings.stream;
     const { lost } = this.#positions;
@@ -196,8 +199,8 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Which positions of messages before the end are lost, where the messages before the end do not show it: messages
-   * after the end say which positions were acknowledged.
+   * The positions of messages before the end that are lost, although the messages up to the end do not show
+   * it. Messages after the end tell which positions were acknowledged.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;
@@ -207,9 +210,9 @@ export class SubjectReader<T> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
-      // The stream may have had the messages that are looked for among those it has dropped.
+      // The dropped messages of the stream may include the messages that are being searched.
       if (lost !== undefined) positions.skip();
-      // The error about damaged headers is thrown when it is the turn of the message.
+      // The error for damaged headers is thrown when the message is read in its turn.
       for (const { subject, headers } of messages)
         orDataError(() => epochs.admits(subject, headers) && positions.admits(subject, headers));
       if (inBoth(open, positions.open).length === 0) break;
@@ -217,7 +220,7 @@ export class SubjectReader<T> {
     return inBoth(open, positions.takeLost());
   }
 
-  /** Passes gaps to `onGap`; throws an `IncompleteError` without `onGap`. */
+  /** Calls `onGap` for gaps. Throws an `IncompleteError` if there is no `onGap`. */
   async #report(gaps: readonly JetStreamGap[]): Promise<void> {
     const { onGap } = this.#settings;
     if (gaps.length > 0 && onGap === undefined)
@@ -227,8 +230,8 @@ export class SubjectReader<T> {
 }
 
 /**
- * The position to start at for a cursor. A reader without a cursor starts at sequence 1, so that messages the stream
- * has already dropped are reported.
+ * The position to start at for a cursor. A reader without a cursor starts at sequence 1, so that messages
+ * that the stream has already dropped are reported.
  */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string) {
   if (resume === undefined)
@@ -249,10 +252,11 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
 }
 
 /**
- * Looks for messages that are lost where they were read. Replicas of a stream may differ after a failure, and have the
- * same messages at other sequences, so the same part is read again and again, each time by a new consumer.
+ * Looks for messages that were missing when their part of the stream was read. After a failure, replicas of a
+ * stream may differ, and have the same messages at other sequences. Therefore, the same part is read several
+ * times, each time by a new consumer.
  *
- * @param replicas How many replicas the stream has.
+ * @param replicas The number of replicas of the stream.
  * @param read Reads the part of the stream that should have the messages.
  */
 export async function readAgain(

@@ -7,53 +7,62 @@ import { clientFailure, isMissing, JetStreamError } from './jet-stream-errors.js
 
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
-/** How long a request may fail until progress shows it: a shorter wait would only flicker. */
+/** How long a request may fail before progress shows it, in milliseconds. A shorter wait would only flicker. */
 export const SHOWN_AFTER_MS = 1_000;
 
-/** How long servers of a cluster may say that a stream does not exist: a server that has just started may not know it yet. */
+/**
+ * How long the servers of a cluster may report that a stream does not exist, in milliseconds, because a
+ * server that has just started may not know it yet.
+ */
 const MISSING_MS = 10_000;
-/** How long one server may say that a stream does not exist until another is asked: it may be cut off from those that know it. */
+/**
+ * How long one server may report that a stream does not exist until another server is tried, in milliseconds.
+ * The first may be cut off from the servers that have it.
+ */
 const MISSING_AT_ONE_MS = 2_000;
-/** How long to wait until the servers are asked for the stream again. */
+/** How long to wait until the servers are asked for the stream again, in milliseconds. */
 const MISSING_WAIT_MS = 200;
-/** How long one server may fail until another is tried; longer than an election. */
+/** How long one server may fail until another is tried, in milliseconds. Longer than an election. */
 const OTHER_SERVER_MS = 10_000;
 
-/** What a connection is for. */
+/** The run that a connection is used for. */
 export interface ConnectionRun {
-  /** The call, for messages. */
+  /** The name of the call, for messages. */
   readonly call: string;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
-  /** The cursor of an error. */
+  /** Returns the cursor to put into an error. */
   cursor(): Cursor | undefined;
 }
 
-/** The servers of a connection, as requests that are repeated see them. */
+/** The servers of a connection, as far as repeated requests need them. */
 export interface Servers {
   readonly run: ConnectionRun;
   readonly maxOutageMs: number;
-  /** Their addresses, for messages. */
+  /** The addresses of the servers, for messages. */
   readonly addresses: string;
-  /** Whether other servers may know more than the one that answers. */
+  /** Whether other servers may know more than the server that answers. */
   readonly isCluster: boolean;
-  /** Returns why a try failed. Once the connection is closed, the client only says that it is. */
+  /** Returns the cause of a failed try. Once the connection is closed, the client's error only says that it is. */
   causeOf(error: unknown): unknown;
-  /** Connects to another server if no server was tried in the last `afterMs`, and the failure began before that. */
+  /**
+   * Connects to another server, if the failure is older than `afterMs` and no other server was tried in that
+   * time.
+   */
   changeServer(since: number, afterMs: number): void;
 }
 
 export interface RepeatOptions {
   /** Whether an error is an answer that the caller handles. */
   readonly isAnswer?: ((error: unknown) => boolean) | undefined;
-  /** When the first try began. @default now */
+  /** The time at which the first try began. @default now */
   readonly since?: number | undefined;
 }
 
 /**
  * Makes a request until it succeeds, for up to `maxOutageMs`.
  *
- * @param what What it does, for messages: `publish to posts`.
+ * @param what What the request does, for messages, such as `publish to posts`.
  */
 export async function repeat<T>(
   servers: Servers,
@@ -81,15 +90,15 @@ export async function repeat<T>(
 }
 
 /**
- * The failed tries of one request. Once they have failed for a second, progress shows them as one wait for the servers,
- * until the request succeeds or is given up.
+ * The failed tries of one request. After a second, progress shows them as one wait for the servers, until the
+ * request succeeds or is given up.
  */
 class Failures {
   readonly #servers: Servers;
   readonly #what: string;
   readonly #since: number;
   #count = 0;
-  /** The time since which servers say that the stream does not exist. */
+  /** The time since which servers have reported that the stream does not exist. */
   #missingSince: number | undefined;
   #endWait: () => void = () => {};
 
@@ -121,7 +130,7 @@ class Failures {
     await realTime.sleep(backoffMs(this.#count, limits), run.signal);
   }
 
-  /** Whether the stream may exist although a server of a cluster says that it does not. */
+  /** Whether the stream may exist although a server of a cluster reports that it does not. */
   #mayAppear(error: unknown): boolean {
     if (!this.#servers.isCluster || !isMissing(this.#servers.causeOf(error))) {
       this.#missingSince = undefined;
@@ -133,13 +142,13 @@ class Failures {
     return now - this.#missingSince <= MISSING_MS;
   }
 
-  /** The request has succeeded, or is given up. */
+  /** Called when the request has succeeded or is given up. */
   end(): void {
     this.#endWait();
   }
 }
 
-/** Shows in progress that a run waits for the servers. Returns what ends that. */
+/** Shows in progress that a run waits for the servers. Returns a function that ends this. */
 export function showWait(
   { progress }: ConnectionRun,
   error: JetStreamError,
@@ -151,8 +160,8 @@ export function showWait(
 }
 
 /**
- * The typed form of an error of the client; any other error unchanged. It is retryable if the same request may succeed
- * later: `outage` and `full`.
+ * Converts an error of the client to a typed error. Returns any other error unchanged. The failures `outage`
+ * and `full` are retryable, because the same request may succeed later.
  */
 export function typedError(servers: Servers, what: string, thrown: unknown): unknown {
   const { run, maxOutageMs, addresses } = servers;

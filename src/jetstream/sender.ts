@@ -13,7 +13,7 @@ import { PositionSet } from './positions.js';
 import type { PublisherEntry } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** How long the server may take to acknowledge a message. */
+/** How long the server may take to acknowledge a message, in milliseconds. */
 const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
@@ -21,34 +21,35 @@ const NO_BYTES = new Uint8Array();
 export interface PostsMessage extends Packed {
   /** The number of its subject. */
   readonly subject: number;
-  /** Its id, without the prefix. */
+  /** The id of the message, without the prefix. */
   readonly id: string;
   readonly at: SubjectPosition;
-  /** When it was made: from then on, `maxOutageMs` counts. */
+  /** The time at which the message was created, from which `maxOutageMs` counts. */
   readonly since: number;
 }
 
-/** What one try sends. */
+/** The data of one try to send a message. */
 interface Attempt extends Packed {
   readonly subject: number;
   readonly msgID: string;
-  /** `undefined` for a message that begins an epoch. */
+  /** The position of the message; `undefined` for a message that begins an epoch. */
   readonly at?: SubjectPosition;
 }
 
 /**
- * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same in all
- * tries, so readers skip messages that the stream has twice and notice lost ones (`positions.ts`).
+ * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same
+ * in all tries, so readers skip messages that the stream has stored twice, and notice lost messages
+ * (`positions.ts`).
  */
 export class Sender {
   readonly #connection: JetStreamConnection;
   readonly #entry: PublisherEntry;
   readonly #stream: OpenedStream;
-  /** The beginning of all ids of messages: each publisher and flow has its own. */
+  /** The prefix of all message ids, which is specific to the publisher and its flow. */
   readonly #prefix: string;
-  /** The highest sequence that was acknowledged. */
+  /** The highest acknowledged sequence. */
   #highest: number;
-  /** The positions that are acknowledged, by the number of their subject. */
+  /** The acknowledged positions, by the number of their subject. */
   #acked: readonly PositionSet[];
   /** The position of the next message, by the number of its subject. */
   #next: number[];
@@ -63,17 +64,17 @@ export class Sender {
     this.#next = this.#acked.map(() => 0);
   }
 
-  /** The highest sequence that was acknowledged. */
+  /** The highest acknowledged sequence. */
   get highest(): number {
     return this.#highest;
   }
 
-  /** How many positions were taken, by the number of their subject. */
+  /** The number of assigned positions, by the number of their subject. */
   get positions(): readonly number[] {
     return [...this.#next];
   }
 
-  /** Takes the next position of a subject, for one message. */
+  /** Assigns the next position of a subject to a message. */
   take(subject: number): SubjectPosition {
     const position = this.#next[subject] ?? 0;
     this.#next[subject] = position + 1;
@@ -82,8 +83,8 @@ export class Sender {
   }
 
   /**
-   * Begins the epoch by a message without posts on each subject. Returns the highest sequence of these messages: after
-   * it, no message of an earlier epoch counts.
+   * Begins the epoch with a message without posts on each subject. Returns the highest sequence of these
+   * messages, after which no message of an earlier epoch counts.
    */
   async begin(): Promise<number> {
     const { epoch } = this.#entry.state;
@@ -99,13 +100,13 @@ export class Sender {
   }
 
   /**
-   * Continues after the positions of earlier runs. Positions that the stream does not have get messages without posts,
-   * because positions must have no gap.
+   * Continues after the positions of earlier runs. If the stream lacks some of these positions, sends
+   * messages without posts for them, because positions must have no gaps.
    */
   async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
-    // It is unknown what was acknowledged when the earlier run took these positions.
+    // It is unknown what was acknowledged when the earlier run assigned these positions.
     const old = { acknowledged: 0, series: this.#entry.state.series };
     const sent = found.flatMap((positions, subject) =>
       positions.missing().flatMap(({ from, to }) => {
@@ -119,8 +120,8 @@ export class Sender {
   }
 
   /**
-   * Ends each subject by a message without posts. Readers learn from a message what was acknowledged before it, so one
-   * must follow the last message with posts.
+   * Ends each subject with a message without posts. A message tells readers what was acknowledged before it,
+   * so one must follow the last message with posts.
    */
   async end(): Promise<void> {
     const used = this.#next.flatMap((position, subject) => (position > 0 ? [subject] : []));
@@ -138,17 +139,19 @@ export class Sender {
         const ack = await this.#publish({ subject, msgID, at, headers, payload });
         const found = ack.duplicate ? await this.#find(ack.seq) : at.position;
         if (found !== undefined) return found;
-        // An earlier run sent this message after this run had started, so readers skip that copy: the id must differ.
+        // An earlier run sent this message after this run had started, so readers skip that copy, and the id must
+        // differ.
         msgID = `${ownID}.${this.#entry.state.epoch}.${++otherRuns}`;
       }
     };
     const position = await this.#connection.repeat(what, sendOnce, { since });
-    // The source has repeated the post, which the stream has at another position: this one gets no posts.
+    // The source has repeated the post, which the stream has at another position, so this position gets a message
+    // without posts.
     if (position !== at.position) await this.#sendEmpty(subject, at);
     this.#acked[subject]?.add(at.position);
   }
 
-  /** Sends a message without posts until the stream has it, so that its position is taken. */
+  /** Sends a message without posts for a position until the stream has it. */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
     const msgID = `${this.#prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
     await this.#connection.repeat(`publish to ${this.#stream.subjects[subject]}`, () =>
@@ -160,7 +163,7 @@ export class Sender {
   /**
    * Sends a message once.
    *
-   * @throws JetStreamError where the stream was deleted.
+   * @throws JetStreamError if the stream was deleted.
    */
   async #publish({ subject, msgID, at, headers, payload }: Attempt): Promise<PubAck> {
     const { client, packages } = this.#connection;
@@ -188,13 +191,14 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // The servers have lost messages, which readers report. The next run must look for messages of this one from here on.
+      // The servers have lost messages, which readers report. The next run must look for messages of this run from
+      // here on.
       this.#highest = ack.seq;
     }
     return ack;
   }
 
-  /** The position of the message at a sequence; `undefined` where this run did not send it. */
+  /** The position of the message at a sequence; `undefined` if this run did not send it. */
   async #find(seq: number): Promise<number | undefined> {
     const stream = this.#stream;
     const { key } = this.#entry;
@@ -203,7 +207,8 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     try {
-      // Messages of earlier runs do not count here: those that readers deliver were found when this run began.
+      // Messages of earlier runs do not count here, because those that readers deliver were found when this run
+      // started.
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;
     } catch (error) {
@@ -212,7 +217,7 @@ export class Sender {
     }
   }
 
-  /** @throws JetStreamError where the stream is another one than the run began with. */
+  /** @throws JetStreamError if the stream is not the one with which the run started. */
   async #mustBeSame(): Promise<void> {
     const stream = this.#stream;
     const { created } = await this.#connection.streamInfo(stream.name);

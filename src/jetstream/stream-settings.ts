@@ -21,19 +21,20 @@ export function subjectsOf(prefixes: readonly string[], count: number): string[]
   return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));
 }
 
-/** The topic of items that belong to none of those that are given. */
+/** The topic of items that belong to none of the given topics. */
 const OTHER = 'other';
 
 /**
- * The prefixes of the subjects of a stream: `posts`, or with topics one of each, such as `posts.en`, and at the end
- * `posts.other`. They are in one order, whatever the order of the option, as positions are kept by the number of a subject.
+ * The prefixes of the subjects of a stream: `posts`, or with topics one for each topic, such as `posts.en`,
+ * and at the end `posts.other`. Their order does not depend on the order of the option, because positions are
+ * stored by the number of a subject.
  */
 export function prefixesOf(prefix: string, topics?: readonly string[]): string[] {
   if (topics === undefined) return [prefix];
   return [...topics.toSorted(), OTHER].map(topic => `${prefix}.${topic}`);
 }
 
-/** What is wrong with the topics of a stream. */
+/** Describes what is wrong with the topics of a stream; `undefined` if they are valid. */
 export function topicsProblem(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isWord))
     return 'must be an array of words of letters, digits, `-` and `_`, such as languages';
@@ -46,7 +47,7 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * How many subjects of this prefix a stream has, with `topics` of each topic; `undefined` where they are not
+ * The number of subjects with this prefix, for each topic if there are `topics`; `undefined` if they are not
  * `posts.0` to `posts.N-1`.
  */
 export function countSubjects(
@@ -62,9 +63,10 @@ export function countSubjects(
 }
 
 /**
- * The number of the subject that a post goes to: by a checksum of its id, so all posts of an id are on one subject.
+ * The number of the subject for a post, by a checksum of its id, so that all posts of an id are on one
+ * subject.
  *
- * @param count How many subjects all topics have together.
+ * @param count The number of subjects of all topics together.
  * @param topic The number of the post's topic, of `topics`.
  */
 export function subjectNumber(id: string, count: number, topic = 0, topics = 1): number {
@@ -73,7 +75,7 @@ export function subjectNumber(id: string, count: number, topic = 0, topics = 1):
 }
 
 /**
- * The number of an item's topic, by the order of their subjects.
+ * Checks the topics, and returns a function for the number of an item's topic, in the order of the subjects.
  *
  * @throws OptionError
  */
@@ -99,24 +101,24 @@ export function checkTopics<T>(
   return item => numbers.get(topic(item) ?? '') ?? topics.length;
 }
 
-/** What is wrong with the name of a stream, a bucket or a publisher. */
+/** Describes what is wrong with the name of a stream, a bucket or a publisher; `undefined` if it is valid. */
 export function nameProblem(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}$/.test(value)
     ? undefined
     : 'must be 1 to 64 letters, digits, `-` and `_`';
 }
 
-/** What is wrong with the prefix of subjects. */
+/** Describes what is wrong with the prefix of subjects; `undefined` if it is valid. */
 export function prefixProblem(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64}){0,7}$/.test(value)
     ? undefined
     : 'must be words of letters, digits, `-` and `_` with dots between them, such as posts or acme.posts';
 }
 
-/** Words, `*` for any word, and at the end `>` for any words after. */
+/** Matches a subject: words, `*` for any word, and at the end `>` for any further words. */
 const SUBJECT = /^(?:>|[^\s.*>\p{Cc}]+|\*)(?:(?<!>)\.(?:[^\s.*>\p{Cc}]+|\*|>))*$/u;
 
-/** What is wrong with subjects to read. */
+/** Describes what is wrong with subjects to read; `undefined` if they are valid. */
 export function subjectsProblem(value: unknown): string | undefined {
   const subjects: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (subjects.length === 0 || !subjects.every(isSubject))
@@ -132,7 +134,7 @@ function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 256 && SUBJECT.test(value);
 }
 
-/** Whether a message may have both subjects. */
+/** Whether a subject of a message can match both. */
 function overlap(one: string, other: string): boolean {
   const [words, others] = [one.split('.'), other.split('.')];
   for (let index = 0; ; index++) {
@@ -143,25 +145,31 @@ function overlap(one: string, other: string): boolean {
   }
 }
 
-/** The settings of a stream that `toJetStream` makes. It is stored in files, and kept until its limits. */
+/**
+ * The option `create` of `toJetStream`: the settings of a new stream. It is stored in files, and kept until
+ * its limits.
+ */
 export interface CreateStreamOptions {
   /** The maximum size of the stream in bytes, on each replica; at least 1 MiB. */
   readonly maxBytes: number;
   /** The maximum age of a message in milliseconds. @default no limit */
   readonly maxAgeMs?: number | undefined;
-  /** How many servers store each message; 3 survive the loss of one. @default 1 */
+  /** The number of servers that store each message. With 3, one may be lost. @default 1 */
   readonly replicas?: 1 | 3 | 5 | undefined;
   /**
-   * How many parts the posts are divided into, each with its own subject: the maximum number of readers that
-   * take disjoint shards.
+   * The number of subjects to which the posts are distributed, which is the maximum number of readers with
+   * disjoint shards.
    * @default 8
    */
   readonly shards?: number | undefined;
-  /** How long the servers drop a message whose id they have seen, in milliseconds. @default 120000 (2 minutes), or `maxAgeMs` */
+  /**
+   * How long the servers remember message ids in order to drop duplicates, in milliseconds. @default 120000
+   * (2 minutes), or `maxAgeMs` if that is shorter
+   */
   readonly duplicateWindowMs?: number | undefined;
   /**
-   * What happens at `maxBytes`: `new` refuses new messages, so that the publisher waits; `old` drops the oldest
-   * ones, and a reader that has not read them gets an `IncompleteError`.
+   * What happens when the stream reaches `maxBytes`. `new` refuses new messages, so that the publisher waits.
+   * `old` drops the oldest messages; a reader that has not read them gets an `IncompleteError`.
    * @default 'new'
    */
   readonly discard?: 'new' | 'old' | undefined;
@@ -180,7 +188,7 @@ const CREATE_OPTIONS = {
   discard: oneOf('what happens at maxBytes', ['new', 'old'], 'new'),
 } satisfies OptionTable<CreateStreamOptions>;
 
-/** The option `create` with its defaults. */
+/** The checked option `create` with its defaults. */
 export type CreateStream = Checked<CreateStreamOptions, typeof CREATE_OPTIONS> & {
   readonly duplicateWindowMs: number;
 };
@@ -197,20 +205,20 @@ export function checkCreate(call: string, create: CreateStreamOptions): CreateSt
 /** The current state of a stream. */
 export interface OpenedStream {
   readonly name: string;
-  /** When the stream was made: at another time, it was another stream of the same name. */
+  /** The time at which the stream was created. It tells the stream from a later one of the same name. */
   readonly created: string;
   readonly subjects: readonly string[];
   readonly replicas: number;
   readonly lastSequence: number;
 }
 
-/** How many nanoseconds, the unit of the servers, a millisecond has. */
+/** The number of nanoseconds, the unit of the servers, in a millisecond. */
 export const NANOSECONDS = 1_000_000;
 
 /** A stream that `toJetStream` publishes to. */
 export interface PublishedStream {
   readonly stream: string;
-  /** The prefix of its subjects. */
+  /** The prefix of the stream's subjects. */
   readonly subject: string;
   /** The topics with separate subjects; posts of all other topics share the topic `other`. */
   readonly topics?: readonly string[] | undefined;
@@ -218,9 +226,10 @@ export interface PublishedStream {
 }
 
 /**
- * Finds the stream; makes it where it does not exist and `create` is given.
+ * Finds the stream. If it does not exist, creates it with the option `create`.
  *
- * @throws JetStreamError where it does not exist and `create` is absent, or it has other settings.
+ * @throws JetStreamError if the stream does not exist and `create` is absent, or if the stream has other
+ * settings.
  */
 export async function openStream(
   connection: JetStreamConnection,
@@ -251,9 +260,9 @@ export async function openStream(
 /** A stream to read. */
 export interface ReadStream {
   readonly stream: string;
-  /** The prefix of its subjects, where `toJetStream` has made it. */
+  /** The prefix of the stream's subjects, if `toJetStream` fills it. */
   readonly subject: string | undefined;
-  /** The subjects to read of any other stream. */
+  /** The subjects to read from any other stream. */
   readonly subjects: readonly string[] | undefined;
   /** Whether to wait for a stream that does not exist yet. */
   readonly waitForStream: boolean;
@@ -262,7 +271,7 @@ export interface ReadStream {
 /**
  * Finds a stream to read.
  *
- * @throws JetStreamError where it does not exist, or has other subjects.
+ * @throws JetStreamError if it does not exist, or has other subjects.
  */
 export async function findStream(
   connection: JetStreamConnection,
@@ -274,24 +283,24 @@ export async function findStream(
     : await connection.streamInfo(stream);
   if (subjects === undefined)
     return openedStream(call, info, { subject: subject ?? stream }, undefined);
-  // A mirror lists no subjects.
+  // A mirror has no list of subjects.
   const { subjects: own = [] } = info.config;
   const others = subjects.filter(one => own.length > 0 && !own.some(other => overlap(one, other)));
   if (others.length > 0)
     throw differs(call, stream, [
       `it has no ${others.join(', ')}, its subjects are ${own.join(', ')}`,
     ]);
-  // Where messages are dropped once they are read, other readers would take messages away.
+  // If messages are dropped once they are read, several readers would take messages from each other.
   const { retention } = info.config;
   if (retention !== 'limits')
     throw differs(call, stream, [`retention is ${retention}, not limits`]);
   return streamOf(info, subjects);
 }
 
-/** What the subjects of a stream are called. */
+/** The options for the names of a stream's subjects. */
 type Named = Pick<PublishedStream, 'subject' | 'topics'>;
 
-/** @throws JetStreamError where the stream has other settings than asked for. */
+/** @throws JetStreamError if the settings of the stream differ from the requested settings. */
 function openedStream(
   call: string,
   info: StreamInfo,
@@ -332,7 +341,7 @@ function streamOf(
   };
 }
 
-/** The settings of a stream to make, by the names that the servers have for them. */
+/** The settings of a new stream, with the names that the servers use. */
 function settingsOf(named: Named, create: CreateStream) {
   return {
     subjects: subjectsOf(prefixesOf(named.subject, named.topics), create.shards),
@@ -359,7 +368,7 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.toSorted().join(', ') : String(value);
 }
 
-/** Whether the servers refuse to make a stream, because one of this name has other settings. */
+/** Whether the servers refuse to create a stream because a stream of this name has other settings. */
 function isInUse(error: unknown): boolean {
   return codeOf(error) === 10058;
 }

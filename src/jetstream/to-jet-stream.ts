@@ -43,61 +43,64 @@ import {
   topicsProblem,
 } from './stream-settings.js';
 
-/** The stream to publish to, the name of the publisher, and how items become messages. */
+/** Options of `toJetStream`: the stream, the name of the publisher, and how items are converted to messages. */
 export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
   /**
-   * The prefix of its subjects. A post goes to one of `posts.0`, `posts.1` and so on, by a hash of its id.
+   * The prefix of the stream's subjects. A post is sent to one of `posts.0`, `posts.1` and so on, by a hash
+   * of its id.
    */
   readonly subject: string;
   /**
-   * Topics with separate subjects, such as languages: with `['en', 'es']`, posts go to `posts.en.0` and so on or
-   * `posts.es.0` and so on, and posts of any other topic to `posts.other.0` and so on. Each topic has `create.shards`
-   * subjects. Readers take one topic with `subject: 'posts.en'`, and all with `subjects: 'posts.>'`.
+   * Topics with separate subjects, such as languages. With `['en', 'es']`, posts are sent to `posts.en.0`,
+   * `posts.en.1` and so on, or to `posts.es.0` and so on, and posts of any other topic to `posts.other.0` and
+   * so on. Each topic has `create.shards` subjects. Readers read one topic with `subject: 'posts.en'`, and
+   * all topics with `subjects: 'posts.>'`.
    * @default none
    */
   readonly topics?: readonly string[] | undefined;
   /**
-   * The topic of an item, such as `post => post.lang` or `post => post.tags[0]`; needed with `topics`. An item that comes
-   * again has the topic that it had.
+   * Returns the topic of an item, such as `post => post.lang` or `post => post.tags[0]`. Required with
+   * `topics`. If an item is repeated, its topic must be the same as before.
    */
   readonly topic?: ((item: T) => string | undefined) | undefined;
   /**
-   * The name under which the servers keep the cursor: the same script continues from there, on any machine. One
-   * process at a time publishes under a name. If the source is a shard, the name gets a suffix such as `-2-of-8`.
+   * The name under which the servers store the cursor. The same script continues from that cursor on any
+   * machine. Only one process at a time can publish under a name. If the source is a shard, the name gets a
+   * suffix such as `-2-of-8`.
    * @default the name of the stream
    */
   readonly name?: string | undefined;
-  /** The key-value bucket for the cursors of publishers, created if it is missing. @default 'millrace' */
+  /** The key-value bucket for the cursors of publishers. It is created if it is missing. @default 'millrace' */
   readonly bucket?: string | undefined;
-  /** Makes the stream where it does not exist; an existing one must have these settings. */
+  /** Creates the stream if it does not exist. An existing stream must have these settings. */
   readonly create?: CreateStreamOptions | undefined;
   /**
-   * The maximum number of messages that are sent and not acknowledged, up to 10,000; their bytes are limited
-   * to 16 MiB.
+   * The maximum number of unacknowledged messages, up to 10,000. Their total size is limited to 16 MiB.
    * @default 256
    */
   readonly maxInFlight?: number | undefined;
   /** The minimum time between two commits of the cursor, in milliseconds. @default 1000 */
   readonly commitIntervalMs?: number | undefined;
   /**
-   * How long another process of this name must have been silent before this one takes over, in milliseconds. It
-   * is not waited for where that process was on this machine and has ended. At least 2,000.
+   * How long another process with this name must have been silent before this process takes over, in
+   * milliseconds. At least 2,000. If the other process was on this machine and has ended, this process takes
+   * over immediately.
    * @default 5000
    */
   readonly takeoverMs?: number | undefined;
-  /** Sends several posts in a message. @default one post a message */
+  /** How to send several posts in one message. @default one post per message */
   readonly batch?: JetStreamBatchOptions | undefined;
-  /** The id of an item, which decides its subject. @default the id of an activity */
+  /** Returns the id of an item, which decides its subject. @default the id of an activity */
   readonly id?: ((item: T) => string) | undefined;
   /**
-   * Called with each item that cannot be published, because it is a post without an id or larger than the servers
-   * accept (`max_payload`), and with all of its bytes. If it returns, the item is skipped. Without this option, such an
-   * item ends the run.
+   * Called with each item that cannot be published, because it is a post without an id, or larger than the
+   * servers accept (`max_payload`). The record has all bytes of the item. If it returns, the item is skipped.
+   * Without this option, such an item ends the run.
    */
   readonly onDamaged?: OnDamaged | undefined;
-  /** The bytes that are sent of an item. @default the exact bytes of an activity, the JSON of any other value */
+  /** Returns the bytes to send for an item. @default the exact bytes of an activity, the JSON of any other value */
   readonly payload?: ((item: T) => string | Uint8Array) | undefined;
 }
 
@@ -120,21 +123,23 @@ const OPTIONS = {
 } satisfies OptionTable<ToJetStreamOptions<unknown>>;
 
 /**
- * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of machines. Each
- * post counts exactly once there, even after kill -9 of this process or of servers: the servers store the cursor, so
- * that the same script, on any machine, continues where the last run stopped. After a complete run, the same script
- * opens nothing and returns the same result.
+ * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of
+ * machines. Each post counts exactly once there, even after kill -9 of this process or of servers: the
+ * servers store the cursor, so that the same script, on any machine, continues where the last run stopped.
+ * After a complete run, the same script opens nothing and returns the same result.
  *
- * Only one process publishes under a name. A second process stops with an error while the first one is at work. If the
- * first one is silent for too long, the second replaces it: the first stops when it comes back, and readers skip what
- * it still sends.
+ * Only one process publishes under a name. A second process ends with an error while the first is publishing.
+ * If the first process is silent for too long, the second replaces it. If the first then comes back, it
+ * stops, and readers skip messages that it still sends.
  *
- * The payload of a message is the exact bytes of a post; the headers have its id, format, tags and position. While
- * servers restart or elect a leader, messages are sent again with the same id, for up to `maxOutageMs`.
+ * The payload of a message is the exact bytes of a post. The headers contain its id, format, tags and
+ * position. While servers restart or elect a leader, messages are sent again with the same id, for up to
+ * `maxOutageMs`.
  *
  * @throws OptionError Immediately, before any I/O.
  * @throws JetStreamError See `JetStreamFailure` for all reasons. The error has the last committed cursor.
- * @throws DataError For an item that is larger than the servers accept, or has no id, unless `onDamaged` takes it.
+ * @throws DataError For an item that is larger than the servers accept, or has no id, unless `onDamaged`
+ * takes it.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
@@ -152,7 +157,7 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
   return withInternals(sink, { holdsLocks: true, counts: true });
 }
 
-/** What to publish and how, checked. */
+/** The checked options: what to publish, and how. */
 interface PublishSettings<T>
   extends PublishedStream,
     Access,
@@ -161,7 +166,7 @@ interface PublishSettings<T>
   readonly name: string;
   readonly bucket: string;
   readonly onDamaged: OnDamaged | undefined;
-  /** What is sent of an item. */
+  /** Converts an item to the form in which it is sent. */
   readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 
@@ -256,7 +261,7 @@ async function publish<T>(
   } finally {
     unlink();
     publisher?.close();
-    // Ends requests that are still retried.
+    // Ends requests that are still being retried.
     broken.abort();
     await connection?.close();
     broken.unlink();

@@ -169,7 +169,7 @@ interface SignedRequest {
   readonly form?: URLSearchParams | undefined;
 }
 
-/** The keys of a signature: those of the application, and those of the user or the sign-in. */
+/** The keys of a signature: two keys of the application, and two of the user or the sign-in. */
 interface Credentials {
   readonly consumerKey: string;
   readonly consumerSecret: Secret;

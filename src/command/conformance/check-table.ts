@@ -23,7 +23,7 @@ import {
   tagged,
 } from './expectations.js';
 
-/** The families of checks, which can be chosen. */
+/** The families of checks, which can be selected. */
 export const CHECK_FAMILIES = [
   'search',
   'fullarchive',
@@ -36,19 +36,19 @@ export const CHECK_FAMILIES = [
 ] as const;
 export type CheckFamily = (typeof CHECK_FAMILIES)[number];
 
-/** An endpoint that checks send requests to. */
+/** An endpoint to which checks send requests. */
 export interface CheckedEndpoint {
   readonly family: CheckFamily;
   readonly base: UrlSettingName;
-  /** Below the base address; `{account}` stands for that setting. */
+  /** The path relative to the base address. `{account}` is replaced by the setting `account`. */
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;
-  /** The settings that it needs, besides the settings for its path. */
+  /** The settings that it needs, besides those in its path. */
   readonly needs: readonly SettingName[];
 }
 
-/** The settings of HTTP Basic. */
+/** The settings of HTTP Basic credentials. */
 const LOGIN = ['email', 'password'] as const;
 const SEARCH = { base: 'baseUrl', limits: 'search', needs: LOGIN } as const;
 const STREAM = 'accounts/{account}/publishers/{publisher}';
@@ -115,37 +115,40 @@ export const CHECKED_ENDPOINTS = {
   },
 } as const satisfies Readonly<Record<string, CheckedEndpoint>>;
 
-/** What a request is made from. */
+/** The values from which requests are created. */
 export interface CheckInput {
-  /** The service's time, epoch milliseconds. */
+  /** The service's time in epoch milliseconds. */
   readonly now: number;
-  /** A query that finds posts. */
+  /** A query that matches posts. */
   readonly query: string;
   readonly seen: Seen;
 }
 
-/** The parameters of a request: of its query with GET, of its JSON body with POST. */
+/** The parameters of a request, in its query with GET, or in its JSON body with POST. */
 type Parameters = Readonly<Record<string, string | number>>;
 
-/** A row of the table: a request and what is expected of its response. */
+/** A row of the table: a request, and the expected properties of its response. */
 interface CheckRow {
-  /** The rule of the service in words. */
+  /** The rule of the service, in words. */
   readonly rule: string;
   readonly method?: 'GET' | 'POST';
-  /** @default 'right' */
+  /** The credentials of the request. @default 'right' */
   readonly login?: 'right' | 'wrong' | 'none';
-  /** Returns `undefined` to skip the check, if an earlier response has nothing to continue with. */
+  /** Returns the parameters, or `undefined` to skip the check because earlier responses lack the data for it. */
   readonly parameters?: (input: CheckInput) => Parameters | undefined;
-  /** Replaces the parameters. */
+  /** The body of the request, instead of parameters. */
   readonly body?: string;
-  /** What follows the path. */
+  /** Added after the path. */
   readonly rest?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sends this many requests at once, past the rate: the first response with the status counts. Only where it is asked for. */
+  /**
+   * Sends this many requests at once, which exceeds the rate. The first response with the expected status
+   * counts. Used only if the caller requests it.
+   */
   readonly burst?: number;
-  /** The most posts that the response may have. */
+  /** The maximum number of posts in the response. */
   readonly maxPosts?: number;
-  /** @default 200 */
+  /** The expected status. @default 200 */
   readonly status?: number;
   readonly expects?: readonly Expectation[];
 }
@@ -156,7 +159,7 @@ export interface Check extends CheckRow {
   readonly status: number;
 }
 
-/** A word that no post has, so that a search costs no posts. */
+/** A word that no post contains, so that a search returns no posts. */
 const NO_POSTS = { query: 'zqxjvkwmillraceconformance' };
 const IDENTITY = { 'accept-encoding': 'identity' };
 const TAG = 'conformance';
@@ -169,9 +172,9 @@ const hourBefore = (now: number) => dates(floorTo(HOUR, now) - 2 * HOUR, floorTo
 const FIRST_MINUTE = formatTimestamp(FIRST_POST);
 
 /**
- * A parameter that is refused: all others are right, and the window is one hour.
+ * A check with one invalid parameter. All others are valid, and the window is one hour.
  *
- * @param wrong The parameter, by the time of the request where it is a date.
+ * @param wrong The invalid parameter; a function of the time of the request if it is a date.
  */
 function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)): CheckRow {
   const parameters = ({ now }: CheckInput): Parameters =>
@@ -181,7 +184,7 @@ function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)
   return { rule, parameters, status: 422, expects: ERROR_BODY };
 }
 
-/** The refusal that all endpoints with HTTP Basic share. */
+/** The check of wrong credentials, for all endpoints with HTTP Basic. */
 function unauthorized(rest = ''): CheckRow {
   return {
     rule: 'Without the email and password of a console login, a request is 401.',
@@ -201,8 +204,8 @@ function checksOf(
 }
 
 /**
- * The checks, in the order in which they are sent. None of them adds, changes or creates anything; a search of them is for one
- * hour, or for a word that no post has, unless it says how many posts it may get.
+ * The checks, in the order in which they are sent. None of them adds, changes or creates anything. A search
+ * has a window of one hour, or a word that no post contains, unless it has `maxPosts`.
  */
 export const CHECKS: readonly Check[] = [
   ...checksOf('posts', {
@@ -274,7 +277,7 @@ export const CHECKS: readonly Check[] = [
     'a toDate in the future': refused('Dates in the future are refused.', now => ({
       toDate: formatTimestamp(now + 10 * MINUTE),
     })),
-    // Search: what is refused
+    // Search: refusals
     'no query': {
       rule: '`query` is required.',
       parameters: ({ now }) => hourBefore(now),
@@ -418,7 +421,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('replay', {
-    // Streams, of which none is opened
+    // Streams, none of which is opened
     'a replay without login': unauthorized(),
     'a replay without gzip': {
       rule: 'A stream without `Accept-Encoding: gzip` is 406.',
@@ -477,7 +480,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('posts', {
-    // Last, because it uses the rate up.
+    // Last, because it uses up the rate.
     'more requests than a second allows': {
       rule: 'More than 20 requests in a second are 429, which is checked before the parameters.',
       parameters: () => ({ maxResults: 1 }),

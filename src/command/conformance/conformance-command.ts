@@ -27,13 +27,14 @@ const FLAGS = flagsOf(
   },
 );
 
-/** How the command ends. */
+/** The exit codes of the command. */
 const EXIT = { same: 0, differs: 1, unreachable: 3 };
 
 /**
- * `millrace-service check`: compares what the account of the environment answers with the documentation of the service.
+ * `millrace-service check`: compares the responses for the account of the environment with the documentation
+ * of the service.
  *
- * @param calledAs How it was called, for the help.
+ * @param calledAs The name by which it was called, for the help.
  * @returns The exit code: 1 if something differs, 3 if the service cannot be reached.
  * @throws OptionError for a wrong call or login.
  */
@@ -48,7 +49,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
   const families = familiesOf(given.only === undefined ? undefined : String(given.only));
   const chosen = chooseChecks(acme, families, { withRates: given.rates === true });
   if (chosen.requests === 0) throw nothingToCheck(acme, chosen);
-  // Standard output is for the report alone.
+  // On stderr, because standard output is only for the report.
   process.stderr.write(`${announcement(acme, chosen)}\n`);
   if (given.yes !== true && !isOnThisMachine(acme, chosen)) await confirm();
   const results: CheckResult[] = [];
@@ -83,7 +84,7 @@ function familiesOf(only: string | undefined): readonly CheckFamily[] {
   });
 }
 
-/** The origins to which the chosen checks send requests. */
+/** The origins to which the selected checks send requests. */
 function originsOf(account: Account, { checks }: ChosenChecks): readonly URL[] {
   const names = new Set<UrlSettingName>(
     checks.map(({ endpoint }) => CHECKED_ENDPOINTS[endpoint].base),
@@ -119,7 +120,7 @@ function announcement(account: Account, chosen: ChosenChecks): string {
   return `${requests} requests to ${[...origins].join(', ')}, which change nothing: ${searches} of search and counts that are answered, and may count against a cap, with ${posts} posts at most.${left}`;
 }
 
-/** @throws OptionError without a terminal, or for another answer than yes. */
+/** @throws OptionError without a terminal, or for any answer but yes. */
 async function confirm(): Promise<void> {
   const hint = 'confirm the requests with --yes';
   if (!process.stdin.isTTY)
@@ -131,7 +132,7 @@ async function confirm(): Promise<void> {
     throw new OptionError('yes', 'Not confirmed: nothing was sent');
 }
 
-/** A row of the table, and below it what differs. */
+/** A row of the report, with the differences below it. */
 function lineOf({ name, family, result, differences }: CheckResult): string {
   const rows = differences.map(
     ({ what, expected, got, rule }) =>

@@ -3,21 +3,21 @@ import { redact } from '../../base/secret.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';
 
-/** A response as the checks see it. */
+/** The parts of a response that checks use. */
 export interface Observed {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
-  /** The body with exact ids; `undefined` for one that is not JSON. */
+  /** The body with exact ids; `undefined` if it is not JSON. */
   readonly json: unknown;
-  /** The service's time, epoch milliseconds. */
+  /** The service's time in epoch milliseconds. */
   readonly now: number;
 }
 
-/** Responses of earlier checks, by the names of these. */
+/** The responses of earlier checks, by name of the check. */
 export type Seen = ReadonlyMap<string, Observed>;
 
-/** What was expected of a part of a response, and what came. */
+/** The expected and the actual value of a part of a response. */
 export interface Mismatch {
   readonly what: string;
   readonly expected: string;
@@ -26,7 +26,7 @@ export interface Mismatch {
   readonly rule?: string | undefined;
 }
 
-/** What a check expects besides the status. */
+/** An expectation besides the status. Returns a mismatch, if there is one. */
 export type Expectation = (observed: Observed, seen: Seen) => Mismatch | undefined;
 
 /** The value at a path such as `requestParameters.maxResults`. */
@@ -37,13 +37,13 @@ export function memberOf(json: unknown, path: string): unknown {
   return value;
 }
 
-/** A value for a report, cut short. */
+/** A value as JSON for a report, truncated. */
 export function inJson(value: unknown): string {
   const text = redact(value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value)));
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** A header that matches. */
+/** Expects a header that matches. */
 export function header(
   name: string,
   pattern: RegExp,
@@ -70,7 +70,7 @@ export const ASKS_FOR_BASIC = header(
   'A 401 asks for HTTP Basic.',
 );
 
-/** A member of the body that a test accepts. */
+/** Expects a member of the body that a test accepts. */
 export function member(
   path: string,
   expected: string,
@@ -84,7 +84,7 @@ export function member(
   };
 }
 
-/** A member of the body with exactly this value. */
+/** Expects a member of the body with exactly this value. */
 export function equals(path: string, wanted: string | number, rule?: string): Expectation {
   return member(path, inJson(wanted), value => value === wanted, rule);
 }
@@ -93,7 +93,7 @@ export const isNonEmptyText = (value: unknown): boolean =>
   typeof value === 'string' && value !== '';
 export const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 
-/** `{"error":{"message","sent"}}` */
+/** Expects a body such as `{"error":{"message","sent"}}`. */
 export const ERROR_BODY: readonly Expectation[] = [
   member('error.message', 'a string', isNonEmptyText, 'An error is {"error":{"message","sent"}}.'),
   member(
@@ -104,7 +104,7 @@ export const ERROR_BODY: readonly Expectation[] = [
   ),
 ];
 
-/** A message that names what is wrong. */
+/** Expects a message that names the problem. */
 export function message(pattern: RegExp, expected: string): Expectation {
   return member(
     'error.message',
@@ -116,7 +116,7 @@ export function message(pattern: RegExp, expected: string): Expectation {
 
 const DEFAULT_WINDOW = 'Without dates, the 30 days before the request are searched.';
 
-/** The dates that are echoed where none were sent: the last 30 days, up to now. */
+/** Expects the dates in a response if none were sent: the last 30 days until now. */
 export const ECHOES_LAST_30_DAYS: readonly Expectation[] = [
   member(
     'requestParameters.toDate',
@@ -141,7 +141,7 @@ function dateOf(value: unknown): number | undefined {
   return typeof value === 'string' ? parseTimestamp(value) : undefined;
 }
 
-/** The posts of a page, which may have been damaged. */
+/** The posts of a page. Some may be damaged. */
 function postsOf({ json }: Observed): readonly Activity[] {
   const results = memberOf(json, 'results');
   return Array.isArray(results)
@@ -149,7 +149,7 @@ function postsOf({ json }: Observed): readonly Activity[] {
     : [];
 }
 
-/** When a post was posted, epoch milliseconds; `undefined` if it does not say. */
+/** The time of a post in epoch milliseconds; `undefined` if it has none. */
 function postedAt(post: Activity | undefined): number | undefined {
   try {
     return post?.postedAt.getTime();
@@ -185,7 +185,7 @@ export const NEWEST_FIRST: Expectation = observed => {
   };
 };
 
-/** Each post has a matching rule with the tag of the request. */
+/** Expects that each post has a matching rule with the tag of the request. */
 export function tagged(tag: string): Expectation {
   return observed => {
     const posts = postsOf(observed);
@@ -200,7 +200,7 @@ export function tagged(tag: string): Expectation {
   };
 }
 
-/** The page after another one. */
+/** Expects that the page follows another page. */
 export function continues(name: string): Expectation {
   return (observed, seen) => {
     const before = seen.get(name);
@@ -233,7 +233,7 @@ function bucketsOf({ json }: Observed): readonly Bucket[] {
 
 const BUCKET_MS = { day: DAY, hour: HOUR, minute: MINUTE };
 
-/** Buckets of one length without gaps, in ascending order. */
+/** Expects buckets of one length without gaps, in ascending order. */
 export function buckets(length: keyof typeof BUCKET_MS): Expectation {
   const step = BUCKET_MS[length];
   return observed => {
@@ -269,7 +269,7 @@ export const TOTALS: Expectation = observed => {
   return { what: 'body totalCount', expected: inJson(sum), got: inJson(total), rule };
 };
 
-/** A page of counts of at most 31 days, with `next` for the rest. */
+/** Expects a page of counts of at most 31 days, with `next` for the rest. */
 export const SPANS_31_DAYS: readonly Expectation[] = [
   observed => {
     const times = bucketsOf(observed).flatMap(({ at }) => at ?? []);

@@ -16,22 +16,22 @@ import {
 } from './check-table.js';
 import { JSON_TYPE, type Mismatch, type Observed } from './expectations.js';
 
-/** What a run of checks sends. */
+/** The selected checks. */
 export interface ChosenChecks {
   readonly checks: readonly Check[];
-  /** Families without checks, since the account lacks settings that they need. */
+  /** Families without checks, because the account lacks settings that they need. */
   readonly skipped: readonly {
     readonly family: CheckFamily;
     readonly settings: readonly string[];
   }[];
   readonly requests: number;
-  /** Requests for search and counts that are to be answered, and may count against a cap. */
+  /** The number of requests for search and counts that should succeed, and may count towards a cap. */
   readonly searches: number;
-  /** The most posts that the responses may have. */
+  /** The maximum number of posts in the responses. */
   readonly posts: number;
 }
 
-/** What differs from the service's documentation. */
+/** A difference from the service's documentation. */
 export interface Difference extends Mismatch {
   readonly rule: string;
 }
@@ -39,15 +39,15 @@ export interface Difference extends Mismatch {
 export interface CheckResult {
   readonly name: string;
   readonly family: CheckFamily;
-  /** `skipped` if the service has no data to check with. */
+  /** The result. `skipped` means that the service has no data to check with. */
   readonly result: 'ok' | 'differs' | 'skipped';
   readonly differences: readonly Difference[];
 }
 
 /**
- * The checks of these families for which the account has settings.
+ * Selects the checks of these families for which the account has settings.
  *
- * @param withRates Whether to exceed a rate, too.
+ * @param withRates Whether to include checks that exceed a rate.
  */
 export function chooseChecks(
   account: Account,
@@ -112,7 +112,8 @@ export async function* runChecks(
       differences = differencesOf(check, observed, seen);
     } catch (error) {
       const isBroken = error instanceof MillraceError && !(error instanceof OptionError);
-      // A service that does not answer at all ends the checks. One that breaks off a single response differs from what is expected.
+      // If the service does not answer at all, the checks end. If it breaks off a single response, that is a
+      // difference.
       if (!isBroken || seen.size === 0 || isUnreachable(error)) throw error;
       const { rule } = check;
       differences = [
@@ -140,7 +141,7 @@ function differencesOf(
   observed: Observed,
   seen: ReadonlyMap<string, Observed>,
 ): readonly Difference[] {
-  // The body of another status has none of what is expected.
+  // The body of a response with another status is not checked further.
   if (observed.status !== status) {
     const got = `${observed.status}${observed.text === '' ? '' : ` ${excerptOf(observed.text)}`}`;
     return [{ what: 'status', expected: String(status), got, rule }];
@@ -158,14 +159,17 @@ function excerptOf(text: string): string {
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
 }
 
-/** All: a status that is not expected is a result. */
+/** All statuses, because an unexpected status is a result, not an error. */
 const ANY_STATUS = Array.from({ length: 500 }, (_, i) => 100 + i);
-/** No page of ten posts has more. */
+/** The maximum size of a body in bytes. No page of 10 posts is larger. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 type CheckParameters = ReturnType<NonNullable<Check['parameters']>>;
 
-/** What came of a check: of several requests at once, the first response with the expected status, or any. */
+/**
+ * The response for a check. Of several requests at once, the first response with the expected status, or any
+ * response if there is none.
+ */
 async function observeBurst(
   account: Account,
   check: Check,
@@ -198,7 +202,7 @@ async function observe(
     for (const [name, value] of Object.entries(parameters ?? {}))
       url.searchParams.set(name, String(value));
   const body = check.body ?? (method === 'POST' ? JSON.stringify(parameters ?? {}) : undefined);
-  // A burst is to exceed the rate.
+  // A burst must exceed the rate, so it needs no permit.
   const permit =
     check.burst === undefined
       ? await account.acquire(endpoint.limits, url, signal, endpoint.kind)
@@ -220,7 +224,7 @@ async function observe(
   }
 }
 
-/** No `Authorization`, or one with another password. */
+/** The `Authorization` header: none, or one with another password. */
 function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefined {
   if (login === 'none') return undefined;
   const email = account.need('email', 'checks');
@@ -229,7 +233,7 @@ function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefin
 
 async function read(account: Account, check: Check, response: HttpResponse): Promise<Observed> {
   const { status, headers } = response;
-  // A stream that is opened although it should be refused does not end.
+  // If a stream is opened although it should be refused, its response does not end.
   const isEndless = status === 200 && check.status !== 200;
   const text = isEndless ? '' : await readText(response, MAX_BODY_BYTES);
   return { status, headers, text, json: jsonOf(text), now: account.clock.now() };
