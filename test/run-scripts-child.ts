@@ -28,6 +28,8 @@ await pipeline(search(account(await service.start()), query), collect());
 const LISTENED: readonly (readonly [EventEmitter, string])[] = [
   [process, 'warning'],
   [process, 'SIGINT'],
+  [process, 'SIGTERM'],
+  [process.stdout, 'error'],
   [process.stderr, 'error'],
 ];
 

@@ -13,6 +13,7 @@ import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import { collect } from '../../src/sinks/collect.js';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
+import { ScriptRunner } from '../script-runner.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /** For tests that start several services: `npm test` has others of each kind. */
@@ -34,6 +35,14 @@ afterAll(() => {
 
 function run(...args: string[]) {
   return runAs([CLI], args);
+}
+
+const scripts = new ScriptRunner();
+
+/** Runs a command that ends by itself, in the process of all commands. */
+function endOf(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const all = { ...process.env, ...NO_NPM, ...env };
+  return scripts.run({ script: CLI, args, cwd: process.cwd(), env: all });
 }
 
 /** With a command line as npm or an installed binary has it. */
@@ -163,12 +172,12 @@ describe('the command', () => {
   });
 
   it.concurrent('refuses a host of another machine, and a token that can be guessed, which it does not show', async () => {
-    const other = await run('--host', '192.0.2.77').ended;
+    const other = await endOf(['--host', '192.0.2.77']);
     expect(other).toMatchObject({ code: 2, stdout: '' });
     expect(other.stderr).toContain(
       'Cannot listen on 192.0.2.77, which is not an address of this machine',
     );
-    const short = await run('--host', '0.0.0.0', '--token', 'short').ended;
+    const short = await endOf(['--host', '0.0.0.0', '--token', 'short']);
     expect(short.stderr).toContain('`token` must be at least 16 letters');
     expect(short.stderr).not.toContain('short');
   });
@@ -213,7 +222,7 @@ describe('the command', () => {
     [['--heartbeat-seconds', 'soon'], 'got "soon"'],
     [['--limits', 'none'], "'strict' or 'relaxed'"],
   ])('ends with 2 and the reason for %j', async (args, message) => {
-    const end = await run(...args).ended;
+    const end = await endOf(args);
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(message);
     expect(end.stderr).not.toContain('    at ');
@@ -223,21 +232,21 @@ describe('the command', () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as net.AddressInfo;
-    const end = await run('--port', String(port)).ended;
+    const end = await endOf(['--port', String(port)]);
     server.close();
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(`Port ${port} is in use`);
   });
 
   it.concurrent('ends with 1 and the reason for a folder that does not exist', async () => {
-    const end = await run('--archive', '/no/such/folder', '--json').ended;
+    const end = await endOf(['--archive', '/no/such/folder', '--json']);
     expect(end).toMatchObject({ code: 1, stdout: '' });
     expect(end.stderr).toContain('/no/such/folder');
     expect(end.stderr).not.toContain('    at ');
   });
 
   it.concurrent('shows its options with their defaults', async () => {
-    const end = await run('--help').ended;
+    const end = await endOf(['--help']);
     expect(end).toMatchObject({ code: 0, stderr: '' });
     expect(end.stdout).toContain('--archive <folder>');
     expect(end.stdout).toMatch(/--heartbeat-seconds <seconds> .*\(default 10\)\n/);
@@ -250,7 +259,7 @@ describe('the variables', () => {
     const options = ['--posts-per-minute', '60', '--seed', 'one', '--limits', 'relaxed'];
     const { child, ready } = run('--json', '--account', 'acme', '--password', 'own', ...options);
     const { base_url: url, local_service: posts } = JSON.parse(await ready);
-    const { stdout } = await run('--env', '--port', new URL(url).port).ended;
+    const { stdout } = await endOf(['--env', '--port', new URL(url).port]);
     expect(posts).toBe('seed=one&postsPerMinute=60&complianceRate=0');
     expect(stdout).toContain(`export MILLRACE_LOCAL_SERVICE='${posts}'\n`);
     expect(stdout).toContain(`export MILLRACE_URL='${url}'\n`);
@@ -264,7 +273,7 @@ describe('the variables', () => {
     const folder = await temporaryFolder();
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
-    const printed = await run('--env', '--port', new URL(url).port).ended;
+    const printed = await endOf(['--env', '--port', new URL(url).port]);
     expect(printed).toMatchObject({ code: 0, stderr: '' });
     const file = path.join(folder, 'service.env');
     await writeFile(file, printed.stdout);
@@ -304,7 +313,7 @@ describe('the variables', () => {
     const { child, ready } = runAs([CLI], [], given);
     const banner = await ready;
     const [, port = ''] = /MILLRACE_URL='.*:(\d+)'/.exec(banner) ?? [];
-    const { stdout } = await runAs([CLI], ['--env', '--port', port], given).ended;
+    const { stdout } = await endOf(['--env', '--port', port], given);
     for (const text of [banner, stdout]) {
       const lines = text.matchAll(/^ *export (MILLRACE_\w+)='(.*)'$/gm);
       const variables = Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
@@ -321,10 +330,10 @@ describe('the variables', () => {
     const { child, ready } = run('--json', '--host', '0.0.0.0', '--token', token);
     const { base_url: url } = JSON.parse(await ready);
     const at = ['--env', '--host', '0.0.0.0', '--port', new URL(url).port];
-    const refused = await run(...at).ended;
+    const refused = await endOf(at);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('--token');
-    const { stdout } = await runAs([CLI], at, { MILLRACE_SERVICE_TOKEN: token }).ended;
+    const { stdout } = await endOf(at, { MILLRACE_SERVICE_TOKEN: token });
     expect(stdout).toContain(`export MILLRACE_INSECURE_ORIGINS='${url}'\n`);
     expect(stdout).toContain(`export MILLRACE_URL='${url}'\n`);
     child.kill('SIGTERM');
@@ -336,7 +345,7 @@ describe('the variables', () => {
     await writeFile(path.join(folder, 'posts.jsonl'), post?.raw ?? '');
     const { child, ready } = run('--json', '--archive', folder);
     const { base_url: url } = JSON.parse(await ready);
-    const { stdout } = await run('--env', '--port', new URL(url).port).ended;
+    const { stdout } = await endOf(['--env', '--port', new URL(url).port]);
     expect(stdout).toContain(`MILLRACE_LOCAL_SERVICE='archive=${encodeURIComponent(folder)}&`);
     child.kill('SIGTERM');
   });
@@ -345,13 +354,13 @@ describe('the variables', () => {
     const server = createServer((_, response) => response.writeHead(404).end());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const port = String((server.address() as net.AddressInfo).port);
-    const other = await run('--env', '--port', port).ended;
+    const other = await endOf(['--env', '--port', port]);
     expect(other).toMatchObject({ code: 1, stdout: '' });
     expect(other.stderr).toContain(`No local service answers at http://127.0.0.1:${port}: 404`);
     expect(other.stderr).toContain('--no-control');
     server.closeAllConnections();
     await once(server.close(), 'close');
-    const gone = await run('--env', '--port', port).ended;
+    const gone = await endOf(['--env', '--port', port]);
     expect(gone).toMatchObject({ code: 1, stdout: '' });
     expect(gone.stderr).toMatch(
       new RegExp(`No service runs at http://127.0.0.1:${port}.* Start it .* --port ${port}\n$`),
@@ -362,7 +371,7 @@ describe('the variables', () => {
     [['--env'], '--env needs the --port of the service'],
     [['--env', '--port', '8080', '--seed', 'one'], '--env asks the service that runs at --port'],
   ])('are not printed for %j', async (args, message) => {
-    const end = await run(...args).ended;
+    const end = await endOf(args);
     expect(end).toMatchObject({ code: 2, stdout: '' });
     expect(end.stderr).toContain(message);
   });
@@ -394,7 +403,7 @@ describe('an installed command', () => {
   it.concurrent('prints the version of the package', async () => {
     const file = path.resolve(import.meta.dirname, '../../package.json');
     const { version } = JSON.parse(await readFile(file, 'utf8'));
-    expect(await run('--version').ended).toMatchObject({ code: 0, stdout: `${version}\n` });
+    expect(await endOf(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 });
 

@@ -10,6 +10,7 @@ import { createService, type Service } from '../../../src/service/index.js';
 import { type Ended, outputOf, spawn } from '../../child-processes.js';
 import { compiled } from '../../compiled.js';
 import { namesIn, pageNamed, tableOf } from '../../pages.js';
+import { ScriptRunner } from '../../script-runner.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 const CLI = compiled(path.resolve(import.meta.dirname, '../../../src/service/cli.ts'));
@@ -31,7 +32,16 @@ afterAll(async () => {
   await differing.stop();
 });
 
+const scripts = new ScriptRunner();
+
+/** Runs the command in the process of all commands. */
 function check(variables: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
+  const env = { PATH: process.env.PATH, ...variables };
+  return scripts.run({ script: CLI, args: ['check', ...args], cwd: process.cwd(), env });
+}
+
+/** Runs the command in a process of its own, whose flags Node may read. */
+function checkAlone(variables: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [CLI, 'check', ...args], {
     env: { PATH: process.env.PATH, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -149,11 +159,11 @@ describe('the command', () => {
     const file = path.join(await temporaryFolder(), 'acme.env');
     const lines = Object.entries(env).map(([name, value]) => `${name}='${value}'\n`);
     await writeFile(file, lines.join(''));
-    expect(await check({}, '--env-file', file, '--only=usage')).toMatchObject({ code: 0 });
+    expect(await checkAlone({}, '--env-file', file, '--only=usage')).toMatchObject({ code: 0 });
   });
 
   it.concurrent('refuses a file that is not there', async () => {
-    const { code, stdout, stderr } = await check(env, '--env-file', 'nowhere.env');
+    const { code, stdout, stderr } = await checkAlone(env, '--env-file', 'nowhere.env');
     // Node 20 reads the flag itself, wherever it is, and ends with 9.
     expect([2, 9]).toContain(code);
     expect(stdout).toBe('');
