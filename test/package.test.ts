@@ -29,7 +29,7 @@ import { account, collect, openTombstones, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
 async function main() {
-  const service = createService();
+  const service = createService({ postsPerMinute: 1 });
   const acme = account(await service.start());
   const query = { product: '30day', query: 'rain', limit: 20 };
   const posts = await pipeline(search(acme, query), collect());
@@ -216,36 +216,37 @@ describe('a project that installs the package', () => {
   });
 });
 
-type Modules = [module: string, resolution: string, files: Readonly<Record<string, string>>];
+type Modules = [
+  module: string,
+  resolution: string,
+  typesOf: '@types/node' | 'types-node-22' | 'types-node-24',
+  files: Readonly<Record<string, string>>,
+];
 const OTHER_MODULES: readonly Modules[] = isNightly
   ? [
       // `node16` knows no `require` of ES modules.
-      ['node16', 'node16', { 'main.ts': TYPED, 'main.cts': TYPED_BY_IMPORT }],
-      ['node20', 'node16', { 'main.cts': TYPED }],
-      ['esnext', 'bundler', { 'main.ts': TYPED }],
+      ['node16', 'node16', '@types/node', { 'main.ts': TYPED, 'main.cts': TYPED_BY_IMPORT }],
+      ['node20', 'node16', '@types/node', { 'main.cts': TYPED }],
+      ['esnext', 'bundler', '@types/node', { 'main.ts': TYPED }],
+      ['nodenext', 'nodenext', 'types-node-22', { 'main.ts': TYPED }],
+      ['nodenext', 'nodenext', 'types-node-24', { 'main.ts': TYPED }],
     ]
   : [];
 
 describe('the types of the package', () => {
   it.each<Modules>([
-    ['nodenext', 'nodenext', { 'main.ts': TYPED, 'main.cts': TYPED }],
-    ['preserve', 'bundler', { 'main.ts': TYPED }],
+    ['nodenext', 'nodenext', '@types/node', { 'main.ts': TYPED, 'main.cts': TYPED }],
+    ['preserve', 'bundler', 'types-node-24', { 'main.ts': TYPED }],
     ...OTHER_MODULES,
   ])(
-    'compile with skipLibCheck off: module %s, resolution %s',
-    async (module, moduleResolution, files) => {
+    'compile with skipLibCheck off: module %s, resolution %s, %s',
+    async (module, moduleResolution, typesOf, files) => {
+      const types = path.join(project, 'node_modules/@types/node');
+      await rm(types);
+      await symlink(path.join(modules, typesOf), types);
       await compile(files, { module, moduleResolution });
     },
   );
-
-  it.each(isNightly ? ['22', '24'] : ['24'])('compile with the types of Node %s', async version => {
-    const types = path.join(project, 'node_modules/@types/node');
-    await rm(types);
-    await symlink(path.join(modules, `types-node-${version}`), types);
-    await compile({ 'main.ts': TYPED }, { module: 'nodenext', moduleResolution: 'nodenext' });
-    await rm(types);
-    await symlink(path.join(modules, '@types/node'), types);
-  });
 });
 
 /** Bundles the script into a new folder, optionally with LMDB installed next to it. */

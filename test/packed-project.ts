@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, realpath, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, realpath, rename, symlink } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -18,8 +18,8 @@ export interface PackedProject {
 }
 
 /**
- * Builds and packs the library, and installs it with the dependencies that are here. The declarations of types take
- * most of the time of a build.
+ * Installs the library as it is packed, with the dependencies that are here. MILLRACE_PACKED names what `npm run check`
+ * has packed. Without it, this builds and packs the library. The declarations of types take most of the time of a build.
  */
 export async function packedProject({
   hasTypes = false,
@@ -27,11 +27,28 @@ export async function packedProject({
   readonly hasTypes?: boolean;
 } = {}): Promise<PackedProject> {
   const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-package-')));
-  const packed = path.join(folder, 'packed');
   const project = path.join(folder, 'project');
   const installed = path.join(project, 'node_modules');
-  await mkdir(packed);
   await mkdir(path.join(installed, '.bin'), { recursive: true });
+  const packed = process.env.MILLRACE_PACKED ?? (await pack(folder, hasTypes));
+  await exec('tar', ['xzf', packed], { cwd: folder });
+  await rename(path.join(folder, 'package'), path.join(installed, 'millrace'));
+  for (const [name, file] of Object.entries(manifest.bin)) {
+    const target = path.join(installed, 'millrace', file);
+    await chmod(target, 0o755);
+    await symlink(target, path.join(installed, '.bin', name));
+  }
+  for (const name of Object.keys(manifest.dependencies))
+    await symlink(path.join(modules, name), path.join(installed, name));
+  await mkdir(path.join(installed, '@types'));
+  await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
+  return { folder, project };
+}
+
+/** Builds and packs the library in a new folder. The tarball's path. */
+async function pack(folder: string, hasTypes: boolean): Promise<string> {
+  const packed = path.join(folder, 'packed');
+  await mkdir(packed);
   for (const name of await packedFromRoot())
     await cp(path.join(root, name), path.join(packed, name), { recursive: true });
   const outdir = path.join(packed, 'dist');
@@ -43,18 +60,7 @@ export async function packedProject({
   await buildLibrary(outdir);
   await buildWorker(path.join(outdir, 'engine-worker.cjs'));
   const { stdout } = await exec('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: packed });
-  await exec('tar', ['xzf', stdout.trim()], { cwd: packed });
-  await cp(path.join(packed, 'package'), path.join(installed, 'millrace'), { recursive: true });
-  for (const [name, file] of Object.entries(manifest.bin)) {
-    const target = path.join(installed, 'millrace', file);
-    await chmod(target, 0o755);
-    await symlink(target, path.join(installed, '.bin', name));
-  }
-  for (const name of Object.keys(manifest.dependencies))
-    await symlink(path.join(modules, name), path.join(installed, name));
-  await mkdir(path.join(installed, '@types'));
-  await symlink(path.join(modules, '@types/node'), path.join(installed, '@types/node'));
-  return { folder, project };
+  return path.join(packed, stdout.trim());
 }
 
 /** What npm packs from this project, as its manifest says, without the build. */
