@@ -3,10 +3,11 @@ import type { Addresses } from './http/addresses.js';
 import { isWithoutRates } from './http/service-limits.js';
 
 /**
- * Variables from which `account()` reads the service's addresses, names and credentials.
+ * The environment variables from which `account()` reads the service's addresses, names and credentials.
  *
- * @param given The environment that they are for. Addresses of another service in it are emptied, which
- * counts as absent: each of them would win over `MILLRACE_URL`. So are relaxed limits of another.
+ * @param given The environment in which they will be set. If it has addresses or relaxed limits of another
+ * service, these are set to empty strings, which count as absent. Otherwise they would override
+ * `MILLRACE_URL`.
  */
 export function environmentOf(
   addresses: Addresses,
@@ -22,7 +23,7 @@ export function environmentOf(
     ...Object.fromEntries(others.map(name => [name, ''])),
     ...(isRelaxed || given.MILLRACE_LIMITS ? { MILLRACE_LIMITS: isRelaxed ? 'relaxed' : '' } : {}),
     ...(insecure || given.MILLRACE_INSECURE_ORIGINS ? { MILLRACE_INSECURE_ORIGINS: insecure } : {}),
-    // Every endpoint is at one origin, and `account()` takes all addresses from this.
+    // All endpoints have the same origin, so this variable is enough for all addresses.
     MILLRACE_URL: addresses.baseUrl,
     MILLRACE_CONSOLE_URL: addresses.consoleUrl,
     MILLRACE_STATUS_URL: addresses.statusUrl,
@@ -39,7 +40,7 @@ export function environmentOf(
   };
 }
 
-/** One line for each variable, for a shell and, if the value allows it, for a `.env` file of Node. */
+/** One line for each variable, for a shell and, unless a value needs shell syntax, for a `.env` file of Node. */
 export function exportLines(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, value]) => `export ${name}=${quoted(value)}\n`)
@@ -47,9 +48,9 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 }
 
 /**
- * Uses single quotes, in which a shell and a `.env` file read everything literally. A value with a
- * single quote gets double quotes; one that needs an escape there is in the form of a shell, which a
- * `.env` file does not support.
+ * Quotes a value. Uses single quotes, in which a shell and a `.env` file read everything literally. A value
+ * with a single quote gets double quotes. If it also needs an escape, it is quoted for a shell only, because
+ * a `.env` file does not support escapes.
  */
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;
@@ -65,10 +66,10 @@ export function shellWord(text: string): string {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Asks the service that runs at a URL for its addresses, names and credentials, by its control path.
+ * Requests the addresses, names and credentials of the service at a URL, through its control path.
  *
- * @param startedBy The command that starts it, for messages.
- * @throws ConnectionError if no service answers there; OptionError without its token.
+ * @param startedBy The command that starts the service, for messages.
+ * @throws ConnectionError if no service answers there; OptionError if its token is missing.
  */
 export async function addressesOfRunning(
   url: string,

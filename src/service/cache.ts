@@ -1,4 +1,4 @@
-/** The value of a key. If the map has none, adds the one that `make` returns. */
+/** Returns the value of a key. If the map has none, adds the result of `make`. */
 export function getOrMake<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
@@ -12,10 +12,10 @@ export function getOrMake<Key, Value>(
   return value;
 }
 
-/** Keeps the most recently used values, up to a total weight, and always the last one. */
+/** A cache of the most recently used values, up to a total weight. The last used value is always kept. */
 export class WeightedCache<Key, Value> {
   readonly #maxWeight: number;
-  /** In order of last use. */
+  /** The entries in the order of their last use. */
   readonly #entries = new Map<Key, { readonly value: Value; readonly weight: number }>();
   #weight = 0;
 
@@ -23,7 +23,7 @@ export class WeightedCache<Key, Value> {
     this.#maxWeight = maxWeight;
   }
 
-  /** The cached value, or a new one from `make`. */
+  /** Returns the cached value, or a new value from `make`. */
   get(key: Key, make: () => { readonly value: Value; readonly weight: number }): Value {
     let entry = this.#entries.get(key);
     if (entry === undefined) {

@@ -13,11 +13,11 @@ import { splitPosts } from './posts/read-given.js';
 import { createService, PORT } from './service.js';
 import { SERVICE_OPTIONS, type ServiceOptions } from './service-options.js';
 
-/** Options with a duration: seconds on the command line. */
+/** Settings of options that are durations. On the command line, their unit is seconds. */
 const SECONDS = { placeholder: 'seconds', unit: SECOND };
 const NAME = { placeholder: 'name' };
 
-/** The options that a command line can give, with what their flags are called if not as they are. */
+/** The options that have a flag, with details such as another name for the flag. */
 const DETAILS: Readonly<
   Record<
     keyof Omit<ServiceOptions, 'posts' | 'countsTimeoutMs' | 'searchTimeoutMs' | 'onError'>,
@@ -64,7 +64,7 @@ const DETAILS: Readonly<
   control: { name: 'no-control' },
 };
 
-/** The flags of the service: one for each option, and the flags of the command itself. */
+/** The flags of the service: one for each option in `DETAILS`, and flags of the command itself. */
 const SERVICE_FLAGS: Flags = [
   ...flagsOf({ port: PORT }),
   ...flagsOf(SERVICE_OPTIONS, Object.keys(DETAILS) as (keyof typeof DETAILS)[], DETAILS),
@@ -95,10 +95,13 @@ Scripts read where it is from their environment. While it runs:
 
 const PARENT_CHECK_MS = 250;
 
-/** The arguments, without the word of `millrace service`. */
+/** The arguments, without the word `service` of `millrace service`. */
 const ARGUMENTS = process.argv.slice(process.argv[2] === 'service' ? 3 : 2);
 
-/** The token where `--token` is not given: a command line can be read by other users of a machine. */
+/**
+ * The variable for the token if `--token` is not given. It is safer, because other users of a machine can
+ * read command lines.
+ */
 const TOKEN_VARIABLE = 'MILLRACE_SERVICE_TOKEN';
 
 try {
@@ -114,7 +117,7 @@ async function run(): Promise<void> {
   // The service and its checks continue if the reader of their output closes the pipe.
   process.stdout.on('error', () => {});
   if (ARGUMENTS[0] === 'check') {
-    // Loaded only here: the service uses nothing of the client.
+    // Loaded only here, because the service uses no code of the client.
     const { checkConformance } = await import('../command/conformance/conformance-command.js');
     process.exitCode = await checkConformance(ARGUMENTS.slice(1), calledAs());
     return;
@@ -145,7 +148,7 @@ async function run(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   const addresses = await service.start(port as number | undefined);
-  // A service that runs does not end because nobody can read where it is.
+  // An error is ignored: a running service must not end because nobody can read its addresses.
   await print(
     json === true
       ? `${addressesLine(addresses)}\n`
@@ -158,7 +161,7 @@ function print(text: string): Promise<void> {
 }
 
 /**
- * The posts of a file, in the form of the control path.
+ * Reads posts from a file, in the format of the control path.
  *
  * @throws OptionError for a file that cannot be read.
  */
@@ -191,8 +194,8 @@ function postsText({ archive, posts, postsPerMinute }: ServiceOptions): string {
 }
 
 /**
- * npm sends a signal only to the shell that runs the script, and the shell ends without passing it
- * on.
+ * Calls `end` when the parent process is gone. npm sends a signal only to the shell that runs the script, and
+ * the shell ends without forwarding it.
  */
 function onParentGone(end: () => void): void {
   const parent = process.ppid;
@@ -201,7 +204,7 @@ function onParentGone(end: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** The variables of the service that runs at this port. */
+/** The variables for the service that runs on this port. */
 async function environmentFor(
   port: unknown,
   { host = SERVICE_OPTIONS.host.otherwise, token, ...others }: Readonly<Record<string, unknown>>,
@@ -236,7 +239,7 @@ function calledAs(): string {
   const word = first === 'service' ? ' service' : '';
   const isScript = /\.[jt]s$/.test(name);
   if (npm === 'exec' && !isScript) return `npx ${name}${word}`;
-  // npm sets these variables for each process that its scripts start.
+  // npm sets these variables for each process that a script starts.
   if (npm === 'run-script' && script?.includes(name)) return `npm run ${event} --${word}`;
   return (isScript ? `node ${path.relative('', file)}` : name) + word;
 }

@@ -7,16 +7,16 @@ interface Alarm {
   readonly ring: (at: number) => void;
 }
 
-/** The time of a clock that was moved or frozen. */
+/** The state of a clock that was moved or frozen. */
 export interface KeptClock {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly now: number;
   readonly frozen: boolean;
 }
 
 /**
- * The service's only source of time. It runs with real time, shifted by any amount, or is frozen.
- * Expiries, rate windows and the age of posts follow it; real waiting (a stalled body) does not.
+ * The service's only clock. It runs with real time, shifted by any amount, or is frozen. Expiries, rate
+ * windows and the age of posts depend on it. Waits such as a stalled body are in real time.
  */
 export class Clock {
   #offset = 0;
@@ -25,7 +25,7 @@ export class Clock {
   readonly #listeners = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   now(): number {
     return this.#frozenAt ?? Date.now() + this.#offset;
   }
@@ -35,8 +35,9 @@ export class Clock {
   }
 
   /**
-   * Moves to an instant, forwards or backwards: epoch milliseconds, a `Date`, `YYYYMMDDHHMM` or an ISO 8601 time,
-   * which is UTC unless it has another offset. A frozen clock stays frozen.
+   * Moves the clock to an instant, forwards or backwards. The instant is given in epoch milliseconds, as a
+   * `Date`, as `YYYYMMDDHHMM`, or as an ISO 8601 time, which is UTC unless it has another offset. A frozen
+   * clock stays frozen.
    *
    * @throws OptionError for anything else, and outside of the years 1 to 9999.
    */
@@ -48,7 +49,7 @@ export class Clock {
   }
 
   /**
-   * Moves by milliseconds or a time such as `'31m'`; negative ones go back.
+   * Moves the clock by milliseconds or a duration such as `'31m'`. A negative duration moves it back.
    *
    * @throws OptionError for anything else, and outside of the years 1 to 9999.
    */
@@ -57,7 +58,7 @@ export class Clock {
   }
 
   /**
-   * @internal The instant to which a change would move it.
+   * @internal Returns the instant to which a change would move the clock.
    *
    * @throws OptionError for a change that is not valid.
    */
@@ -67,8 +68,8 @@ export class Clock {
   }
 
   /**
-   * @internal Makes all of a change, or nothing of it: `set` and `advance` as the methods of these names, then
-   * `frozen`, which stops the clock or lets it run.
+   * @internal Applies a change completely or not at all: `set` and `advance` like the methods of these names,
+   * then `frozen`, which freezes the clock or lets it run.
    *
    * @throws OptionError for a change that is not valid.
    */
@@ -89,7 +90,7 @@ export class Clock {
     this.#arm();
   }
 
-  /** Continues from the instant at which it was frozen. */
+  /** Lets a frozen clock run again, starting from the instant at which it was frozen. */
   resume(): void {
     if (this.#frozenAt === undefined) return;
     this.#offset = this.#frozenAt - Date.now();
@@ -97,34 +98,38 @@ export class Clock {
     this.#arm();
   }
 
-  /** Back to real time. */
+  /** Resets the clock to real time. */
   reset(): void {
     this.#frozenAt = undefined;
     this.#offset = 0;
     this.#moved();
   }
 
-  /** @internal Its time as `replace` takes it; `undefined` while it is real time. */
+  /** @internal Returns the state of the clock for `replace`; `undefined` if it shows real time. */
   kept(): KeptClock | undefined {
     if (this.#offset === 0 && !this.frozen) return undefined;
     return { now: this.now(), frozen: this.frozen };
   }
 
-  /** @internal Continues from where it was kept. @throws OptionError */
+  /** @internal Restores the state that `kept` returned. @throws OptionError */
   replace(kept?: KeptClock): void {
     if (kept === undefined) this.reset();
     else this.change({ set: kept.now, frozen: kept.frozen });
   }
 
-  /** Calls back after each move, forwards or backwards. Returns a function that stops it. */
+  /**
+   * Calls a listener after each move of the clock, forwards or backwards. Returns a function that removes the
+   * listener.
+   */
   onMove(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Calls back once the clock has reached an instant, with that instant. A callback that plans the
-   * next step from it runs as part of the same move. Returns a function that cancels the call.
+   * Calls a function once the clock has reached an instant, with that instant. If the function schedules
+   * another call by this instant, that call is part of the same move. Returns a function that cancels the
+   * call.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };
@@ -164,7 +169,7 @@ export class Clock {
   }
 }
 
-/** Timestamps have years of four digits. */
+/** The limits of the clock, because timestamps have years of four digits. */
 const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z');
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -185,7 +190,10 @@ function instantOf(value: unknown): number {
   );
 }
 
-/** Epoch milliseconds of `YYYYMMDDHHMM` or an ISO 8601 time, which is UTC unless it has another offset; NaN for anything else. */
+/**
+ * Parses `YYYYMMDDHHMM` or an ISO 8601 time, which is UTC unless it has another offset, to epoch
+ * milliseconds. Returns NaN for anything else.
+ */
 export function parseInstant(text: string): number {
   const isWithoutOffset = /^\d{4}-\d{2}-\d{2}[T ][\d:.]+$/.test(text);
   return parseTimestamp(text) ?? Date.parse(isWithoutOffset ? `${text}Z` : text);
@@ -194,7 +202,7 @@ export function parseInstant(text: string): number {
 const UNITS: Record<string, number> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
 
 /**
- * Milliseconds, or a number with a unit: `30s`, `31m`, `2h`, `15d`.
+ * Parses a duration: milliseconds, or a number with a unit, such as `30s`, `31m`, `2h` or `15d`.
  *
  * @throws OptionError
  */

@@ -21,34 +21,31 @@ import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** The maximum size of posts that are added together. */
+/** The maximum size of posts that are added together, in bytes. */
 const MAX_POSTS_BYTES = 16 * 1024 * 1024;
-/** The maximum size of a snapshot, which has the files of all jobs. */
+/** The maximum size of a snapshot in bytes. It contains the files of all jobs. */
 const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
-/**
- * The maximum real time that a response waits for events due after the clock was moved, in
- * milliseconds.
- */
+/** The maximum real time that a response waits for events that are due after the clock was moved, in milliseconds. */
 const MAX_SETTLE_MS = 2_000;
 
-/** What the control path does with a service: the same as its methods. */
+/** The service as the control path uses it. It has the same methods as `Service`. */
 export interface ControlledService {
   readonly service: {
-    /** What a request names is checked by them. */
+    /** The methods check the values that a request contains. */
     reset(...parts: readonly unknown[]): Promise<unknown>;
     restore(snapshot: unknown): Promise<void>;
     snapshot(): Promise<unknown>;
   };
   whyNotReady(): Promise<string | undefined>;
-  /** @param origin as a client has called the service */
+  /** @param origin the origin by which a client has called the service */
   addresses(origin: string | undefined): Addresses;
 }
 
 type ControlParts = ServiceContext & ControlledService;
 
 /**
- * The control path, by which a test controls a service in another process. GET shows, POST changes,
- * DELETE clears. Without a token it only accepts requests from this machine.
+ * The routes of the control path, by which a test controls a service in another process. GET shows, POST
+ * changes and DELETE clears. Without a token, it only accepts requests from this machine.
  */
 export function controlRoutes(
   context: ServiceContext,
@@ -70,7 +67,7 @@ export function controlRoutes(
   ];
 }
 
-/** What `account()` takes: a client in another process has the identity of this service, not one that it assumes. */
+/** The options for `account()`, so that a client in another process uses the identity of this service. */
 const showAddresses: Handler<ControlParts> = ({ request }, { addresses, settings }) =>
   jsonResponse(200, addresses(originOf(request, settings)));
 
@@ -125,7 +122,7 @@ const deletePost: Handler<ControlParts> = ({ path: { id = '' } }, { posts }) => 
   return jsonResponse(200, { deleted: id });
 };
 
-/** Posts with their exact bytes. */
+/** A response with posts in their exact bytes. */
 function postsResponse(status: number, posts: readonly Activity[]): HandlerResponse {
   const lines = posts.flatMap(({ raw }, i) => (i === 0 ? [raw] : [Buffer.from(','), raw]));
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
@@ -134,7 +131,7 @@ function postsResponse(status: number, posts: readonly Activity[]): HandlerRespo
 const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, settings }) => {
   const reason = await whyNotReady();
   const now = new Date(clock.now()).toISOString();
-  // Others may know only whether the service is ready.
+  // Other clients are only told whether the service is ready.
   const isTrusted =
     settings.token === undefined || isBearer(request.headers.authorization, settings.token);
   return jsonResponse(reason === undefined ? 200 : 503, {
@@ -143,7 +140,7 @@ const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, 
   });
 };
 
-/** Needs no token, because health checks have none. */
+/** This route needs no token, because health checks have none. */
 const HEALTH: RouteTable<ControlParts> = { '/_control/health': { GET: health } };
 
 const reset: Handler<ControlParts> = async ({ request }, { service }) => {
@@ -172,7 +169,10 @@ const listRequests: Handler<ControlParts> = async ({ url, signal }, { requests: 
   return jsonResponse(200, { requests });
 };
 
-/** A text that does not read as a number stays text: the check of options refuses it, naming the option. */
+/**
+ * Converts numbers in the query. Text that is not a number stays text, so that the check of options refuses
+ * it by name.
+ */
 function numbersOf(texts: Readonly<Record<string, string | undefined>>): object {
   const numbers: Record<string, number | string> = {};
   for (const [name, text] of Object.entries(texts))
@@ -181,7 +181,7 @@ function numbersOf(texts: Readonly<Record<string, string | undefined>>): object 
 }
 
 const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) => {
-  // Kept as text, because ids may not fit numbers.
+  // Kept as text, because ids may not fit in numbers.
   const event = (await readBody(request, MAX_BODY_BYTES)).toString();
   await checked(() => compliance.inject(event));
   return jsonResponse(201, {});
@@ -218,7 +218,7 @@ const TABLE: RouteTable<ControlParts> = {
   '/_control/grants/:user': { DELETE: revokeOfUser },
 };
 
-/** Revokes the grants of a user, or of all users. Returns how many. */
+/** Revokes the grants of a user, or of all users. Returns the number of revoked grants. */
 async function revoke(oauth: OAuthProvider, user?: Pick<User, 'id'>): Promise<number> {
   let revoked = 0;
   for (const { user: owner, application } of oauth.grantsOf(user))
@@ -226,7 +226,7 @@ async function revoke(oauth: OAuthProvider, user?: Pick<User, 'id'>): Promise<nu
   return revoked;
 }
 
-/** @throws HttpProblem 422 for what is not valid, 408 for what did not come in time. */
+/** @throws HttpProblem 422 for invalid values, 408 if something did not happen in time. */
 async function checked<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -237,8 +237,8 @@ async function checked<Result>(work: () => Result | Promise<Result>): Promise<Re
 }
 
 /**
- * Accepts programs on this machine, but not web pages: a page of another site sends an `Origin`,
- * and a page whose host name resolves to this machine sends that name as `Host`.
+ * Accepts programs on this machine, but not web pages. A page of another site sends an `Origin`. A page whose
+ * host name resolves to this machine sends that name as `Host`.
  */
 function checkIsLocal({ request }: RequestContext): void {
   const from = request.socket.remoteAddress ?? '';
@@ -250,7 +250,10 @@ function checkIsLocal({ request }: RequestContext): void {
     );
 }
 
-/** A page of another site has no token. It is refused by its `Origin` even if it has one. */
+/**
+ * Checks the token, which a page of another site does not have. Such a page is also refused by its `Origin`,
+ * even if it has the token.
+ */
 function checkToken({ request }: RequestContext, token: string): void {
   const { authorization, origin } = request.headers;
   if (origin !== undefined)

@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Milliseconds of work between two yields. */
+/** The time of work between two yields, in milliseconds. */
 const WORK_MS = 10;
 
-/** Resolves when the last of the works that wait has had its turn. */
+/** Resolves when the last waiting piece of work has had its turn. */
 let lastTurn: Promise<void> = Promise.resolve();
 
 /**
- * Yields to the event loop during long work, so that other requests are served. Several pieces of work take turns, and
- * the event loop serves waiting requests between any two turns.
+ * Yields to the event loop during long work, so that other requests are served. Several pieces of work take
+ * turns, and the event loop handles waiting requests between two turns.
  *
  * @example
  * const work = new EventLoopYield(signal);
@@ -19,7 +19,10 @@ let lastTurn: Promise<void> = Promise.resolve();
  */
 export class EventLoopYield {
   readonly signal: AbortSignal | undefined;
-  /** When the work went on. The first `pause` always yields, because many works may begin at once. */
+  /**
+   * The time at which the work continued. The first `pause` always yields, because many pieces of work may
+   * start at once.
+   */
   #began = Number.NEGATIVE_INFINITY;
 
   /** @param signal Ends the work: `pause` throws its reason. */
@@ -27,12 +30,12 @@ export class EventLoopYield {
     this.signal = signal;
   }
 
-  /** Whether `pause` would yield. Cheap: for loops that cannot afford an `await` per item. */
+  /** Whether `pause` would yield. A cheap check for loops that cannot afford an `await` for each item. */
   get isDue(): boolean {
     return performance.now() - this.#began > WORK_MS;
   }
 
-  /** Yields when that is due. */
+  /** Yields if it is due. */
   async pause(): Promise<void> {
     if (this.isDue) {
       const turn = lastTurn.then(() => setImmediate());
@@ -44,7 +47,7 @@ export class EventLoopYield {
   }
 }
 
-/** A limit of real time that all parts of one answer share. */
+/** A limit of real time that all parts of one response share. */
 export class Deadline {
   readonly #at: number;
 
@@ -56,13 +59,13 @@ export class Deadline {
     return this.leftMs < 0;
   }
 
-  /** Negative after the deadline. */
+  /** The remaining time in milliseconds; negative after the deadline. */
   get leftMs(): number {
     return this.#at - performance.now();
   }
 }
 
-/** Thrown by work that has no answer in parts. */
+/** Thrown after the deadline by work that cannot return a part of its result. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }

@@ -1,5 +1,5 @@
 /**
- * The local service, for tests and scripts on one machine.
+ * A local service for tests and scripts, which behaves like the real service.
  *
  * @module millrace/service
  */

@@ -11,15 +11,18 @@ import { openSampleArchive } from './sample/sample-archive.js';
 import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
-/** The exact posts are added to the posts of a folder, of an `Archive`, or to generated ones. */
+/**
+ * The parts that an archive is built from. The exact posts are added to the posts of a folder, of an
+ * `Archive`, or to generated posts.
+ */
 type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
 
-/** The posts of a service, by format: an archive for each, opened on first use. */
+/** The archives of a service, one for each format. Each is opened on first use. */
 export class ServiceArchives {
   readonly #settings: ServiceSettings;
   readonly #parts: ArchiveParts;
   #archive: Promise<Archive> | undefined;
-  /** The archive with the posts of the other format. */
+  /** The archive that has posts in the other format, if there is one. */
   #other: Promise<Archive> | undefined;
 
   constructor(settings: ServiceSettings, parts: ArchiveParts) {
@@ -27,14 +30,14 @@ export class ServiceArchives {
     this.#parts = parts;
   }
 
-  /** The posts that compliance events do not hide; by default in the archive's own format. */
+  /** An archive without the posts that compliance events hide, by default in the archive's own format. */
   async visible(format?: Format): Promise<Archive> {
     const { clock, compliance } = this.#parts;
     return visibleArchive(await this.open(format), compliance, () => clock.now());
   }
 
   /**
-   * All posts.
+   * An archive with all posts.
    *
    * @throws OptionError for a format that the archive does not have.
    */
@@ -47,19 +50,19 @@ export class ServiceArchives {
     return this.#other;
   }
 
-  /** A search that finds posts; undefined if there are none. */
+  /** A search that finds posts; `undefined` if there are none. */
   async firstSearch(): Promise<FirstSearch | undefined> {
     const { archive, postsPerMinute } = this.#settings;
     if (archive === undefined && postsPerMinute > 0) return GENERATED_SEARCH;
     return firstSearch(await this.visible(), this.#parts.clock.now());
   }
 
-  /** They can be opened again. */
+  /** Closes the archives. They can be opened again. */
   async close(): Promise<void> {
     const archives = [this.#archive, this.#other];
     this.#archive = undefined;
     this.#other = undefined;
-    // An archive that was passed in is closed by the caller.
+    // The caller closes an archive that was passed in.
     if (typeof this.#settings.archive === 'object') return;
     for (const archive of archives)
       await archive?.then(
@@ -77,7 +80,7 @@ export class ServiceArchives {
     return others === undefined ? exact : joinedArchive(exact, others);
   }
 
-  /** The posts besides the exact ones; undefined where the service has only exact ones. */
+  /** The archive of all posts except the exact posts; `undefined` if the service has only exact posts. */
   async #openOthers(asked: Format | undefined): Promise<Archive | undefined> {
     const { archive, seed, postsPerMinute } = this.#settings;
     if (typeof archive === 'string') return openFolderArchive(archive, { format: asked });
@@ -93,8 +96,8 @@ export class ServiceArchives {
 }
 
 /**
- * An archive without the posts that compliance events hide. Counts include hidden posts: the service
- * counts activity at the time it occurred and ignores later deletions.
+ * An archive without the posts that compliance events hide. Counts include hidden posts, because the service
+ * counts posts at the time when they were posted and ignores later deletions.
  */
 export function visibleArchive(
   archive: Archive,
@@ -143,13 +146,13 @@ export function visibleArchive(
   };
 }
 
-/** A search that finds something in the archive. */
+/** A search that finds posts in the archive. */
 export interface FirstSearch {
   readonly product: '30day' | 'fullarchive';
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** The author of the newest post, on the day of that post; undefined for an empty archive. */
+/** Returns a search for the author of the newest post, on the day of that post; `undefined` for an empty archive. */
 export async function firstSearch(archive: Archive, now: number): Promise<FirstSearch | undefined> {
   const newest = await newestPost(archive, now);
   if (newest === undefined) return undefined;
@@ -161,7 +164,7 @@ export async function firstSearch(archive: Archive, now: number): Promise<FirstS
   return { product: 'fullarchive', parameters: { query, ...dates, maxResults: '10' } };
 }
 
-/** Generated posts: a word that they often have. */
+/** The search for generated posts: a word that many of them have. */
 const GENERATED_SEARCH: FirstSearch = {
   product: '30day',
   parameters: { query: 'coffee', maxResults: '10' },

@@ -19,31 +19,31 @@ export interface ServiceContext {
   readonly settings: ServiceSettings;
   readonly clock: Clock;
   readonly faults: Faults;
-  /** The rate limits. */
+  /** The windows of the rate limits. */
   readonly quotas: Quotas;
   /** Counts delivered posts and requests. */
   readonly usage: UsageMeter;
   /** The last requests, for the console. */
   readonly requests: RequestLog;
-  /** The connections to streams. */
+  /** The open connections to streams. */
   readonly streams: Set<OpenStream>;
-  /** The exact posts of a test. */
+  /** The exact posts that a test has added. */
   readonly posts: Posts;
   readonly compliance: Compliance;
   /** The rules of the replay stream. */
   readonly rules: StreamRules;
   /** The last replays, for the console. */
   readonly replays: ReplayLog;
-  /** Applications, users and grants. */
+  /** The applications, users and grants. */
   readonly oauth: OAuthProvider;
   readonly signed: SignedRequests;
   /**
-   * The archive, without posts that compliance events hide. Opened on first use. By default in the
-   * archive's own format.
+   * The archive without posts that compliance events hide, by default in the archive's own format. It is
+   * opened on first use.
    *
    * @throws OptionError for a format that the archive does not have.
    */
   archive(format?: Format): Promise<Archive>;
-  /** Waits until everything due by the clock is done, at most `maxMs` milliseconds of real time. */
+  /** Waits until everything that is due by the clock is done, at most `maxMs` milliseconds of real time. */
   settled(maxMs?: number): Promise<void>;
 }

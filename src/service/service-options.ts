@@ -24,125 +24,135 @@ import { SAMPLE_OPTIONS, type SampleOptions } from './sample/sample-posts.js';
 import { OAUTH_OPTIONS, type OAuthOptions } from './users/applications.js';
 
 /**
- * The archive, account, limits and behaviour of a local service. Most options also exist on the
- * command line.
+ * Options of `createService`: the archive, account, limits and behaviour of the local service. Most options
+ * also exist on the command line.
  */
 export interface ServiceOptions extends SampleOptions, OAuthOptions, UsageOptions {
   /**
-   * A folder of 10-minute gzip files as jobs deliver them, or of other files with one post a line:
-   * `.json`, `.jsonl` or `.ndjson`, also with `.gz` or, since Node 22.15, `.zst`. Or an `Archive`.
-   * By default the service generates posts for any minute since 21 March 2006.
+   * The posts to serve: the path of a folder, or an `Archive`. The folder may have 10-minute gzip files as
+   * jobs deliver them, or other files with one post per line: `.json`, `.jsonl` or `.ndjson`, optionally
+   * followed by `.gz` or, since Node 22.15, `.zst`. By default the service generates posts for any minute
+   * since 21 March 2006.
    */
   readonly archive?: string | Archive | undefined;
   /**
-   * Posts that the service has: the JSON of a post, exactly as the service sends it, or some fields, which it completes. With
-   * them it generates no others, unless `postsPerMinute` is given; with an `archive` they are in addition to it.
+   * Exact posts of the service. Each is either the JSON of a post, exactly as the service sends it, or some
+   * of its fields, which the service completes. With this option, the service generates no other posts,
+   * unless `postsPerMinute` is set. With an `archive`, these posts are added to it.
    */
   readonly posts?: readonly GivenPost[] | undefined;
-  /** `strict`, the default, keeps every limit of the service; `relaxed` lifts the rates. */
+  /** Which limits to apply. `strict`, the default, applies every limit of the service; `relaxed` applies no rates. */
   readonly limits?: LimitsOption | undefined;
-  /** The contract's limit on search and counts requests in any minute. By default there is none. */
+  /** The contract's limit for search and count requests per minute. By default, there is none. */
   readonly perMinuteLimit?: number | undefined;
-  /** The account's name. @default 'local' */
+  /** The name of the account. @default 'local' */
   readonly account?: string | undefined;
-  /** Label of the search endpoints. @default 'dev' */
+  /** The label of the search endpoints. @default 'dev' */
   readonly label?: string | undefined;
-  /** Label of replay streams of any type, and of their rules. @default 'replay' */
+  /** The label of replay streams of any type, and of their rules. @default 'replay' */
   readonly streamLabel?: string | undefined;
-  /** Label of the compliance stream. @default 'compliance' */
+  /** The label of the compliance stream. @default 'compliance' */
   readonly complianceLabel?: string | undefined;
-  /** The one data publisher. @default 'twitter' */
+  /** The only data publisher. @default 'twitter' */
   readonly publisher?: string | undefined;
-  /** Login of the account console and HTTP Basic user of every request. @default 'dev@example.com' */
+  /**
+   * The email of the console login, which is also the HTTP Basic user of every request. @default
+   * 'dev@example.com'
+   */
   readonly email?: string | undefined;
-  /** Password of the console and of HTTP Basic. @default 'local-service' */
+  /** The password of the console and of HTTP Basic. @default 'local-service' */
   readonly password?: string | undefined;
-  /** Whether a page continued by `next` starts with the last post of the page before. @default false */
+  /** Whether a page requested by `next` starts with the last post of the previous page. @default false */
   readonly duplicatesAtPageEdges?: boolean | undefined;
-  /** Order of the buckets, within and across the pages of counts. @default 'ascending' */
+  /** The order of the buckets, within and across pages of counts. @default 'ascending' */
   readonly countsOrder?: 'ascending' | 'descending' | undefined;
   /**
-   * Milliseconds after which a page of counts times out: it ends with the buckets counted so far.
+   * The time limit for a page of counts, in milliseconds. After it, the page ends with the buckets counted so
+   * far.
    * @default 10_000
    */
   readonly countsTimeoutMs?: number | undefined;
   /**
-   * Milliseconds after which a page of posts times out: it ends with the posts found so far, and a `next`. Engagement totals
-   * have no parts, so they fail with 503.
+   * The time limit for a page of posts, in milliseconds. After it, the page ends with the posts found so far,
+   * and a `next`. Engagement totals cannot be returned in part, so they fail with 503.
    * @default 10_000
    */
   readonly searchTimeoutMs?: number | undefined;
   /**
-   * Minimum milliseconds, by the service's clock, that a job stays in each of its states: one number
-   * for all, or some states by name.
+   * The minimum time that a job stays in each of its states, in milliseconds by the service's clock. One
+   * number for all states, or an object with some of them.
    * @default 500, but 1_000 for `estimating` and 2_000 for `running`
    */
   readonly jobDwellMs?: number | Partial<JobDwell> | undefined;
-  /** Price of a job day in quotes. By default the subscription includes the cost. */
+  /** The price of a job day in quotes, in US dollars. By default, the subscription includes the cost. */
   readonly jobDollarsPerDay?: number | undefined;
-  /** Whether a data file ends in an `info` line. `true` by default. */
+  /** Whether a data file ends in an `info` line. @default true */
   readonly jobInfoLine?: boolean | undefined;
-  /** Milliseconds that the URLs of data files are valid. By default until the job expires. */
+  /** How long the URLs of data files are valid, in milliseconds. By default, until the job expires. */
   readonly fileUrlMs?: number | undefined;
-  /** Port of the second origin, which serves data files. 0, the default, is any free port. */
+  /** The port of a second origin, which serves data files. 0, the default, means any free port. */
   readonly filesPort?: number | undefined;
-  /** Milliseconds of real time without a message after which a stream sends a heartbeat. @default 10_000 */
+  /**
+   * The time without a message after which a stream sends a heartbeat, in milliseconds of real time. @default
+   * 10_000
+   */
   readonly heartbeatMs?: number | undefined;
   /**
-   * Bytes, before compression, that may wait for a slow consumer of a stream. The service closes the
-   * connection when more would wait.
+   * The maximum number of bytes before compression that wait for a slow consumer of a stream. If there would
+   * be more, the service closes the connection.
    * @default 8388608 (8 MiB)
    */
   readonly streamBacklogBytes?: number | undefined;
   /**
-   * Posts that a replay sends in a second of real time, even if the consumer does not keep up. By
-   * default the service waits for the consumer.
+   * The number of posts that a replay sends per second of real time, even if the consumer does not keep up.
+   * By default, the service waits for the consumer.
    */
   readonly replayPostsPerSecond?: number | undefined;
   /**
-   * Compliance events per post of the archive, 0 (the default) to 1. Posts that they delete are still
-   * counted, but no longer found or delivered.
+   * The number of compliance events per post of the archive, 0 (the default) to 1. Posts that they delete are
+   * still counted, but no longer found or delivered.
    */
   readonly complianceRate?: number | undefined;
   /**
-   * Folder that keeps jobs and their files, rules of the replay stream, usage and the grants of users
-   * for the next start. Without one they are lost when the service stops.
+   * A folder in which jobs and their files, rules of the replay stream, usage, and grants of users are kept
+   * for the next start. If absent, they are lost when the service stops.
    */
   readonly stateFolder?: string | undefined;
   /**
-   * Address or name of this machine on which the service listens; `0.0.0.0` is all of its addresses. Other than on
-   * loopback, the control path and the console need a token, and data files come from the service's own origin.
+   * The address or name of this machine on which the service listens; `0.0.0.0` means all addresses. Unless
+   * it is loopback, the control path and the console need a token, and data files come from the service's own
+   * origin.
    * @default '127.0.0.1'
    */
   readonly host?: string | undefined;
   /**
-   * The token of control path and console: at least 16 letters, digits or `-._~+/=`. On loopback they need none unless it
-   * is given, as for a service behind a proxy.
+   * The token of the control path and the console: at least 16 letters, digits or `-._~+/=`. On loopback,
+   * they need no token unless this option is set, for example behind a proxy.
    * @default a random one for each service that does not listen on loopback
    */
   readonly token?: string | undefined;
-  /** Whether the control path `/_control` is on. `true` by default. */
+  /** Whether the control path `/_control` is available. @default true */
   readonly control?: boolean | undefined;
   /**
-   * Called with each error that the service itself caused; the client got a 500. What the function
-   * throws, or its promise rejects with, is a warning of the process.
+   * Called with each error that the service itself has caused and answered with 500. If it throws or its
+   * promise rejects, a process warning is emitted.
    */
   readonly onError?: ((error: unknown) => unknown) | undefined;
 }
 
-/** What the usage report says of the contract. */
+/** Options for the contract data in the usage report. */
 export interface UsageOptions {
-  /** Activities in a month that trigger the alert in the usage report. */
+  /** The monthly number of activities at which the usage report alerts. */
   readonly usageAlert?: number | undefined;
-  /** Activities in a month that the contract allows. Only reported, not enforced. */
+  /** The monthly number of activities that the contract allows. Only reported, not enforced. */
   readonly usageCap?: number | undefined;
-  /** Requests in a month that the contract allows for each search product. Only reported, not enforced. */
+  /** The monthly number of requests that the contract allows for each search product. Only reported, not enforced. */
   readonly requestCap?: number | undefined;
-  /** Status of the account in the usage report. @default 'active' */
+  /** The status of the account in the usage report. @default 'active' */
   readonly accountStatus?: 'active' | 'inactive' | undefined;
 }
 
-/** Minimum milliseconds in each state that a job leaves without a request. */
+/** The minimum time in each state that a job leaves without a request, in milliseconds. */
 export interface JobDwell {
   readonly opened: number;
   readonly estimating: number;
@@ -170,7 +180,10 @@ const DWELL_OPTIONS = {
   completed: dwell(500),
 } satisfies OptionTable<Partial<JobDwell>>;
 
-/** Accepts an IPv6 address in brackets, as in a URL. A zone is refused, because URLs cannot have one. */
+/**
+ * Whether a value is a host name or address. Accepts an IPv6 address in brackets, as in a URL. A zone is
+ * refused, because URLs cannot have one.
+ */
 function isHost(value: unknown): boolean {
   return (
     typeof value === 'string' &&
@@ -182,7 +195,7 @@ function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** A segment of a path. */
+/** An option that takes a segment of a path. */
 const name = <Else extends string>(meaning: string, otherwise: Else) =>
   special<string, Else>(
     meaning,
@@ -192,7 +205,8 @@ const name = <Else extends string>(meaning: string, otherwise: Else) =>
   );
 
 /**
- * Every option of the service. The checks, the messages and the help of the command line all come from this table.
+ * Every option of the service. The checks, the messages and the help of the command line are all created from
+ * this table.
  */
 export const SERVICE_OPTIONS = {
   archive: special<string | Archive>(
@@ -238,7 +252,7 @@ export const SERVICE_OPTIONS = {
     isAmount,
     10_000,
   ),
-  /** One number for all states, or an object of them. */
+  /** One number for all states, or an object with some of them. */
   jobDwellMs: orGroup(dwell(), DWELL_OPTIONS as OptionTable<Partial<JobDwell>>),
   jobDollarsPerDay: special<number>(
     'price in quotes (default: included in the subscription)',
@@ -307,19 +321,19 @@ export const SERVICE_OPTIONS = {
   onError: func<(error: unknown) => unknown>('called with errors that the service itself caused'),
 } as const satisfies OptionTable<ServiceOptions>;
 
-/** The options of the service, checked and complete. */
+/** The checked options of the service, with their defaults. */
 export interface ServiceSettings
   extends Omit<
     Checked<ServiceOptions, typeof SERVICE_OPTIONS>,
     'limits' | 'perMinuteLimit' | 'jobDwellMs' | 'userPassword' | 'token' | 'onError'
   > {
-  /** `undefined` where control path and console need none. */
+  /** The token; `undefined` if the control path and the console need none. */
   readonly token: string | undefined;
   readonly limits: Limits;
   readonly jobDwellMs: JobDwell;
   readonly userPassword: string;
   readonly onError: (error: unknown) => void;
-  /** See `Addresses`. */
+  /** Identifies the posts of the service, see `Addresses`. */
   readonly localService: string | undefined;
 }
 
@@ -341,7 +355,7 @@ export function serviceSettings(options: ServiceOptions): ServiceSettings {
     ...rest,
     host,
     token,
-    // Who gives posts does not expect others.
+    // If posts are given, no others are generated by default.
     postsPerMinute:
       options.posts !== undefined && options.postsPerMinute === undefined ? 0 : rest.postsPerMinute,
     limits:
@@ -355,14 +369,14 @@ export function serviceSettings(options: ServiceOptions): ServiceSettings {
   };
 }
 
-/** The times of a checked `jobDwellMs`. */
+/** The times in a checked `jobDwellMs`. */
 function dwellOf(option: number | Partial<JobDwell>): JobDwell {
   if (typeof option !== 'number') return option as JobDwell;
   const all = option;
   return { opened: all, estimating: all, accepted: all, running: all, completed: all };
 }
 
-/** The options that decide which posts a service has; `undefined` for an archive that the caller made. */
+/** The options that determine the posts of a service; `undefined` for an archive that the caller created. */
 function postsOf(
   options: Pick<
     ServiceSettings,

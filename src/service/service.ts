@@ -52,7 +52,7 @@ import { OAuthProvider } from './users/oauth-provider.js';
 import { oauthRoutes } from './users/oauth-routes.js';
 import { SignedRequests } from './users/signed-requests.js';
 
-/** The port on which a service listens. */
+/** The option of the port on which a service listens. */
 export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535, default: 0 });
 
 /**
@@ -66,7 +66,7 @@ export class Service extends Server {
   readonly faults = new Faults();
   /** Exact posts: added, listed, deleted. */
   readonly posts: Posts;
-  /** The events of the compliance stream, and the posts that they hide. */
+  /** The events of the compliance stream, with the posts that they hide. */
   readonly compliance: Compliance;
   /** Applications, users and grants. */
   readonly oauth: OAuthProvider;
@@ -75,13 +75,16 @@ export class Service extends Server {
   readonly #listener: RequestListener;
   readonly #jobs: JobEndpoints;
   readonly #state: StateParts;
-  /** One at a time: a stop must not end in the midst of a restoration, whose jobs would run on. */
+  /**
+   * Limits changes to one at a time: the service must not stop in the middle of a restoration, whose jobs
+   * would continue to run.
+   */
   readonly #changes = pLimit(1);
   readonly #archives: ServiceArchives;
 
   constructor(settings: ServiceSettings) {
     super({
-      // The longest query fits a GET, even with characters of twelve bytes each in an address.
+      // Large enough for the longest query in a GET, even if each character takes twelve bytes in the URL.
       maxHeaderSize: 64 * 1024,
       ...SLOW_CLIENTS,
       keepAliveTimeout: 30_000,
@@ -140,11 +143,11 @@ export class Service extends Server {
   }
 
   /**
-   * Opens the archive and listens on `host`, by default 127.0.0.1; port 0 is any free port. The result
-   * stops the service when its scope is left (`await using`).
+   * Opens the archive and listens on `host`, by default 127.0.0.1. Port 0 means any free port. With
+   * `await using`, the result stops the service at the end of its scope.
    *
-   * @throws OptionError for a port that is in use or not allowed, or a host of another machine; and whatever opening the archive
-   * throws.
+   * @throws OptionError for a port that is in use or not allowed, or a host of another machine.
+   * @throws Any error of opening the archive.
    * @example
    * const service = createService({ archive: 'downloads' });
    * await using addresses = await service.start();
@@ -165,29 +168,26 @@ export class Service extends Server {
       await this.#close();
       throw error;
     }
-    // Not enumerable: addresses are printed, compared and spread.
+    // Not enumerable, because addresses are printed, compared and spread.
     const value = () => this.stop();
     const addresses = this.addresses() as Addresses & AsyncDisposable;
     return Object.defineProperty(addresses, Symbol.asyncDispose, { value });
   }
 
-  /** The URLs of the service, and the credentials that it accepts. */
+  /** Returns the URLs of the service, and the credentials that it accepts. */
   addresses(): Addresses {
     return this.#addressesAt();
   }
 
-  /**
-   * @internal A command that finds posts, for people who try the service; undefined for an empty
-   * archive.
-   */
+  /** @internal A command that finds posts, for people who try the service; `undefined` for an empty archive. */
   async firstCommand(): Promise<string | undefined> {
     const found = await this.#archives.firstSearch();
     return found && firstCommand(this.addresses(), found);
   }
 
   /**
-   * Resolves once everything that is due by the clock has happened. After moving the clock, a test waits, and then
-   * finds jobs in their new states and compliance events sent.
+   * Resolves once everything that is due by the clock has happened. Call it in a test after moving the clock.
+   * Then jobs are in their new states, and compliance events were sent.
    *
    * @example
    * service.clock.advance(60_000);
@@ -199,11 +199,11 @@ export class Service extends Server {
   }
 
   /**
-   * The last 500 requests, in order of arrival, without requests for pages of the console. A request without a response
-   * yet has no status.
+   * Returns the last 500 requests in order of arrival, without requests for pages of the console. A request
+   * that was not answered yet has no status.
    *
-   * @param filter By default all but the requests of the control path.
-   * @throws OptionError for a filter that cannot be.
+   * @param filter By default, all requests except requests to the control path.
+   * @throws OptionError for an invalid filter.
    * @example
    * const pages = service.requests({ endpoint: 'search', status: 200 });
    * console.log(pages.map(({ query, posts }) => [query.next, posts]));
@@ -213,11 +213,11 @@ export class Service extends Server {
   }
 
   /**
-   * Waits for requests that were answered completely, including requests before the call. A compliance stream counts
-   * once it is accepted.
+   * Waits for requests that were answered completely, including requests before this call. A compliance
+   * stream counts once it is accepted.
    *
-   * @throws OptionError for a filter that cannot be; IncompleteError if fewer than `count` came within `timeoutMs` of
-   * real time.
+   * @throws OptionError for an invalid filter.
+   * @throws IncompleteError if fewer than `count` requests arrive within `timeoutMs` of real time.
    * @example
    * const [first] = await service.waitForRequests({ endpoint: 'replay' });
    */
@@ -226,12 +226,13 @@ export class Service extends Server {
   }
 
   /**
-   * Resets the state, or parts of it, to the state at the start, so that a new test sees nothing of the previous one.
-   * Jobs and rules in a state folder are removed, too. Open connections stay open.
+   * Resets the state, or parts of it, to the state at the start, so that a new test sees nothing of the
+   * previous one. Jobs and rules in a state folder are removed, too. Open connections stay open.
    *
-   * @param parts By default all.
+   * @param parts The names of the parts; by default all.
    * @returns The parts that were reset.
-   * @throws OptionError for the name of no part; StorageError if the state folder cannot be written.
+   * @throws OptionError for an unknown name.
+   * @throws StorageError if the state folder cannot be written.
    * @example
    * afterEach(() => service.reset());
    * await service.reset('faults', 'clock');
@@ -241,8 +242,9 @@ export class Service extends Server {
   }
 
   /**
-   * The state as JSON: jobs with their files, clock, faults, exact posts, injected events, rules and grants, which
-   * contain the users' tokens. Without usage, the requests that limits have counted, and the request log.
+   * Returns the state as JSON: jobs with their files, clock, faults, exact posts, injected events, rules, and
+   * grants with the users' tokens. Does not include usage, requests that count towards limits, and the
+   * request log.
    *
    * @throws StorageError if the files of a job cannot be read.
    */
@@ -251,10 +253,11 @@ export class Service extends Server {
   }
 
   /**
-   * Sets the state to a snapshot. State that a snapshot does not contain is reset to the start. A clock that was moved
-   * or frozen continues from its time in the snapshot.
+   * Replaces the state with a snapshot. Other state is reset to the state at the start. A clock that was
+   * moved or frozen continues from its time in the snapshot.
    *
-   * @throws OptionError for anything that `snapshot` did not return; StorageError.
+   * @throws OptionError for a value that `snapshot` did not return.
+   * @throws StorageError
    * @example
    * const snapshot = await service.snapshot();
    * // ... a test ...
@@ -268,7 +271,7 @@ export class Service extends Server {
     return urlOf(this, this.#settings.host);
   }
 
-  /** @param url as a client has called the service, which may be another URL than it knows of */
+  /** @param url the URL by which a client has called the service, which may be another URL than its own */
   #addressesAt(url = this.#url()): Addresses {
     return addressesAt(url, this.#settings, () => this.clock.now());
   }
@@ -310,14 +313,14 @@ export class Service extends Server {
     }
   }
 
-  /** Ends every connection, then closes the archive. Resolves when all is closed. */
+  /** Closes all connections, then the archive. Resolves when everything is closed. */
   async stop(): Promise<void> {
     this.#listener.stop();
     await closeServer(this);
     await this.#changes(() => this.#close());
   }
 
-  /** Stops it: `await using service = createService();`. */
+  /** Stops the service, for `await using service = createService();`. */
   override async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
@@ -334,7 +337,8 @@ export class Service extends Server {
 }
 
 /**
- * Creates a local service, by default on loopback, over your own archive of posts or generated ones.
+ * Creates a local service that serves your own archive of posts, or generated posts. By default, it listens
+ * on loopback.
  *
  * @throws OptionError For an invalid option.
  * @example

@@ -4,8 +4,8 @@ import { OptionError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 
 /**
- * The parts of a service's state, in the order in which `service.reset` resets them: jobs first, so that a moved clock
- * does not advance them.
+ * The parts of a service's state, in the order in which `service.reset` resets them. Jobs are first, so that
+ * moving the clock does not advance them.
  */
 export const STATE_PARTS = [
   'jobs',
@@ -20,31 +20,43 @@ export const STATE_PARTS = [
   'requests',
 ] as const;
 /**
- * A part of a service's state: historical jobs; the clock; planted faults; exact posts; injected compliance events; rules of the
- * stream; what users have granted; the usage report; the requests that rate limits have counted; the request log.
+ * A part of a service's state:
+ * - `jobs`: historical jobs;
+ * - `clock`: the clock;
+ * - `faults`: planted faults;
+ * - `posts`: exact posts;
+ * - `compliance`: injected compliance events;
+ * - `rules`: rules of the replay stream;
+ * - `grants`: the grants of users;
+ * - `usage`: the usage report;
+ * - `limits`: the requests that count towards limits;
+ * - `requests`: the request log.
  */
 export type StatePart = (typeof STATE_PARTS)[number];
 
-/** State of a service, as JSON: what `service.snapshot()` returns and `service.restore()` takes, also of another service. */
+/**
+ * The state of a service as JSON. `service.snapshot()` returns it, and `service.restore()` of the same or
+ * another service accepts it.
+ */
 export interface Snapshot {
   readonly version: 1;
   /** The state. Its format may change between versions. */
   readonly state: object;
-  /** SHA-256 of the state, by which a damaged snapshot is recognized. */
+  /** The SHA-256 of the state, by which a damaged snapshot is detected. */
   readonly digest: string;
 }
 
-/** One part: how it is reset, and kept in snapshots. */
+/** A part of the state: how to reset it, and how to store it in snapshots. */
 interface Part {
-  /** Absent for what no snapshot has. */
+  /** Returns the state for snapshots. Absent for parts that snapshots do not contain. */
   kept?(): unknown;
-  /** Takes what `kept` returned. Without an argument: as at the start. */
+  /** Restores the state that `kept` returned. Without an argument, resets to the state at the start. */
   replace(kept?: unknown): void | Promise<void>;
 }
 
 export type StateParts = Readonly<Record<StatePart, Part>>;
 
-/** Sets parts back, or all if none is named. @throws OptionError for the name of no part; StorageError. */
+/** Resets the named parts, or all parts if none is named. @throws OptionError for an unknown name; StorageError. */
 export async function resetState(
   parts: StateParts,
   names: readonly StatePart[],
@@ -64,7 +76,7 @@ export async function resetState(
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
-  // As it is after a way through JSON, so that the digest is the same.
+  // Converted to JSON and back, so that the digest will be the same.
   const printed = JSON.stringify(state);
   return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
 }
@@ -77,7 +89,7 @@ export async function restoreState(parts: StateParts, snapshot: unknown): Promis
       'snapshot',
       'service.restore: `snapshot` must be what service.snapshot() of this version returned, unchanged',
     );
-  // Old jobs must not see the new clock, and new jobs not the old one, by which they may have expired.
+  // Old jobs must not see the new clock. New jobs must not see the old clock, by which they may have expired.
   await parts.jobs.replace();
   for (const name of STATE_PARTS) if (name !== 'jobs') await parts[name].replace(state[name]);
   await parts.jobs.replace(state.jobs);

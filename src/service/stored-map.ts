@@ -6,8 +6,9 @@ import { replaceFile } from '../storage/replace-file.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
 /**
- * Values that survive restarts: one JSON file, replaced atomically. Each value has a key and an id. Changes come one
- * after the other; each is visible once it is stored, and if the write fails, nothing changes.
+ * Values that survive restarts, in one JSON file that is replaced atomically. Each value has a key and an id.
+ * Changes are made one after another. A change is visible once it is stored; if the write fails, nothing
+ * changes.
  */
 export abstract class StoredMap<Value, Kept> {
   readonly #file: string | undefined;
@@ -16,12 +17,12 @@ export abstract class StoredMap<Value, Kept> {
   #values: ReadonlyMap<string, Value> = new Map();
   #ids: ReadonlyMap<string, Value> = new Map();
   #opened: Promise<void> | undefined;
-  /** Serializes changes. */
+  /** Runs changes one after another. */
   readonly #serial = pLimit(1);
 
   /**
-   * @param file If undefined, nothing is stored.
-   * @param what Names the values in errors: `the rules of the stream`.
+   * @param file The path of the file. If undefined, nothing is stored.
+   * @param what A name for the values in errors, such as `the rules of the stream`.
    */
   constructor(file: string | undefined, what: string, isSecret = false) {
     this.#file = file;
@@ -31,7 +32,7 @@ export abstract class StoredMap<Value, Kept> {
 
   protected abstract keyOf(value: Value): string;
   protected abstract idOf(value: Value): string;
-  /** The content of the file. */
+  /** Returns the content of the file. */
   protected abstract keep(values: readonly Value[]): Kept;
   protected abstract restore(kept: Kept): readonly Value[];
 
@@ -48,7 +49,7 @@ export abstract class StoredMap<Value, Kept> {
     return this.#opened;
   }
 
-  /** Resolves once all changes are stored. It can be opened again. */
+  /** Resolves once all changes are stored. The map can be opened again. */
   async close(): Promise<void> {
     await this.#serial(() => {});
     this.#opened = undefined;
@@ -58,7 +59,7 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.size;
   }
 
-  /** In order of creation. */
+  /** All values in the order of their creation. */
   all(): readonly Value[] {
     return [...this.#values.values()];
   }
@@ -71,12 +72,15 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.get(key);
   }
 
-  /** Everything, as the file has it. */
+  /** The content that is stored in the file. */
   kept(): Kept {
     return this.keep(this.all());
   }
 
-  /** Replaces everything by what `kept` returned, or by nothing. @throws StorageError */
+  /**
+   * Replaces the content with what `kept` has returned; without an argument, removes all values. @throws
+   * StorageError
+   */
   replace(kept?: Kept): Promise<void> {
     return this.change(values => {
       values.clear();
@@ -85,7 +89,7 @@ export abstract class StoredMap<Value, Kept> {
     });
   }
 
-  /** @throws StorageError */
+  /** Makes a change, and stores it. @throws StorageError */
   protected change<Result>(change: (values: Map<string, Value>) => Result): Promise<Result> {
     return this.#serial(async () => {
       await this.open();

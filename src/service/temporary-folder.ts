@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { processState, thisProcess } from '../base/process-identity.js';
 
 /**
- * Creates a temporary folder for this process. Its name identifies the process, so that folders of
- * killed services are found and removed.
+ * Creates a temporary folder for this process. Its name identifies the process, so that folders of killed
+ * services are found and removed.
  *
- * @param kind Its purpose, part of the name: `jobs`.
+ * @param kind The purpose of the folder, which is part of its name, such as `jobs`.
  */
 export async function temporaryFolder(kind: string): Promise<string> {
   const { pid, host, machine, started = '' } = thisProcess();
@@ -20,7 +20,7 @@ export async function temporaryFolder(kind: string): Promise<string> {
     if (otherPid === undefined) continue;
     const owner = { pid: Number(otherPid), host, machine, started: otherStart || undefined };
     if (processState(owner) !== 'dead') continue;
-    // Fails for folders of other users, and if another service removes the same one.
+    // Fails for folders of other users, and if another service is removing the same folder.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }
   return mkdtemp(join(tmpdir(), `${prefix}${pid}-${started}-`));

@@ -4,9 +4,9 @@ import type { RuleNode } from '../../rules/tree.js';
 
 /** The key by which an archive sorts posts, newest first: by time, then by id. */
 export interface SortKey {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
-  /** Digits only; ids compare as bigint. */
+  /** The id, as digits. Ids are compared as bigint. */
   readonly id: string;
 }
 
@@ -22,67 +22,73 @@ export interface ArchivedPost extends SortKey {
   readonly activity: Activity;
 }
 
-/** A rule as a tree, for the index, and as a test of posts, for cases that the index cannot decide. */
+/** A rule as a tree for the index, and as a test of posts for cases that the index cannot decide. */
 export interface ArchiveQuery {
   readonly tree: RuleNode;
   matches(activity: Activity): boolean;
 }
 
-/** The limits of a search of an archive, and where it continues. */
+/** The limits of a search in an archive, and where it continues. */
 export interface SearchOptions {
-  /** Maximum number of posts in the result. */
+  /** The maximum number of posts in the result. */
   readonly limit: number;
-  /** Only posts that sort strictly after this one, the last post delivered. */
+  /** The key of the last delivered post. Only posts that sort after it are searched. */
   readonly after?: SortKey | undefined;
   /** The time whose state is searched, for archives from which posts disappear. */
   readonly asOf?: number | undefined;
-  /** Milliseconds of real time after which the search stops, with the posts found so far. It always gets ahead. */
+  /**
+   * The time limit in milliseconds of real time. After it, the search stops with the posts found so far. Each
+   * search makes at least some progress.
+   */
   readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The posts that a search of an archive has found, and whether there are more. */
+/** The result of a search in an archive: the posts, and whether there are more. */
 export interface SearchResult {
-  /** Newest first. */
+  /** The posts, newest first. */
   readonly posts: readonly ArchivedPost[];
   /** Whether the window has at least one more match. */
   readonly more: boolean;
-  /** If the deadline ended the search: posts that sort strictly after this were not searched. */
+  /** Set if the deadline has ended the search: posts that sort after this key were not searched. */
   readonly reached?: SortKey | undefined;
 }
 
-/** The order, deadline and signal of a count of an archive. */
+/** Options of a count in an archive: the order, the deadline and the signal. */
 export interface CountsOptions {
-  /** Counts from the end of the window to its start, so that a count that is cut short covers the newest posts. */
+  /**
+   * Whether to count from the end of the window to its start, so that an incomplete count covers the newest
+   * posts.
+   */
   readonly newestFirst?: boolean | undefined;
-  /** Milliseconds of real time after which counting stops, also within a bucket. */
+  /** The time limit in milliseconds of real time. After it, counting stops, even inside a bucket. */
   readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The number of matching posts in one bucket, of those in the counted part of the window. */
+/** The number of matching posts in one bucket, as far as the bucket was counted. */
 export interface CountedBucket {
-  /** Epoch milliseconds of the bucket's start, floored to a multiple of its length. */
+  /** The start of the bucket in epoch milliseconds, a multiple of its length. */
   readonly start: number;
   readonly count: number;
 }
 
 /** The counted buckets, and the part of the window that they cover. */
 export interface CountsResult {
-  /** Ascending, one for each bucket that the counted part overlaps, zeros included. */
+  /** One bucket for each that the counted part overlaps, including empty buckets, in ascending order. */
   readonly buckets: readonly CountedBucket[];
   /**
-   * The part of the window that was counted. If the deadline has passed, it ends before the end of the window, or
-   * with `newestFirst` starts after its start, and its edge may be within a bucket.
+   * The part of the window that was counted. If the deadline has passed, it ends before the end of the
+   * window; with `newestFirst`, it starts after the start of the window. Its edge may be inside a bucket.
    */
   readonly counted: Window;
 }
 
-/** Which posts a scan of an archive reads. */
+/** Options of a scan of an archive: which posts to read. */
 export interface ScanOptions {
-  /** Whether a post is read. Without it, every one is. */
+  /** Returns whether to read a post. If absent, all posts are read. */
   readonly wanted?: ((key: SortKey) => boolean) | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -90,14 +96,14 @@ export interface ScanOptions {
 
 /** The posts of one segment, oldest first. */
 export interface ScannedSegment {
-  /** Epoch milliseconds of the segment's start. */
+  /** The start of the segment in epoch milliseconds. */
   readonly segment: number;
   readonly posts: readonly ArchivedPost[];
 }
 
 /**
- * Posts in order of time, all in one format, each id once. A window includes `from` and excludes `to`;
- * an empty window has no posts. An aborted call rejects with the signal's reason.
+ * Posts in chronological order, all in one format, without duplicate ids. A window includes `from` and
+ * excludes `to`; an empty window has no posts. An aborted call rejects with the signal's reason.
  */
 export interface Archive {
   readonly format: Format;
@@ -108,21 +114,19 @@ export interface Archive {
     bucketMs: number,
     options?: CountsOptions,
   ): Promise<CountsResult>;
-  /**
-   * Every wanted post of a window by segment, oldest first, for jobs and replays. Skips empty segments.
-   */
+  /** Yields the wanted posts of a window by segment, oldest first, for jobs and replays. Skips empty segments. */
   scan(window: Window, options?: ScanOptions): AsyncIterable<ScannedSegment>;
   /**
-   * The author with a handle, in any case, if the archive can find authors without a search.
-   * `undefined` for an author who has not posted yet.
+   * Returns the author with a handle, ignoring case. Absent if the archive cannot find authors without a
+   * search. `undefined` for an author who has not posted yet.
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
-  /** The post with an id, if the archive can find posts without a search. Others are searched by the time in their id. */
-  readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
   /**
-   * Nearly all retweets and replies follow a post within these milliseconds; absent where the archive
-   * does not know.
+   * Returns the post with an id. Absent if the archive cannot find posts without a search; posts are then
+   * searched by the time in their id.
    */
+  readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
+  /** Nearly all retweets and replies follow a post within this time, in milliseconds. Absent if unknown. */
   readonly reactionsMs?: number | undefined;
   close(): Promise<void>;
 }

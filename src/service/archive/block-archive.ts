@@ -17,19 +17,19 @@ import {
 import type { Block, BlockStore, DocumentSet } from './block.js';
 import { candidateDocuments } from './candidate-documents.js';
 
-/** The number of posts that are read together to test whether they match. */
+/** The number of posts to read together for a test whether they match. */
 const BATCH = 128;
 
 /**
- * An archive over blocks. Posts are read only for delivery, or if the index of a block cannot decide
- * a match.
+ * An archive made of blocks. A post is read only to deliver it, or if the index of its block cannot decide
+ * whether it matches.
  */
 export class BlockArchive implements Archive {
   readonly format: Format;
   protected readonly now: () => number;
   readonly #blocks: BlockStore;
 
-  /** No post after `now` is served. */
+  /** Posts after the result of `now` are not served. */
   constructor(
     format: Format,
     blocks: BlockStore,
@@ -68,7 +68,7 @@ export class BlockArchive implements Archive {
         reached = keyOf(block, batch.at(-1) as number);
       }
       const edge = { at: range.from, id: '0' };
-      // After an earlier edge, the first block may have nothing left.
+      // After an earlier edge, the first block may have no posts left.
       if (after === undefined || newestFirst(after, edge) < 0) reached = edge;
     }
     return { posts, more: false };
@@ -105,7 +105,7 @@ export class BlockArchive implements Archive {
       let last: number | undefined;
       for (const batch of batches(members, BATCH)) {
         const at = block.timeAt(batch[0] as number);
-        // A covered part ends between two seconds, so that each post is either in it or after it.
+        // The counted part ends between two seconds, so that each post is either in it or after it.
         if (at !== last && deadline.isPast) return stopAt(newestFirst ? at + SECOND : at);
         for (const document of await verifiedMatches(rule, block, batch, work))
           counts.add(block.timeAt(document));
@@ -139,7 +139,7 @@ export class BlockArchive implements Archive {
         }
         if (documents.length === 0) continue;
         const posts = await loadPosts(block, documents, signal);
-        // A segment may span two blocks.
+        // A segment may be in two blocks.
         if (pending?.segment === segment) {
           pending.posts.push(...posts);
           continue;
@@ -160,7 +160,7 @@ export class BlockArchive implements Archive {
   }
 }
 
-/** Adds up the posts of a window by bucket. */
+/** Counts the posts of a window by bucket. */
 class BucketCounts {
   readonly #first: number;
   readonly #bucketMs: number;
@@ -177,7 +177,7 @@ class BucketCounts {
     this.#counts[index] = (this.#counts[index] as number) + count;
   }
 
-  /** Adds the members of `documents` from `start` to `end`. */
+  /** Adds the members of `documents` from `start` (inclusive) to `end` (exclusive). */
   addAll(block: Block, documents: DocumentSet, start: number, end: number): void {
     for (let newest = start; newest < end; ) {
       const bucket = floorTo(this.#bucketMs, block.timeAt(newest));
@@ -187,7 +187,7 @@ class BucketCounts {
     }
   }
 
-  /** The buckets of a part of the window, outside of which nothing was added. */
+  /** The buckets of a part of the window. Nothing was added outside of it. */
   of(counted: Window): CountsResult {
     const { from, to } = counted;
     if (from >= to) return { buckets: [], counted };
@@ -208,7 +208,10 @@ function keyOf(block: Block, document: number): SortKey {
   return { at: block.timeAt(document), id: block.idAt(document) };
 }
 
-/** The range of documents of a block that are in a window and after a sort key: first and end. */
+/**
+ * The range of a block's documents that are in a window and after a sort key, as the first document and the
+ * end (exclusive).
+ */
 function documentRange(block: Block, { from, to }: Window, after?: SortKey): [number, number] {
   let start = firstWhere(block.count, document => block.timeAt(document) < to);
   if (after !== undefined) {
@@ -223,8 +226,8 @@ function documentRange(block: Block, { from, to }: Window, after?: SortKey): [nu
 }
 
 /**
- * The first number below `count` for which `holds` is true, or `count`. A binary search: all later
- * numbers hold, too.
+ * The first number below `count` for which `holds` is true, or `count` if there is none. Uses binary search,
+ * so `holds` must be true for all later numbers, too.
  */
 export function firstWhere(count: number, holds: (n: number) => boolean): number {
   let low = 0;

@@ -3,39 +3,42 @@ import type { Activity } from '../../post/activity.js';
 import type { Position } from '../../post/post-fields.js';
 
 /**
- * The posts of a range of time, each with a document number: 0 is the newest, by time and then by
- * id. The block's index answers searches; `load` reads the posts themselves.
+ * The posts of a range of time. Each has a document number, where 0 is the newest post (by time, then by id).
+ * The block's index answers searches; `load` reads the posts themselves.
  */
 export interface Block {
   readonly count: number;
-  /** The time of a post: whole seconds, in epoch milliseconds. */
+  /** The time of a post in epoch milliseconds, in whole seconds. */
   timeAt(document: number): number;
   idAt(document: number): string;
-  /** The documents with a search term (see `postTerms`), as a new set that the caller may change. */
+  /** Returns the documents with a search term (see `postTerms`), as a new set that the caller may change. */
   postings(term: string): DocumentSet;
-  /** Data of the index in addition to its terms, if it has any. */
+  /** Data of the index besides its terms, if it has any. */
   readonly details?: BlockDetails | undefined;
   /** Reads posts, in the order of `documents`. */
   load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]>;
 }
 
 export interface BlockDetails {
-  /** The occurrences of a word in these documents, of those that have it. */
+  /** Returns the occurrences of a word in these documents. Documents without the word are absent. */
   occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]>;
-  /** The posts with a location, by ascending document number. */
+  /** The posts with a location, by document number, ascending. */
   locations(): readonly PostLocation[];
 }
 
 export interface PostLocation {
   readonly document: number;
   readonly position: Position | undefined;
-  /** Corners of the post's place; empty without one. */
+  /** The corners of the post's place; empty if it has none. */
   readonly corners: readonly Position[];
 }
 
 /** An archive as a series of blocks that do not overlap. */
 export interface BlockStore {
-  /** The ranges of the blocks that overlap a window, ascending, or with `newestFirst` descending. */
+  /**
+   * The ranges of the blocks that overlap a window, in ascending order, or with `newestFirst` in descending
+   * order.
+   */
   within(window: Window, newestFirst?: boolean): Iterable<Window>;
   /** Opens the block of one of these ranges. */
   open(range: Window): Promise<Block>;
@@ -43,14 +46,14 @@ export interface BlockStore {
 }
 
 /**
- * The position of a word in a post: the number of one of the strings of the post, times `TEXT_STRIDE`, plus
- * the index of the word in that string. A single number, because an index has many of them.
+ * The position of a word in a post, as a single number because an index has many of them: the number of the
+ * string in the post times `TEXT_STRIDE`, plus the index of the word in the string.
  */
 export type Occurrence = number;
 
 export const TEXT_STRIDE = 0x100_0000;
 
-/** The kind of a string is its number modulo 4. */
+/** The kinds of strings. The kind of a string is its number modulo 4. */
 export const TEXT = 0;
 export const ADDRESS = 1;
 export const DISPLAY = 2;
@@ -63,7 +66,7 @@ export const textNumberOf = (occurrence: Occurrence): number =>
 export const wordIndexOf = (occurrence: Occurrence): number => occurrence % TEXT_STRIDE;
 export const textKindOf = (text: number): TextKind => (text % 4) as TextKind;
 
-/** A set of documents of one block, as a bit set: bit `i` is document `i`, the `i`-th newest post. */
+/** A set of documents of one block, as a bit set. Bit `i` is document `i`, the `i`-th newest post. */
 export class DocumentSet {
   readonly size: number;
   readonly #words: Uint32Array;
@@ -109,7 +112,7 @@ export class DocumentSet {
     this.#trim();
   }
 
-  /** The number of members from `start`, inclusive, to `end`, exclusive. */
+  /** The number of members from `start` (inclusive) to `end` (exclusive). */
   count(start: number, end: number): number {
     if (start >= end) return 0;
     const first = start >>> 5;
@@ -122,7 +125,7 @@ export class DocumentSet {
     return count + bits((this.#words[last] as number) & tail);
   }
 
-  /** Members from `start` to `end`, ascending. */
+  /** The members from `start` (inclusive) to `end` (exclusive), ascending. */
   *members(start: number, end: number): Generator<number> {
     for (let i = start >>> 5; i < this.#words.length; i++) {
       let word = this.#words[i] as number;

@@ -27,18 +27,18 @@ import {
   wordIndexOf,
 } from './block.js';
 
-/** The documents of a block that a search rule may match. */
+/** The documents of a block that may match a search rule. */
 export interface CandidateDocuments {
   readonly documents: DocumentSet;
-  /** Whether all of them match, so that no post needs to be tested. */
+  /** Whether all of these documents match, so that no post needs to be tested. */
   readonly exact: boolean;
 }
 
 const SEARCH = dialectOf('search');
 
 /**
- * Evaluates a rule on the index of a block: by the terms that its clauses require, and exactly if word
- * occurrences or locations of the posts decide.
+ * Evaluates a rule on the index of a block by the terms that its clauses require. The result is exact if the
+ * occurrences of words, or the locations of posts, decide it.
  */
 export function candidateDocuments(node: RuleNode, block: Block): CandidateDocuments {
   switch (node.kind) {
@@ -47,7 +47,7 @@ export function candidateDocuments(node: RuleNode, block: Block): CandidateDocum
       return joined(node, block);
     case 'not': {
       const { documents, exact } = candidateDocuments(node.node, block);
-      // A candidate may turn out not to match, so no document can be excluded.
+      // A candidate may turn out not to match, so its negation must not exclude it.
       if (!exact) return { documents: DocumentSet.all(block.count), exact: false };
       documents.invert();
       return { documents, exact: true };
@@ -66,7 +66,7 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
     if (all === undefined) all = next.documents;
     else if (node.kind === 'and') all.intersect(next.documents);
     else all.unite(next.documents);
-    // No other clause can add a document.
+    // No other clause can add a document to an empty `and`.
     if (node.kind === 'and' && all.isEmpty) return { documents: all, exact: true };
   }
   if (all !== undefined) return { documents: all, exact };
@@ -85,8 +85,7 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   if (first === undefined) return { documents: DocumentSet.all(block.count), exact };
   const documents = block.postings(first);
   for (const term of rest) {
-    // A word of a script without spaces has a term for each character: stops at the first without
-    // documents.
+    // A word of a script without spaces has a term for each character. Stop at the first term without documents.
     if (documents.isEmpty) return { documents, exact: true };
     documents.intersect(block.postings(term));
   }
@@ -97,14 +96,14 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
   return { documents: locatedIn(block, block.details, inArea), exact: true };
 }
 
-/** A clause as blocks evaluate it. */
+/** A clause in the form in which blocks evaluate it. */
 interface ClauseQuery extends RequiredTerms {
-  /** For a clause of several words. */
+  /** The query for the order of words, if the clause has several words. */
   readonly wordQuery: WordQuery | undefined;
   readonly inArea: ((position: Position) => boolean) | undefined;
 }
 
-/** Caches the tokenised text of a clause, which hundreds of blocks evaluate. */
+/** Cached queries of clauses, because hundreds of blocks evaluate the same clause. */
 const queries = new WeakMap<Clause, ClauseQuery>();
 
 function queryOf(clause: Clause): ClauseQuery {
@@ -136,7 +135,7 @@ function locatedIn(
   return found;
 }
 
-/** A phrase or proximity: several words that one text of a post must have, in a certain order. */
+/** A phrase or proximity: several words that must be in one string of a post, in a certain order. */
 interface WordQuery {
   readonly words: readonly string[];
   /** The prefix of the term of each word. */
@@ -147,7 +146,7 @@ interface WordQuery {
   matches(tokens: readonly string[]): boolean;
 }
 
-/** The query of a clause for which the order of words matters; `undefined` for other clauses. */
+/** The query of a clause in which the order of words matters; `undefined` for other clauses. */
 function wordQuery(clause: Clause, dialect: Dialect): WordQuery | undefined {
   switch (clause.kind) {
     case 'keyword':
@@ -175,7 +174,7 @@ function operatorQuery(clause: OperatorClause, dialect: Dialect): WordQuery | un
   return phraseQuery(phraseOf(clause.value, dialect).words, [FIELD], `${clause.name}:`);
 }
 
-/** The documents among `posts` that have a matching text. */
+/** The documents among `posts` that have a matching string. */
 function matchWords(
   posts: DocumentSet,
   { words, prefix, kinds, matches }: WordQuery,

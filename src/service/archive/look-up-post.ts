@@ -5,18 +5,18 @@ import type { RuleNode } from '../../rules/tree.js';
 import { type Deadline, DeadlineError } from '../event-loop-yield.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from './archive.js';
 
-/** Ids hold the milliseconds since 2010-11-04T01:42:54.657Z, above their lowest 22 bits. */
+/** The epoch of ids. The bits above the lowest 22 of an id are the milliseconds since 2010-11-04T01:42:54.657Z. */
 export const ID_EPOCH = 1_288_834_974_657;
 
-/** Lower ids are sequential, without a time in them; all time-based ids are higher. */
+/** Lower ids are sequential and contain no time. All ids with a time are higher. */
 const MIN_TIME_BASED = 30_000_000_000n;
 
-/** The newest post of an archive; undefined for an empty one. */
+/** The newest post of an archive; `undefined` for an empty archive. */
 export function newestPost(archive: Archive, now: number): Promise<ArchivedPost | undefined> {
   return lastBefore(archive, { from: FIRST_POST, to: now + 1 });
 }
 
-/** The author with a handle, ignoring case, as the newest post of the archive shows them. */
+/** Returns the author with a handle, ignoring case, as the author is in the newest post of the archive. */
 export async function findAuthor(
   archive: Archive,
   handle: string,
@@ -25,7 +25,7 @@ export async function findAuthor(
   const name = handle.replace(/^@/, '');
   if (!/^\w{1,50}$/.test(name)) return undefined;
   if (archive.author !== undefined) return archive.author(name);
-  // A handle of digits could match an id instead; the last line compares the handle.
+  // A handle of digits could match an id instead, so the last line compares the handle.
   const tree: RuleNode = { kind: 'operator', name: 'from', value: name, start: 0, end: 0 };
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
   const post = await newest(archive, rule, { from: FIRST_POST, to: now + 1 });
@@ -33,13 +33,13 @@ export async function findAuthor(
   return author?.handle.toLowerCase() === name.toLowerCase() ? author : undefined;
 }
 
-/** What ends a look-up early. */
+/** The limits of a look-up. */
 export interface LookUpLimits {
   readonly signal: AbortSignal;
   readonly deadline?: Deadline | undefined;
 }
 
-/** The post with an id, if the archive has it. @throws DeadlineError */
+/** Returns the post with an id, if the archive has it. @throws DeadlineError */
 export async function findPost(
   archive: Archive,
   id: string,
@@ -52,12 +52,15 @@ export async function findPost(
   if (number < MIN_TIME_BASED) return findSequential(archive, id, limits);
   const at = Number(number >> 22n) + ID_EPOCH;
   if (at > now + SECOND) return undefined;
-  // The times of posts are whole seconds, and may be 1 s before or after the time in the id.
+  // The times of posts are in whole seconds, and may differ by 1 s from the time in the id.
   const window = { from: at - 2 * SECOND, to: at + 2 * SECOND };
   return newest(archive, queryOfId(id), window, limits);
 }
 
-/** Binary search: sequential ids grow with time, except within the same moment. */
+/**
+ * Finds a post with a sequential id by binary search. Sequential ids grow with time, except within the same
+ * moment.
+ */
 async function findSequential(
   archive: Archive,
   id: string,
@@ -76,7 +79,10 @@ async function findSequential(
   return newest(archive, queryOfId(id), window, limits);
 }
 
-/** The newest post of a window. Searches growing parts from its end, since the first usually has one. */
+/**
+ * The newest post of a window. Searches parts of growing length from its end, because the first part usually
+ * has a post.
+ */
 async function lastBefore(
   archive: Archive,
   window: Window,
@@ -104,15 +110,15 @@ async function newest(
   return posts[0];
 }
 
-/** Has no term for the index, so every post of the window is read. */
+/** A rule without terms for the index, so that every post of the window is read. */
 const ALL = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
-/** Matches every post. The index decides this, so no post is read for it. */
+/** A query that matches every post. The index decides this, so no post is read. */
 export const ANY: ArchiveQuery = {
   tree: { kind: 'not', node: { kind: 'or', nodes: [], start: 0, end: 0 }, start: 0, end: 0 },
   matches: () => true,
 };
 
-/** A query that only the post with this id matches. */
+/** A query that matches only the post with this id. */
 export function queryOfId(id: string): ArchiveQuery {
   const number = BigInt(id);
   return { tree: ALL, matches: activity => BigInt(activity.id) === number };

@@ -7,7 +7,7 @@ import { InjectedEvents } from './injected-events.js';
 export interface ComplianceParts {
   readonly clock: Clock;
   readonly seed: string | number;
-  /** Generated events per post of the archive, 0 to 1. */
+  /** The number of generated events per post of the archive, 0 to 1. */
   readonly rate: number;
   /** The archive with all posts, including hidden ones. */
   archive(): Promise<Archive>;
@@ -16,33 +16,34 @@ export interface ComplianceParts {
 
 /** An injected event. */
 export interface KeptEvent {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
   readonly json: string;
 }
 
 type Listener = (event: PrintedEvent) => void;
 
-/** After a jump of the clock, the stream sends at most the events of the last day. */
+/** If the clock jumps, the stream sends at most the events of the last day. */
 const MAX_CATCH_UP_MS = DAY;
 
 /** A printed event. */
 interface EventMessage {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
   readonly message: Uint8Array;
 }
 
 /**
- * All compliance events: generated for posts of the archive, and injected by a test. Sends events to listeners as they
- * happen by the service's clock, lists the events of a window, and decides which posts they hide.
+ * All compliance events: generated for posts of the archive, and injected by a test. Sends events to
+ * listeners when they are due by the service's clock, lists the events of a window, and decides which posts
+ * they hide.
  */
 export class Compliance {
   readonly #options: ComplianceParts;
   readonly #generated: GeneratedEvents;
   #injected = new InjectedEvents();
   readonly #listeners = new Set<Listener>();
-  /** Generated events of the current minute, computed once for all its seconds. */
+  /** The generated events of the current minute, computed once for all seconds of the minute. */
   #minute: { readonly from: number; readonly events: Promise<readonly PrintedEvent[]> } = {
     from: Number.NaN,
     events: Promise.resolve([]),
@@ -65,11 +66,12 @@ export class Compliance {
   }
 
   /**
-   * Injects an event. Connected clients receive it immediately, later replays of the stream include
-   * it, and the posts that it removes disappear from search, jobs and replays, but not from counts.
+   * Injects an event. Connected clients receive it immediately, later replays of the stream include it, and
+   * the posts that it removes disappear from search, jobs and replays, but not from counts.
    *
-   * @param event An object, or its exact JSON: ids may be too long for numbers.
-   * @param at The instant of the event in epoch milliseconds; by default now, by the service's clock.
+   * @param event An object, or its exact JSON, because ids may be too long for numbers.
+   * @param at The time of the event in epoch milliseconds; by default the current time of the service's
+   * clock.
    * @throws OptionError if it is not an event.
    * @example
    * service.compliance.inject('{"delete":{"status":{"id":1,"id_str":"1","user_id":2,"user_id_str":"2"},"timestamp_ms":"1432228155593"}}');
@@ -85,18 +87,18 @@ export class Compliance {
     return this.#injected.within(window).map(({ at, json }) => ({ at, json }));
   }
 
-  /** @internal Replaces the injected events. Nothing is sent. @throws OptionError for anything but an event. */
+  /** @internal Replaces the injected events. Sends nothing. @throws OptionError for anything but an event. */
   replace(events: readonly KeptEvent[] = []): void {
     const injected = new InjectedEvents();
     for (const { at, json } of events) injected.add(json, at);
     this.#injected = injected;
   }
 
-  /** Whether a post is hidden at an instant. */
+  /** Whether a post is hidden at a given time. */
   hides({ id, at, activity }: ArchivedPost, asOf: number): boolean {
     if (this.hidesNothing) return false;
     const original = activity.retweeted;
-    // Deleting the original also hides the reposts that contain it.
+    // Deleting a post also hides its retweets, which contain it.
     return (
       this.#hides(id, at, activity.author.id, original !== undefined, asOf) ||
       (original !== undefined &&
@@ -108,7 +110,7 @@ export class Compliance {
     return this.#generated.isOff && this.#injected.isEmpty;
   }
 
-  /** The events of a window as items of a replay, in order of time, all partitions. */
+  /** The events of a window as items of a replay, for all partitions, in chronological order. */
   async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<EventMessage>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);
@@ -124,9 +126,10 @@ export class Compliance {
   }
 
   /**
-   * The events of a window for a reader that asks again as time passes: only the time since the last call is computed.
+   * The events of a window, for a reader that calls this repeatedly. Computes only the events since the last
+   * call.
    *
-   * @param version Another object whenever posts were added or removed.
+   * @param version An object that is replaced whenever posts are added or removed.
    */
   async recent(
     { from, to }: Window,
@@ -147,7 +150,7 @@ export class Compliance {
     return [...generated, ...injected].sort((a, b) => a.at - b.at);
   }
 
-  /** Calls a listener with each event from now on; returns a function that stops it. */
+  /** Calls a listener with each event from now on. Returns a function that removes the listener. */
   listen(listener: Listener): () => void {
     if (this.#listeners.size === 0) this.#start();
     this.#listeners.add(listener);
@@ -157,7 +160,7 @@ export class Compliance {
     };
   }
 
-  /** Resolves when every event due by the clock has been sent. */
+  /** Resolves when all events that are due by the clock were sent. */
   settled(): Promise<void> {
     return this.#sending;
   }
@@ -201,10 +204,10 @@ export class Compliance {
     for (const cancel of this.#cancel.splice(0)) cancel();
   }
 
-  /** Sends the generated events up to now. */
+  /** Sends the generated events until now. */
   async #sendDue(): Promise<void> {
     const now = this.#options.clock.now();
-    // If the clock was set back, start from the new time.
+    // If the clock was set back, continues from the new time.
     let from = Math.max(Math.min(this.#reached, now), now - MAX_CATCH_UP_MS);
     this.#reached = now;
     while (from < now) {
@@ -225,7 +228,7 @@ export class Compliance {
         .archive()
         .then(archive => this.#generated.events(archive, window, signal));
       this.#minute = { from: minute, events };
-      // The next call tries again.
+      // The next call retries.
       events.catch(() => {
         this.#minute = { ...this.#minute, from: Number.NaN };
       });
@@ -234,7 +237,7 @@ export class Compliance {
   }
 }
 
-/** One after the other: events may be large. */
+/** Prints events one at a time, because they may be large. */
 function* messagesOf(events: readonly PrintedEvent[]): Generator<EventMessage> {
   for (const { at, json } of events) yield { at, message: Buffer.from(json) };
 }

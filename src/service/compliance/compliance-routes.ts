@@ -7,14 +7,14 @@ import { type Handler, type Route, routesOf } from '../http/router.js';
 import type { ServiceContext } from '../service-context.js';
 import { PARTITIONS, type PrintedEvent } from './generated-events.js';
 
-/** The documented path, and the one that older clients use. */
+/** The documented path, and the path that older clients use. */
 const PATTERNS = [
   '/accounts/:account/publishers/:publisher/streams/compliance/:label.json',
   '/stream/compliance/accounts/:account/publishers/:publisher/:label.json',
 ];
 
 /**
- * The compliance stream. The order of checks:
+ * The routes of the compliance stream. The checks are, in order:
  * 1. the credentials: 401;
  * 2. account, publisher and label: 404;
  * 3. the rate of connection requests, including failed ones: 429;

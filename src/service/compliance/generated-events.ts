@@ -4,20 +4,20 @@ import type { Archive, SortKey } from '../archive/archive.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 
 export interface PrintedEvent {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
-  /** 1 to 8. */
+  /** The partition, 1 to 8. */
   readonly partition: number;
   /** The exact message. */
   readonly json: string;
 }
 
-/** Milliseconds between a post and its event. */
+/** The possible delays between a post and its event, in milliseconds. */
 const DELAYS = [2 * MINUTE, 40 * MINUTE, 26 * HOUR];
-/** Milliseconds between an event and the one that undoes it. */
+/** The delay between an event and the event that undoes it, in milliseconds. */
 const UNDO_DELAY = 12 * MINUTE;
 
-/** An event for a post or its author, and the one that undoes it, if any. */
+/** An event for a post or its author, and the event that undoes it, if any. */
 export interface GeneratedEvent {
   readonly kind: EventKind;
   readonly at: number;
@@ -25,7 +25,7 @@ export interface GeneratedEvent {
   readonly country: string;
 }
 
-/** Kinds and their percentage. Reposts only get events for users. */
+/** The kinds of events, with their percentages. Retweets only get events about users. */
 const KINDS = [
   ['delete', 36],
   ['drop', 8],
@@ -41,7 +41,7 @@ const KINDS = [
   ['user_withheld_flat', 3],
 ] as const;
 const USER_KINDS = ['user_delete', 'user_protect', 'user_suspend'] as const;
-/** Half of these events are undone. */
+/** For each kind that can be undone, the kind that undoes it. Half of such events are undone. */
 const UNDO_KINDS = {
   drop: 'undrop',
   user_delete: 'user_undelete',
@@ -55,14 +55,14 @@ export type EventKind = (typeof KINDS)[number][0] | (typeof UNDO_KINDS)[keyof ty
 const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
 
 /**
- * Compliance events derived from the seed and the post alone, so that every query at any time gives
- * the same events.
+ * Compliance events that depend only on the seed and the post, so that every query at any time returns the
+ * same events.
  */
 export class GeneratedEvents {
   readonly #seed: string;
   readonly #rate: number;
 
-  /** @param rate Events per post, 0 to 1. */
+  /** @param rate The number of events per post, 0 to 1. */
   constructor(seed: string | number, rate: number) {
     this.#seed = String(seed);
     this.#rate = rate;
@@ -72,7 +72,7 @@ export class GeneratedEvents {
     return this.#rate === 0;
   }
 
-  /** @param at The instant of the post. */
+  /** Returns the event of a post, if it has one. @param at The time of the post. */
   eventOf(id: string, at: number, isRepost: boolean): GeneratedEvent | undefined {
     if (mixedHash(`${this.#seed} ${id}`) >= this.#rate * 2 ** 32) return undefined;
     const choice = mixedHash(`${id} ${this.#seed}`);
@@ -81,7 +81,7 @@ export class GeneratedEvents {
       : kindAt(choice % 100);
     const details = mixedHash(`${this.#seed}:${id}`);
     const delay = DELAYS[details % DELAYS.length] as number;
-    // Posts have whole seconds, so the event stays in the same second plus the delay.
+    // The time of a post is in whole seconds, so milliseconds are added to the delay.
     const eventAt = at + delay + ((details >>> 8) % 1000);
     const undo = (details & 0x80) === 0 ? undoOf(kind) : undefined;
     return {
@@ -92,7 +92,7 @@ export class GeneratedEvents {
     };
   }
 
-  /** The events of a window, in order of time. */
+  /** The events of a window, in chronological order. */
   async events(
     archive: Archive,
     window: Window,
@@ -101,7 +101,7 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: PrintedEvent[] = [];
     const work = new EventLoopYield(signal);
-    // Events follow their post after known delays, so only the posts of six windows are looked at.
+    // Events follow their post after known delays, so only the posts of six windows have to be read.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       const eventAfterDelay = (id: string, at: number, isRepost: boolean) => {
@@ -114,8 +114,8 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Only reading a post shows if it is a repost. Treating it as one gives every event that it may have, because all
-      // events of reposts can be undone.
+      // Whether a post is a retweet is only known after reading it. Treating each as a retweet selects every post
+      // that may have an event, because all events of retweets can be undone.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {
@@ -144,15 +144,15 @@ function kindAt(roll: number): EventKind {
   return 'delete';
 }
 
-/** A post and its author, as compliance events name them: by digits. */
+/** A post and its author as compliance events name them, by the digits of their ids. */
 export interface EventPost {
   readonly id: string;
   readonly userId: string;
 }
 
 /**
- * The JSON of an event, with exact ids. The two withheld kinds come in the documented shape and, as `_flat`, in the
- * shape of older captures.
+ * The JSON of an event, with exact ids. The two kinds of withheld events exist in the documented form, and in
+ * the form of older captures (`_flat`).
  */
 export function printEvent(kind: EventKind, post: EventPost, at: number, country: string): string {
   const { id, userId } = post;
@@ -187,7 +187,7 @@ export function printEvent(kind: EventKind, post: EventPost, at: number, country
   }
 }
 
-/** The id of an edit one minute later: the bits above 22 count milliseconds. */
+/** The id of an edit one minute later. The bits above the lowest 22 count milliseconds. */
 function editOf(id: string): bigint {
   return BigInt(id) + (60_000n << 22n);
 }
@@ -195,12 +195,12 @@ function editOf(id: string): bigint {
 /** The number of partitions of the compliance stream. */
 export const PARTITIONS = 8;
 
-/** The partition with all events of a user, from 1. */
+/** The partition that has all events of a user, from 1. */
 export function partitionOf(userId: string): number {
   return (mixedHash(userId) % PARTITIONS) + 1;
 }
 
-/** A 32-bit hash of a string: FNV-1a with a mixing step. */
+/** A 32-bit hash of a string: FNV-1a, then a mixing step. */
 function mixedHash(text: string): number {
   let h = hashText(HASH_START, text);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

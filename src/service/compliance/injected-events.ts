@@ -13,7 +13,7 @@ interface Change {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Kinds that hide a post or all posts of a user, and the kinds that undo them. */
+/** The kinds of events that hide a post or all posts of a user, and the kinds that undo this. */
 const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>> = {
   delete: ['deleted', true],
   drop: ['dropped', true],
@@ -29,7 +29,7 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
 /** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: PrintedEvent[] = [];
-  /** Changes by kind and id. */
+  /** The changes, by kind and id. */
   readonly #changes = new Map<string, Change[]>();
 
   get isEmpty(): boolean {
@@ -37,7 +37,7 @@ export class InjectedEvents {
   }
 
   /**
-   * @param event An object, or its exact JSON: ids may be too long for numbers.
+   * @param event An object, or its exact JSON, because ids may be too long for numbers.
    * @throws OptionError if it is not an event.
    */
   add(event: object | string, at: number): PrintedEvent {
@@ -66,7 +66,7 @@ export class InjectedEvents {
     return this.#events.filter(({ at }) => at >= from && at < to);
   }
 
-  /** Several reasons can hide a post; each has its own undo event. */
+  /** A post can be hidden for several reasons. Each has a separate event that undoes it. */
   hides(kind: 'post' | 'user', id: string, asOf: number): boolean {
     const reasons = new Set<string>();
     for (const { at, reason, hides } of this.#changes.get(`${kind} ${id}`) ?? []) {
@@ -78,7 +78,7 @@ export class InjectedEvents {
   }
 }
 
-/** The kind of an event, and the ids of the post and the user that it is about, as far as it names them. */
+/** The kind of an event, and the ids of the post and the user that it names. */
 export function subjectOf(json: string): {
   readonly kind: string;
   readonly post: string | undefined;
@@ -87,7 +87,7 @@ export function subjectOf(json: string): {
   const [kind, body] = readEvent(json);
   const about = objectAt(body, 'status') ?? objectAt(body, 'favorite') ?? {};
   const user = idOf(about, 'user_id') ?? idOf(body, 'user_id') ?? userOf(kind, body);
-  // Some kinds have the id of their post beside the id of its author.
+  // Some kinds have the id of the post next to the id of its author.
   const isOfPost = kind === 'status_withheld' || kind === 'tweet_edit';
   return { kind, post: idOf(about, 'id') ?? (isOfPost ? idOf(body, 'id') : undefined), user };
 }
@@ -102,7 +102,7 @@ function readEvent(json: string): readonly [kind: string, body: Fields] {
     });
   }
   const [entry] = isRecord(event) ? Object.entries(event) : [];
-  // The stream sends one event a line.
+  // The stream sends one event per line, so the JSON must be on one line.
   if (entry === undefined || !isRecord(entry[1]) || /[\r\n]/.test(json))
     throw new OptionError(
       'event',

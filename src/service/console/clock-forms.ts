@@ -10,9 +10,9 @@ import {
 } from './html/page-parts.js';
 
 export interface RefusedForm {
-  /** The values of its fields. */
+  /** The values of the form's fields. */
   readonly form: URLSearchParams;
-  /** Why it was refused. */
+  /** The reason why the form was refused. */
   readonly message: string;
 }
 

@@ -13,7 +13,7 @@ export interface ShownParts {
   readonly jobs: JobEndpoints;
   /** The addresses for a client that used the origin of the request. */
   readonly addresses: Addresses;
-  /** A search that finds posts; undefined for an empty archive. */
+  /** A search that finds posts; `undefined` for an empty archive. */
   firstSearch(): Promise<FirstSearch | undefined>;
 }
 
@@ -30,7 +30,7 @@ export const SECTIONS = {
   status: ['Status', '/status'],
 } as const;
 
-/** The menu, with a button to sign out for visitors who are signed in. */
+/** Renders the menu, with a button to sign out for visitors who are signed in. */
 export function menuOf(
   section: keyof typeof SECTIONS,
   visitor?: { readonly user: string; readonly csrf: string },
@@ -47,43 +47,46 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
 
 /** A request for a page, with what the page shows. */
 export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
-  /** The token for each form. */
+  /** The token that each form must contain. */
   readonly csrf: string;
-  /** What the last action said of an element. */
+  /** Returns the message of the last action for an element. */
   readonly messageAt: MessageAt;
 }
 
-/** A page of the console. Its `lead` describes it in a sentence. */
+/** A page of the console. Its `lead` is a sentence that describes it. */
 export type PageContent = Pick<HtmlPage, 'title' | 'lead' | 'body' | 'status'>;
 
-/** What to show after a form: the page, with a message for the element that the fragment names. */
+/** The page to show after a form, with a message for the element that the fragment names. */
 interface FormRedirect {
   readonly location: string;
   readonly message: Message;
 }
 
-/** What a form leads to: a page to show after a redirect, or one that shows the form again. */
+/** The result of a form: a page to show after a redirect, or a page that shows the form again. */
 export type FormResult = FormRedirect | PageContent;
 
-/** Shows a page after a form that did what it was for. */
+/** Shows a page after a form that has succeeded. */
 export function done(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'good', text } };
 }
 
-/** Shows a page after a form that could not do what it was for. */
+/** Shows a page after a form that has failed. */
 export function notDone(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'bad', text } };
 }
 
-/** What a form asks before it does something that cannot be undone. */
+/** The question that a form asks before it does something that cannot be undone. */
 interface Question {
   readonly title: string;
   readonly text: HtmlValue;
-  /** What the button says. */
+  /** The text of the button. */
   readonly action: string;
 }
 
-/** Asks before a form does what cannot be undone; `isConfirmed` holds for the form that answers. */
+/**
+ * Shows a question before a form does something that cannot be undone. `isConfirmed` is true for the form
+ * that answers it.
+ */
 export function confirmation(
   { url, csrf }: Visit,
   form: URLSearchParams,
@@ -102,15 +105,18 @@ export function isConfirmed(form: URLSearchParams): boolean {
   return form.has('confirmed');
 }
 
-/** A page of the console, and where it is. */
+/** A page of the console, with its address. */
 export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
-  /** Whether its content changes on its own, so that it offers to load it again. Such a page has no fields to type in. */
+  /**
+   * Whether its content changes by itself, so that it offers to reload. Such a page must not have fields to
+   * type in.
+   */
   readonly isLive?: boolean;
-  /** Whether it needs no sign-in, unless the service has a token. */
+  /** Whether it can be read without signing in, unless the service has a token. */
   readonly isPublic?: boolean;
-  /** @param typed A form of the page that was refused: its fields keep what was typed. */
+  /** @param typed A form of the page that was refused. Its fields keep the typed values. */
   show(visit: Visit, typed?: URLSearchParams): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
   act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;

@@ -39,7 +39,7 @@ interface ConsoleParts extends Omit<ShownParts, 'addresses'> {
   addresses(origin?: string): Addresses;
 }
 
-/** All pages: the console, the status page, and the sign-in of users. */
+/** The routes of all pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   const { settings } = parts.context;
   const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
@@ -59,7 +59,7 @@ export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   ];
 }
 
-/** What the console's handlers use. */
+/** The parts that handlers of the console need. */
 interface HandlerParts extends SignInParts, ShownParts {}
 
 const signOut: Handler<HandlerParts> = async ({ request }, { sessions }) => {
@@ -102,7 +102,10 @@ const CONSOLE: RouteTable<HandlerParts> = {
   [`${CONSOLE_HOME}/`]: { GET: () => seeOther(CONSOLE_HOME) },
 };
 
-/** A form encodes each byte of a post in up to 3 bytes, and a post may have 1 MB. */
+/**
+ * The maximum size of a form in bytes. A form encodes each byte of a post in up to 3 bytes, and a post may
+ * have 1 MB.
+ */
 const MAX_FORM_BYTES = 4 * 1024 * 1024;
 
 async function respond(
@@ -116,7 +119,8 @@ async function respond(
   const menu = ({ user, csrf } = visitor()) =>
     menuOf(page.section, user === undefined ? undefined : { user, csrf });
   try {
-    // First, so that a cross-site form, which has no cookie, is refused without setting one.
+    // Before the session is read, so that a cross-site form, which has no cookie, is refused without setting a
+    // cookie.
     const form = method === 'POST' ? await sessions.readForm(request, MAX_FORM_BYTES) : undefined;
     const { user, headers } = visitor();
     if (user !== undefined || (page.isPublic && settings.token === undefined))
@@ -135,7 +139,7 @@ async function respond(
   }
 }
 
-/** @param refused A form that is shown again, with what was typed. */
+/** @param refused A form that is shown again with the typed values. */
 async function answer(
   page: ConsolePage,
   incoming: RequestContext,
@@ -170,7 +174,10 @@ async function answer(
 const STALE =
   'You have signed in again since this page was shown. Nothing was changed. Send the form once more.';
 
-/** Keeps what was typed until the visitor has signed in in another tab. */
+/**
+ * The page for a form of a visitor who is signed out. Keeps the typed values until the visitor has signed in
+ * in another tab.
+ */
 function signedOutPage(url: URL, { form, status }: StaleForm): HandlerResponse {
   const body = html`<form class="card" method="post" action="${url.pathname + url.search}">${hiddenFields(form)}
 ${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has started again. Nothing was changed.' })}
@@ -182,14 +189,17 @@ ${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has
 const OFFERED_SECONDS = 5;
 const MAX_SECONDS = 3_600;
 
-/** How often the browser is to load the page again; undefined for a page that it loads once. */
+/** The interval in seconds at which the browser reloads the page; `undefined` for a page that it loads once. */
 function refreshSeconds({ searchParams }: URL): number | undefined {
   const asked = searchParams.get('refresh') ?? '';
   const seconds = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;
   return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined;
 }
 
-/** Links that load a page again, once or every few seconds. They need no script: the response says when. */
+/**
+ * Links to reload a page, once or every few seconds. They need no script, because a header of the response
+ * contains the interval.
+ */
 function refreshLinks(url: URL): Html {
   const seconds = refreshSeconds(url);
   return html`<p class="refresh">${

@@ -8,33 +8,33 @@ import { breakable, command } from './html/page-parts.js';
 
 /** An endpoint, with commands for curl and the library. */
 export interface ListedEndpoint {
-  /** The page that has its commands. */
+  /** The page that shows its commands. */
   readonly section: keyof typeof SECTIONS;
   readonly name: string;
   readonly method: string;
   readonly address: string;
-  /** Absent for signed requests, which curl cannot make. */
+  /** The command for curl. Absent for signed requests, which curl cannot make. */
   readonly curl?: string | undefined;
   /** A shell command that runs a short script. */
   readonly millrace: string;
-  /** The same script for a file. */
+  /** The same script as a file. */
   readonly typescript: string;
 }
 
 interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
-  /** GET by default. */
+  /** The HTTP method; GET by default. */
   readonly method?: string;
   readonly query?: string;
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   readonly body?: object;
   readonly isStream?: boolean;
-  /** A request that curl cannot make. */
+  /** Whether the request is signed, so that curl cannot make it. */
   readonly isSigned?: boolean;
-  /** A script without its imports. */
+  /** The script, without its imports. */
   readonly script: string;
 }
 
-/** Every endpoint of the account, with examples for the current time of the service. */
+/** Every endpoint of the account, with examples for the service's current time. */
 export function listedEndpoints(addresses: Addresses, now: number): readonly ListedEndpoint[] {
   return [
     ...searches(addresses, '30day', 'the last 30 days'),
@@ -108,7 +108,7 @@ const STREAM_TYPES = {
   compliance: 'compliance events',
 };
 
-/** Replays, and the rules of one. */
+/** The endpoints of replays and their rules. */
 function replays(addresses: Addresses, now: number): Example[] {
   const { account, publisher, streamLabel, replayStreamUrl, rulesUrl } = addresses;
   const to = floorTo(HOUR, now) - 2 * HOUR;
@@ -207,16 +207,16 @@ function endpoint({ query, body, isStream, isSigned, script, ...rest }: Example)
 }
 
 interface CurlOptions {
-  /** By default GET without a body, and POST with one. */
+  /** The HTTP method; by default, POST if there is a body, otherwise GET. */
   readonly method?: string | undefined;
-  /** JSON. */
+  /** The body as JSON. */
   readonly body?: string | undefined;
-  /** Compressed, and shown as it arrives. */
+  /** Whether the response is a compressed stream, which is shown as it arrives. */
   readonly isStream?: boolean | undefined;
   readonly needsLogin?: boolean | undefined;
 }
 
-/** A request as a command. */
+/** A request as a command for curl. */
 export function curlOf(
   address: string,
   { method, body, isStream = false, needsLogin = true }: CurlOptions,
@@ -247,10 +247,10 @@ export function pathOf(...segments: readonly string[]): string {
   return segments.map(encodeURIComponent).join('/');
 }
 
-/** The login for curl, from the variables of the overview. */
+/** The credentials for curl, from the variables on the overview page. */
 const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 
-/** A name of the library where a script calls it, or a function of it. */
+/** Matches a name of the library, or a function of it, that a script calls. */
 const IMPORTED =
   /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
 
@@ -265,7 +265,7 @@ export function nodeCommand(script: string): string {
   return `node --input-type=module -e ${shellWord(typescriptOf(script))}`;
 }
 
-/** The addresses of a page with commands for curl and Millrace, closed below what the page shows. */
+/** The addresses of a page, with commands for curl and Millrace, in a closed section at its end. */
 export function commandList({ addresses, context }: Visit, page: keyof typeof SECTIONS): Html {
   const endpoints = listedEndpoints(addresses, context.clock.now());
   const others = endpoints.filter(({ section }) => section !== page);
@@ -275,7 +275,7 @@ ${endpoints.filter(({ section }) => section === page).map(commandsOf)}
 ${page === 'overview' && html`<section class="stack"><h3>Other addresses</h3><ul class="stack">${others.map(linkOf)}</ul></section>`}</details>`;
 }
 
-/** What a page without rows shows: how to get the first one. */
+/** The content of a page without rows: how to get the first row. */
 export function emptyPage(
   { addresses, context }: Visit,
   page: keyof typeof SECTIONS,
@@ -297,7 +297,7 @@ ${
 }${command('Millrace', millrace, typescript)}</section>`;
 }
 
-/** An address of another page. */
+/** A link to the address of another page. */
 function linkOf({ section, name, method, address }: ListedEndpoint): Html {
   return html`<li><a href="${SECTIONS[section][1]}#commands">${name}</a>${addressOf(method, address)}</li>`;
 }

@@ -31,7 +31,7 @@ import { problemsView } from './rule-view.js';
 export const EXPLORE = '/console/explore';
 export const RULE_TEST = '/console/explore/rules';
 
-/** Searches in the console. They do not count as requests or for usage. */
+/** The pages for searches in the console. These do not count as requests or usage. */
 export const explorePages: readonly ConsolePage[] = [
   {
     pattern: EXPLORE,
@@ -44,7 +44,7 @@ export const explorePages: readonly ConsolePage[] = [
       const isInvalid = problems.some(({ severity }) => severity === 'error');
       const withRule = (rule: string) =>
         withParameters(url, { query: rule, next: undefined, check: undefined });
-      // While someone types, only the problems are asked for.
+      // While the user types, only the problems of the query are requested.
       const isDue = url.searchParams.has('query') && !url.searchParams.has('check');
       return {
         title: 'Explore',
@@ -59,7 +59,7 @@ ${isDue && !isInvalid && (await resultOf(asked, visit))}`,
 
 const TABS = { [EXPLORE]: 'Posts of a query', [RULE_TEST]: 'Rules for a post' } as const;
 
-/** Links between the query and the test of rules. */
+/** Links between the pages for searching and for testing rules. */
 export function tabs(current: keyof typeof TABS): Html {
   const pages = Object.keys(TABS) as (keyof typeof TABS)[];
   return choices('What to explore', pages, current, page => [TABS[page], page]);
@@ -68,12 +68,12 @@ export function tabs(current: keyof typeof TABS): Html {
 interface Asked {
   readonly product: SearchProduct;
   readonly query: string;
-  /** Times as form fields have them: `2024-01-31 12:00`. */
+  /** Times in the format of form fields: `2024-01-31 12:00`. */
   readonly from: string;
   readonly to: string;
 }
 
-/** What the address asks for; without a query what finds something. */
+/** The search that the address contains. If it has no query, a search that finds posts. */
 async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): Promise<Asked> {
   const first = searchParams.has('query') ? undefined : await firstSearch();
   const { query = '', fromDate, toDate } = first?.parameters ?? {};
@@ -95,7 +95,7 @@ async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): 
   };
 }
 
-/** Windows up to now, of one press. */
+/** Windows until now that a button selects. */
 const SPANS = {
   '1h': ['hour', HOUR],
   '1d': ['day', DAY],
@@ -103,10 +103,13 @@ const SPANS = {
   '30d': ['30 days', 30 * DAY],
 } as const;
 
-/** `2024-01-31 12:00`, in UTC. */
+/** Formats a time as `2024-01-31 12:00`, in UTC. */
 const fieldOf = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
-/** The minute of a field as requests have it. Text that is not a time stays as typed, so that the service refuses it. */
+/**
+ * Converts the time of a field to the format of requests. Text that is not a time stays unchanged, so that
+ * the service refuses it.
+ */
 function timestampOf(typed: string): string {
   const digits = typed.replace(/\D/g, '').slice(0, 12);
   return digits.length === 8 ? `${digits}0000` : digits || typed;
@@ -127,7 +130,7 @@ ${date('from', 'From', from, 'in UTC; by default 30 days before the end')}${date
   )}</span></div></form>`;
 }
 
-/** Posts on a page: the fewest that the service allows. */
+/** The number of posts on a page, which is the minimum that the service allows. */
 const POSTS = 10;
 
 async function resultOf({ product, query, from, to }: Asked, visit: Visit): Promise<Html> {
@@ -138,7 +141,7 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
     ...(to !== '' && { toDate: timestampOf(to) }),
     maxResults: String(POSTS),
   };
-  // The tokens of all pages up to this one, so that links lead back.
+  // The tokens of all pages up to this page, for the links back.
   const pages = url.searchParams.getAll('next');
   const next = pages.at(-1);
   const pageAt = (all: readonly string[]) =>
@@ -166,7 +169,7 @@ ${posts.length === 0 ? html`<p class="empty">${isLate ? `Not found within ${cont
 
 const FIELDS: Readonly<Record<string, string>> = { fromDate: 'From', toDate: 'To', query: 'Query' };
 
-/** What a request says of its parameters, said of the fields. */
+/** Rewrites a message about parameters of a request as a message about fields of the form. */
 function inFields(message: string): string {
   if (message.includes("'next'")) return 'This page belongs to another search. Search again.';
   return message
@@ -194,10 +197,10 @@ ${command('curl', curlOf(`${address}?${new URLSearchParams(given)}`, {}))}${comm
 
 const BUCKETS = [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
 const MAX_BARS = 62;
-/** Milliseconds of real time that a page waits for counts. */
+/** The time that a page waits for counts, in milliseconds of real time. */
 const COUNT_MS = 2_000;
 
-/** The counts of the window, in as many buckets as a chart shows. */
+/** The counts of the window, in as many buckets as fit in the chart. */
 async function chartOf(
   { tree, window, asOf }: SearchRequest<unknown>,
   { context, signal, url }: Visit,

@@ -30,12 +30,12 @@ import {
 import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
 
 const HERE = '/console/faults';
-/** Faults on a page: fewer than in other lists, since this page has forms, too. */
+/** The number of faults on a page. Fewer than in other lists, because this page has forms, too. */
 const PAGE_FAULTS = 5;
-/** Milliseconds of real time that an answer waits for what is due by the clock once it was moved. */
+/** The time that a response waits for events that are due after the clock was moved, in milliseconds of real time. */
 const PATIENCE_MS = 2_000;
 
-/** The clock, and what goes wrong on purpose; to change where the control path is on. */
+/** The page of the clock and the faults. They can be changed if the control path is on. */
 export const faultPages: readonly ConsolePage[] = [
   {
     pattern: HERE,
@@ -89,7 +89,7 @@ ${!isReadOnly && html`<section class="card" id="plant" aria-label="Plant a fault
   };
 }
 
-/** The faults that are tried most. */
+/** Faults that are used often. */
 const PRESETS: Readonly<Record<string, Fault>> = {
   '503 three times': { kind: 'status', status: 503, times: 3 },
   'Stream cut after 100 posts': { kind: 'content-cut', afterMessages: 100 },
@@ -124,7 +124,7 @@ function plant(visit: Visit, form: URLSearchParams): FormResult {
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     const field = error.option.replace(/^fault\./, '');
-    // It stands under the field that it names.
+    // The message is shown below the field that it names.
     const message = inWords(error.message.replace(/^faults\.plant: `[^`]*` must/, 'Must'));
     return shown(visit, { fault: { form, field, message } });
   }
@@ -138,7 +138,7 @@ function clear({ context }: Visit, form: URLSearchParams): FormResult {
     : done(`${HERE}#planted`, `${printCount(cleared, 'fault')} cleared.`);
 }
 
-/** What can be typed for the clock. */
+/** Words that can be typed for the clock. */
 const CLOCK_WORDS = {
   advance: 'Must be a time such as 30s, 31m, 2h or 15d.',
   set: 'Must be a time such as 202405151234 or 2024-05-15T12:34Z.',
@@ -169,7 +169,7 @@ async function move(visit: Visit, form: URLSearchParams): Promise<FormResult> {
   return done(`${HERE}#clock`, 'The clock has changed.');
 }
 
-/** The change of the clock that a form asks for. */
+/** The change of the clock that a form describes. */
 function changeOf(form: URLSearchParams): Readonly<Record<string, unknown>> {
   return form.get('action') === 'set'
     ? { set: (form.get('set') ?? '').trim() }
@@ -197,7 +197,7 @@ function askToExpire(visit: Visit, form: URLSearchParams, jobs: readonly JobRunn
 
 const rowId = (id: number): string => `fault-${id}`;
 
-/** @param csrf Undefined where faults are only shown. */
+/** @param csrf The token for the forms; `undefined` if faults are only shown. */
 function faultColumns(csrf: string | undefined): readonly HtmlColumn<PlantedFault>[] {
   return [
     column.header('Kind', ({ kind }) => html`<span class="word">${kind}</span>`),
@@ -216,7 +216,7 @@ function hitsOf({ times = 1, hits }: PlantedFault): string {
     : `${printNumber(hits)} of ${printCount(times, 'hit')}`;
 }
 
-/** What a fault is aimed at. */
+/** Describes what a fault applies to. */
 function whereOf(fault: PlantedFault): string {
   const aims = [
     'endpoint' in fault && fault.endpoint,
@@ -228,7 +228,7 @@ function whereOf(fault: PlantedFault): string {
 
 const AIM = new Set(['id', 'kind', 'hits', 'times', 'endpoint', 'path', 'title']);
 
-/** The other fields of a fault. */
+/** Describes the other fields of a fault. */
 export function whatOf(fault: PlantedFault): HtmlValue {
   return Object.entries(fault)
     .filter(([name, value]) => !AIM.has(name) && value !== undefined)
@@ -256,7 +256,7 @@ function clearForm(csrf: string, id: number | undefined): Html {
 }
 
 interface RefusedFaultForm extends RefusedForm {
-  /** The one whose value was refused. */
+  /** The field whose value was refused. */
   readonly field: string;
 }
 
@@ -278,7 +278,7 @@ ${refused !== undefined && !Object.hasOwn(fields, refused.field) && box}
 </form>`;
 }
 
-/** @param box Why the value was refused. */
+/** @param box The message about the refused value, if there is one. */
 function fieldOf(name: string, field: FaultField, value: string, box: Html | undefined): Html {
   const { meaning, hint, isRequired, input } = field;
   const isWrong = box !== undefined;

@@ -37,10 +37,10 @@ import { column, type HtmlColumn, listPage, newestFirstCaption, rowsOfPage } fro
 import { postView } from './post-view.js';
 import { RULE_COLUMNS } from './rule-view.js';
 
-/** Milliseconds of real time that a page waits for work that is due by the clock. */
+/** The time that a page waits for work that is due by the clock, in milliseconds of real time. */
 const MAX_WAIT_MS = 100;
 
-/** The list of historical jobs and the page of one; both can accept and reject. */
+/** The list of historical jobs, and the page of a job. Jobs can be accepted and rejected on both. */
 export const jobPages: readonly ConsolePage[] = [
   {
     pattern: '/console/jobs',
@@ -114,10 +114,10 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
   return html`<section class="card" aria-labelledby="files"><h2 id="files">Files</h2>${list}</section>`;
 }
 
-/** Posts on a page of a file. */
+/** The number of posts on a page of a file. */
 const FILE_POSTS = 10;
 
-/** The posts of a file, in its order. */
+/** The posts of a file, in the order of the file. */
 async function showFile(visit: Visit): Promise<PageContent> {
   const { jobs, url, path } = visit;
   const runner = await find(visit, path.uuid ?? '');
@@ -137,7 +137,7 @@ async function showFile(visit: Visit): Promise<PageContent> {
   };
 }
 
-/** The posts of a page of a file. */
+/** The posts on one page of a file. */
 async function postsOf(path: string, first: number): Promise<readonly Activity[]> {
   const posts: Activity[] = [];
   let at = 0;
@@ -150,7 +150,7 @@ async function postsOf(path: string, first: number): Promise<readonly Activity[]
   return posts;
 }
 
-/** Decides on a job; the message is for its row. */
+/** Accepts or rejects a job. The message is shown in its row. */
 async function decide(visit: Visit, form: URLSearchParams, uuid: string): Promise<FormResult> {
   const decision = form.get('decision');
   if (decision !== 'accept' && decision !== 'reject')
@@ -202,7 +202,7 @@ const TONES: Readonly<Record<JobState, Tone>> = {
   failed: 'bad',
 };
 
-/** @param page The address of the list, to which its forms go. */
+/** @param page The address of the list, to which its forms are sent. */
 function jobColumns(csrf: string, page: string): readonly HtmlColumn<JobRunner>[] {
   return [
     column.header(
@@ -229,7 +229,7 @@ function progressOf({ job: { status }, percentComplete }: JobRunner): Html {
   return renderState(isAtWork ? `${status}, ${percentComplete} %` : status, TONES[status]);
 }
 
-/** Describes in one line what the job costs, has delivered, or is doing. */
+/** Describes in one line the cost of the job, its result, or its current work. */
 function resultOf(runner: JobRunner): string {
   const { job, files } = runner;
   const { status, quote } = job;
@@ -293,7 +293,7 @@ function quoteFacts(quote: Quote): Html {
   ])}<p class="hint">A quote tells the number of posts only by its order of magnitude, from a sample of the window.</p>`;
 }
 
-/** The range that a quoted order of magnitude stands for. Below 1000, quotes say 100. */
+/** The range of an order of magnitude in a quote. Below 1,000, quotes say 100. */
 function estimatedPosts(quoted: number): string {
   const end = 10 ** String(quoted).length;
   return quoted < 1000

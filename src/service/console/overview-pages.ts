@@ -18,7 +18,7 @@ import {
 } from './html/page-parts.js';
 import { outcomeOf } from './stream-pages.js';
 
-/** The current activity, what to paste first, the account, and every address. */
+/** The overview page: current activity, what to paste first, the account, and all addresses. */
 export const overviewPages: readonly ConsolePage[] = [
   {
     pattern: '/console',
@@ -44,10 +44,10 @@ const TILES: Readonly<Record<keyof OverviewTotals, readonly [words: string, addr
   jobs: ['jobs made', '/console/jobs'],
   connections: ['connections to streams', '/console/streams'],
 };
-/** Bars of a small chart, of five minutes each. */
+/** The number of bars in a small chart. Each is five minutes. */
 const PARTS = 12;
 
-/** The numbers of the last hour, with a small chart of each. */
+/** The numbers of the last hour, each with a small chart. */
 function lastHour({ context }: Visit): Html {
   const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
     const values = context.requests.totals.lastHour(name as keyof OverviewTotals, PARTS);
@@ -89,7 +89,7 @@ function accountFacts(addresses: Addresses): Html {
   ]);
 }
 
-/** Key and secret. */
+/** Renders the key and secret of an application. */
 function applicationOf(key: string, secret: string): Html {
   return html`<code class="address">${key}</code><br><code class="address">${secret}</code>`;
 }
@@ -107,7 +107,7 @@ function goingOn({ context, jobs }: Visit): Html {
 </ul>`;
 }
 
-/** The last message of the last replay that ended. */
+/** Renders the last message of the last replay that has ended. */
 function lastReplay(replays: readonly LoggedReplay[]): Html {
   const last = replays.find(({ endedAt }) => endedAt !== undefined);
   if (last === undefined) return renderState('no replay has ended', 'idle');

@@ -5,7 +5,7 @@ import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
 import { instant, printCount } from './html/page-parts.js';
 
-/** A post as people read it, with its JSON after a click. The terms that a rule has matched are marked. */
+/** A post in a form for reading, with its JSON in a closed section. The terms that a rule has matched are marked. */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
   const fields = fieldsOf(activity);
   const { media, quoted, lang, favorites, retweets } = fields;
@@ -22,7 +22,7 @@ ${quoted !== undefined && html`<blockquote><p>${authorOf(quoted)}</p><p class="t
 <details><summary>JSON</summary>${jsonView(undefined, activity.raw.toString())}</details></article>`;
 }
 
-/** JSON in lines. */
+/** JSON with line breaks. */
 export function jsonView(caption: string | undefined, json: string): Html {
   return html`<figure class="command">${caption !== undefined && html`<figcaption>${caption}</figcaption>`}<pre class="json"><code>${indented(json)}</code></pre></figure>`;
 }
@@ -33,7 +33,7 @@ function authorOf({ author: { name, writtenHandle } }: PostFields): Html {
 
 const ENTITY = /https?:\/\/[^\s…]+|[#＃@$][\p{L}\p{M}\p{N}_]+/gu;
 
-/** The text with its links, tags and mentions as elements. */
+/** The text, with its links, tags and mentions as elements. */
 function textOf(fields: PostFields, matched?: MatchedTerms) {
   const { links, hashtags, cashtags, mentions } = fields;
   const text = withoutMediaLink(fields);
@@ -58,14 +58,14 @@ function textOf(fields: PostFields, matched?: MatchedTerms) {
   return [...parts, ...runsOf(text, isMarked, at, text.length)];
 }
 
-/** Removes the link at the end of the text if it only points to the media of the post. */
+/** Removes the link at the end of the text if it only leads to the media of the post. */
 function withoutMediaLink({ text, links, media }: PostFields): string {
   const [link] = /\s*https?:\/\/t\.co\/\w+$/.exec(text) ?? [];
   const isOfMedia = media.length > 0 && links.every(({ url }) => url !== link?.trim());
   return link !== undefined && isOfMedia ? text.slice(0, -link.length) : text;
 }
 
-/** The text between two positions, with its marks. */
+/** The text between two positions, with marks. */
 function runsOf(text: string, isMarked: Uint8Array, from: number, to: number): Html[] {
   const runs: Html[] = [];
   for (let start = from; start < to; ) {
@@ -88,7 +88,7 @@ function linkTo({ url, expanded, display }: PostFields['links'][number]): Html {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|([{[])\s*([}\]])?|[}\]]|,|:|\s+/g;
 
-/** JSON in lines. Only white space between its tokens changes: ids and escapes stay unchanged. */
+/** JSON with line breaks. Changes only white space between tokens, so that ids and escapes stay unchanged. */
 export function indented(json: string): string {
   let indent = '\n';
   return json.replace(TOKEN, (token, opening?: string, closing?: string) => {

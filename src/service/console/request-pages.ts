@@ -28,7 +28,7 @@ import {
 } from './html/table.js';
 import { jsonView } from './post-view.js';
 
-/** The most recent requests, and the remaining quotas. */
+/** The page of the most recent requests and the remaining quotas. */
 export const requestPages: readonly ConsolePage[] = [
   {
     pattern: '/console/requests',
@@ -46,7 +46,7 @@ export const requestPages: readonly ConsolePage[] = [
         request => status === undefined || statusClassOf(request) === status,
       );
       const classes = new Set(ofFamily.map(statusClassOf));
-      // A filter that finds nothing is still shown, to be left.
+      // A filter that finds nothing is still shown, so that it can be removed.
       if (status !== undefined && /^(\dxx|none)$/.test(status)) classes.add(status);
       const { suffix, list } = listPage(url, listed, {
         caption: newestFirstCaption(listed, 'request'),
@@ -110,7 +110,7 @@ const LOG_COLUMNS: readonly HtmlColumn<LoggedRequest>[] = [
   ),
 ];
 
-/** The rule of a search, where it cannot be read in the address. */
+/** The rule of a search, if the address does not contain it. */
 function queryOf({ address, body }: LoggedRequest): string | undefined {
   const given =
     body === undefined
@@ -119,7 +119,7 @@ function queryOf({ address, body }: LoggedRequest): string | undefined {
   return typeof given === 'string' && !address.includes(`query=${given}`) ? given : undefined;
 }
 
-/** `4xx`, or `none` of a request that has no response yet. */
+/** The class of a request's status, such as `4xx`; `none` if it has no response yet. */
 function statusClassOf({ status }: LoggedRequest): string {
   return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`;
 }
@@ -139,11 +139,11 @@ function stateOfAnswer({ status, durationMs, cut, endpoint }: LoggedRequest): Ht
   return renderState(shown, status < 500 ? 'warn' : 'bad');
 }
 
-/** What was sent and what came of it, and the request as a command. */
+/** Renders the request and its response, and the request as a command. */
 function detailsOf(request: LoggedRequest, baseUrl: string): Html {
   const { method, address, body, error, endpoint, connection, quotas = [] } = request;
   const left = quotas.filter(quota => isLimited(quota) && quota.left < quota.rate.requests);
-  // Signed requests cannot be repeated, and forms are not kept.
+  // Signed requests cannot be repeated, and forms are not stored.
   const isRepeatable =
     !['oauth', 'engagement', 'job-files', 'pages'].includes(endpoint ?? '') &&
     !address.includes('…');

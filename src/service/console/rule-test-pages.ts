@@ -19,7 +19,7 @@ import {
 import { postView } from './post-view.js';
 import { problemsView } from './rule-view.js';
 
-/** Tells which rules match a post, and why. Nothing is stored. */
+/** The page that tests which rules match a post, and why. It stores nothing. */
 export const ruleTestPages: readonly ConsolePage[] = [
   {
     pattern: RULE_TEST,
@@ -44,15 +44,15 @@ export const ruleTestPages: readonly ConsolePage[] = [
   },
 ];
 
-/** Rules of the stream with which the form begins. */
+/** The maximum number of rules of the stream with which the form is filled at first. */
 const MAX_OFFERED = 20;
 
 interface RuleTest {
-  /** One a line. */
+  /** The rules, one per line. */
   readonly rules: string;
   readonly post: string;
   readonly product: RuleProduct;
-  /** What is wrong with the post. */
+  /** The problem of the post, if there is one. */
   readonly problem?: string;
 }
 
@@ -79,7 +79,7 @@ ${area('rules', 'Rules', rules, 'One a line')}
   };
 }
 
-/** @throws OptionError or DataError for what is not a post. */
+/** @throws OptionError or DataError for an input that is not a post. */
 function resultOf({ rules, post, product }: RuleTest, visit: Visit): Html {
   const activity = activityOf(post, visit);
   const results = rules
@@ -106,7 +106,7 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
   return { matched, view };
 }
 
-/** The post that was typed, as JSON or as plain text. Missing fields are added, as for exact posts. */
+/** The typed post, given as JSON or as plain text. Missing fields are added, like for exact posts. */
 function activityOf(text: string, { context }: Visit): Activity {
   const isJson = /^\s*[{[]/.test(text);
   const posts = isJson ? splitPosts(Buffer.from(text)) : [JSON.stringify({ text: text.trim() })];

@@ -7,7 +7,7 @@ import { column, type HtmlColumn } from './html/table.js';
 /**
  * The problems of a rule, each with a caret below it.
  *
- * @param withRule The address of the same page with another rule: where it is given, links apply suggestions.
+ * @param withRule Returns the address of the same page with another rule. If given, links apply suggestions.
  */
 export function problemsView(
   rule: string,
@@ -27,7 +27,7 @@ export function problemsView(
   )}</ul>${suggesting.length > 1 && apply(suggesting, `Apply all ${suggesting.length}`)}`;
 }
 
-/** Sentences, and between them the rule with carets, which does not wrap. */
+/** Renders sentences, and between them the rule with carets, which must not wrap. */
 function problemView(rule: string, problem: Problem): Html {
   const [what, ...rows] = renderProblem(rule, problem).split('\n');
   const note =
@@ -36,7 +36,7 @@ function problemView(rule: string, problem: Problem): Html {
 <pre>${rows.join('\n')}</pre>${note !== undefined && html`<p>${note}</p>`}</div>`;
 }
 
-/** Columns of rules. */
+/** The columns of a table of rules. */
 export const RULE_COLUMNS: readonly HtmlColumn<{
   readonly value: string;
   readonly tag: string | null;

@@ -11,20 +11,20 @@ import type { Sessions } from './html/sessions.js';
 
 export const SIGN_IN = '/console/sign-in';
 
-/** What the sign-in of the console uses. */
+/** The parts that the sign-in of the console needs. */
 export interface SignInParts {
   readonly settings: ServiceSettings;
   readonly sessions: Sessions<string>;
   readonly failures: RateWindow;
 }
 
-/** Shows the form. The link with a token that the service prints signs in without it. */
+/** Shows the sign-in form. The link with a token that the service prints signs in without it. */
 export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   const { sessions, settings, failures } = parts;
   const next = consoleAddress(url.searchParams.get('next'));
   if (sessions.visitor(request).user !== undefined) return seeOther(next);
   const token = url.searchParams.get('token');
-  // Link previews send HEAD.
+  // The token is not used up by HEAD requests, which link previews send.
   if (settings.token === undefined || token === null || request.method === 'HEAD')
     return formPage(request, parts, next);
   checkFailures(failures);
@@ -34,7 +34,7 @@ export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   return formPage(request, parts, next, WRONG_TOKEN);
 };
 
-/** Checks what the form sends. */
+/** Checks the values of the sign-in form. */
 export const checkSignIn: Handler<SignInParts> = async ({ request }, parts) => {
   const { settings, sessions, failures } = parts;
   const form = await sessions.readForm(request);
@@ -55,8 +55,8 @@ const WRONG_TOKEN =
   'That is not the token of this service. It prints another one at each start, unless it was given one.';
 
 /**
- * A separate page that leads to the console: after a redirect, a browser that came from another site would not send the
- * cookie.
+ * A separate page that leads to the console. After a redirect, a browser that came from another site would
+ * not send the cookie.
  */
 function signedInPage(next: string, headers: Readonly<Record<string, string>>): HandlerResponse {
   const body = html`<div class="card"><p><a class="button" href="${next}">To the console</a></p></div>`;
@@ -65,9 +65,10 @@ function signedInPage(next: string, headers: Readonly<Record<string, string>>): 
 }
 
 /**
- * Asks for the token of a service that has one: anyone who reaches it could sign in with the default login.
+ * The sign-in form. If the service has a token, it asks for the token, because anyone who reaches the service
+ * could sign in with the default login.
  *
- * @param problem Why the last attempt failed, and its e-mail.
+ * @param problem Why the last attempt failed, and the email in it.
  */
 function formPage(
   request: IncomingMessage,
@@ -88,18 +89,21 @@ ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Em
   return pageResponse({ title: 'Sign in', body, area: 'console', status, headers });
 }
 
-/** Only pages of the console: a link to the sign-in must not redirect to another site. */
+/**
+ * Returns the address only if it is a page of the console, because a link to the sign-in must not redirect to
+ * another site.
+ */
 function consoleAddress(next: string | null): string {
   if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return CONSOLE_HOME;
-  // Browsers resolve `..`, also where it is percent-encoded. `URL` of Node does not do so in `/.x/..`.
+  // Browsers resolve `..`, even if it is percent-encoded. Node's `URL` does not resolve it in `/.x/..`.
   const [path = ''] = next.split('?');
   return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? CONSOLE_HOME : next;
 }
 
-/** Wrong passwords in a minute after which further attempts are refused. */
+/** After this many wrong passwords in a minute, further attempts are refused. */
 const MAX_FAILURES = 10;
 
-/** Slows down guessing of the password. In real time: moving the clock must not help. */
+/** Slows down guessing of passwords. Uses real time, so that moving the clock does not help. */
 export function failedSignIns(): RateWindow {
   return new RateWindow({ requests: MAX_FAILURES, perMs: MINUTE }, { now: () => Date.now() });
 }

@@ -22,7 +22,7 @@ const FAMILIES: readonly (readonly [Endpoint, name: string])[] = [
   ['pages', 'Console and status page'],
 ];
 
-/** The state of each family of endpoints, and the clock. */
+/** The status page: the state of each family of endpoints, and the clock. */
 export const statusPages: readonly ConsolePage[] = [
   {
     pattern: '/status',
@@ -36,7 +36,7 @@ export const statusPages: readonly ConsolePage[] = [
         ...FAMILIES.map(([endpoint, name]) => ({
           name,
           own: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
-          // A fault of pages has to name them.
+          // A fault affects pages only if it names them.
           others: endpoint === 'pages' ? [] : untargeted,
         })),
       ];
@@ -100,7 +100,7 @@ function faultLine(fault: PlantedFault): Html {
   return html`<div><strong>${fault.kind}</strong> ${whatOf(fault)}${aimOf(fault)}</div>`;
 }
 
-/** What else limits the fault. */
+/** Describes the other limits of the fault. */
 function aimOf(fault: PlantedFault): string {
   if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
   return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';

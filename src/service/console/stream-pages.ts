@@ -39,10 +39,13 @@ import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/ta
 import { problemsView, RULE_COLUMNS } from './rule-view.js';
 
 const STREAM_RULES = '/console/streams/rules';
-/** The form that adds a rule, which shows what came of it. */
+/** The form that adds a rule, where its result is shown. */
 const ADD = `${STREAM_RULES}#add`;
 
-/** The open connections with the amount of data sent, and the most recent replays with the text of their last message. */
+/**
+ * The page of open connections, with the amount of data sent, and of the most recent replays, with their last
+ * message.
+ */
 export const streamPages: readonly ConsolePage[] = [
   {
     pattern: '/console/streams',
@@ -75,7 +78,7 @@ export const streamPages: readonly ConsolePage[] = [
   },
 ];
 
-/** What flows through a connection. */
+/** Renders the traffic of a connection. */
 function flowCard({ endpoint, url, startedAt, flow }: OpenStream): Html {
   const { messages, perSecond, backlogBytes, recent } = flow;
   const [from, to] = ['fromDate', 'toDate'].map(name =>
@@ -99,7 +102,7 @@ function flowCard({ endpoint, url, startedAt, flow }: OpenStream): Html {
 
 const MAX_LINE = 160;
 
-/** A message of a stream in a line: the text of a post, or JSON. */
+/** Renders a message of a stream in one line: the text of a post, or JSON. */
 function lineOf(message: Uint8Array): Html {
   const short = (text: string) => (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text);
   try {
@@ -132,7 +135,7 @@ const COLUMNS: readonly HtmlColumn<LoggedReplay>[] = [
 
 const MAX_RANGES = 5;
 
-/** What a replay did not deliver. */
+/** Renders what a replay has not delivered. */
 function missingOf({ unprocessed, minutesFailed }: ReplayInfo): Html | undefined {
   if (unprocessed !== undefined)
     return html`<small>Not processed: ${renderWindow(unprocessed)}</small>`;
@@ -150,7 +153,7 @@ function rangeOf(range: Window): Html {
   return range.to - range.from === MINUTE ? renderMinute(range.from) : renderWindow(range);
 }
 
-/** The last message of a replay, or why there is none. */
+/** The last message of a replay, or the reason why there is none. */
 export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: string, tone: Tone] {
   if (endedAt === undefined) return ['streaming', 'busy'];
   if (end === undefined) return ['cut off before its last message', 'bad'];
@@ -158,7 +161,7 @@ export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: stri
   return [endingOf(end), end.minutesFailed.length > 0 ? 'warn' : 'good'];
 }
 
-/** The rules of the replay stream, to add and to delete as programs do. */
+/** Renders the rules of the replay stream. They can be added and deleted like by programs. */
 async function shown(
   { context, csrf, messageAt, url }: Visit,
   refused?: HtmlValue,

@@ -14,7 +14,7 @@ import { facts, printCount, printNumber, renderState } from './html/page-parts.j
 import { column, type HtmlColumn, table } from './html/table.js';
 
 const DAYS = 31;
-/** Days between two labels of the chart. */
+/** The number of days between two labels of the chart. */
 const LABEL_EVERY = 7;
 
 /** The usage report as charts and tables. */
@@ -103,7 +103,7 @@ function dayChart(publisher: ReportedPublisher | undefined, now: string): Html {
   return html`${barChart({ summary: `Activities on each of the last ${bars.length} days`, bars })}${numbersOf('Day', used, 10)}`;
 }
 
-/** The numbers of a chart as a table. */
+/** Renders the numbers of a chart as a table. */
 function numbersOf(label: string, used: readonly UsageItem[], length: number): Html {
   return html`<details><summary>The numbers<span class="unseen"> by ${label.toLowerCase()}</span></summary>${table(
     `Activities, newest first`,
@@ -131,7 +131,7 @@ function requestsOf({ used, projected, thresholds = [] }: ReportedProduct): stri
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** `2026-11` or `2026-11-21` */
+/** Formats a day or month as `2026-11-21` or `2026-11`. */
 function dayName(timestamp: string, length: number): string {
   return `${timestamp.slice(0, 4)}-${timestamp.slice(4, 6)}-${timestamp.slice(6, 8)}`.slice(
     0,

@@ -24,15 +24,16 @@ import {
 } from './html/page-parts.js';
 import { Sessions, type Visitor } from './html/sessions.js';
 
-/** What the pages for end users use. */
+/** The parts that the pages for end users need. */
 interface UserParts extends Visitor<User> {
   readonly oauth: OAuthProvider;
   readonly sessions: Sessions<User>;
 }
 
 /**
- * The pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and their grants.
- * `authenticate` skips the question if the application already has a grant; `authorize` always asks.
+ * The routes of the pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and the list of
+ * their grants. `authenticate` skips the question if the application already has a grant; `authorize` always
+ * asks.
  */
 export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
@@ -50,7 +51,7 @@ export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[
 const authenticate: Handler<UserParts> = (incoming, parts) => {
   const { token, pending } = pendingOf(incoming, parts);
   const { user, oauth } = parts;
-  // A HEAD request, as link previews send, must not use the token up.
+  // The token is not used up by HEAD requests, which link previews send.
   const isHead = incoming.request.method === 'HEAD';
   return user !== undefined && !isHead && oauth.isGranted(user, pending.application)
     ? allow(token, user, pending, oauth)
@@ -123,7 +124,7 @@ const TABLE: RouteTable<UserParts> = {
   [GRANTS_PATH]: { GET: showGrants, POST: changeGrants },
 };
 
-/** The sign-in of the request token in the address. */
+/** The sign-in that belongs to the request token in the address. */
 function pendingOf({ url }: RequestContext, { oauth }: UserParts) {
   const token = url.searchParams.get('oauth_token') ?? '';
   const pending = oauth.pending(token);
@@ -150,8 +151,8 @@ const signOut: Handler<UserParts> = (incoming, { sessions }) =>
 /**
  * Asks for handle and password.
  *
- * @param pending The sign-in that they are for, unless for the grants.
- * @param rejected The form of a sign-in that failed.
+ * @param pending The pending sign-in; absent for the list of grants.
+ * @param rejected The form of a failed sign-in.
  */
 async function askSignIn(
   incoming: RequestContext,
@@ -192,7 +193,7 @@ async function allow(
     : goTo(approval.redirect, pending);
 }
 
-/** The URL of the page, for its forms. */
+/** The URL of the page, to which its forms are sent. */
 function pageAddress({ url }: RequestContext): string {
   const token = url.searchParams.get('oauth_token');
   return token === null
@@ -201,8 +202,8 @@ function pageAddress({ url }: RequestContext): string {
 }
 
 /**
- * The origin of a callback for the `form-action` of a content security policy; undefined if a policy
- * cannot name it: 127.0.0.1 is the only IP address that policies can match.
+ * The origin of a callback for the `form-action` of a content security policy. `undefined` if a policy cannot
+ * name it, because 127.0.0.1 is the only IP address that policies can match.
  */
 export function callbackTarget(callback: string): string | undefined {
   if (!URL.canParse(callback)) return undefined;
@@ -228,7 +229,7 @@ function userErrorPage({ status, message, headers }: HttpProblem): HandlerRespon
   return userPage(title, body, { status, headers });
 }
 
-/** Name and handle. */
+/** Renders the name and handle of a user. */
 function nameOf({ name, handle }: User): Html {
   return html`<strong>${isolated(name)}</strong> <span class="quiet">${isolated(`@${handle}`)}</span>`;
 }
@@ -261,13 +262,13 @@ function returnTo(callback: string): Html {
     : html`You will go back to <strong>${isolated(new URL(callback).host)}</strong>.`;
 }
 
-/** Shows the PIN that the user types into an application without a callback URL. */
+/** Shows the PIN that the user must type into an application without a callback URL. */
 function pinCard(pin: string, name: string): Html {
   return html`<div class="card"><p>Type this PIN into ${isolated(name)}. It is good once, and for a few minutes.</p>
 <p class="pin" aria-label="PIN">${pin}</p><p class="hint">You can close this page then.</p></div>`;
 }
 
-/** Links to a callback that the content security policy cannot name as a form target. */
+/** Links to a callback that the content security policy cannot name as the target of a form. */
 function goOnCard(redirect: string, name: string): Html {
   return html`<div class="card"><p>Go back to ${isolated(name)} to continue.</p>
 <p><a class="button" href="${redirect}">Continue to ${new URL(redirect).host}</a></p></div>`;

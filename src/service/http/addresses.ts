@@ -26,7 +26,7 @@ export interface Addresses {
   readonly consoleUrl: string;
   /** `{status_url}`: the status page. */
   readonly statusUrl: string;
-  /** Tells checkpoints which posts the service has; absent for an `Archive` that was passed in. */
+  /** Identifies the posts of the service for checkpoints; absent for an `Archive` that was passed in. */
   readonly localService: string | undefined;
   readonly account: string;
   /** The label of the search endpoints. */
@@ -35,7 +35,7 @@ export interface Addresses {
   readonly streamLabel: string;
   /** The label of the compliance stream. */
   readonly complianceLabel: string;
-  /** Path segment of the data publisher. */
+  /** The path segment of the data publisher. */
   readonly publisher: string;
   readonly email: string;
   readonly password: string;
@@ -45,23 +45,23 @@ export interface Addresses {
   /** The consumer key of an application that the operator has not approved. */
   readonly unapprovedConsumerKey: string;
   readonly unapprovedConsumerSecret: string;
-  /** The origin of the service, which a client allows explicitly, unless it is loopback. */
+  /** The origin of the service if it is not loopback, because clients must then allow it explicitly. */
   readonly insecureOrigins: readonly string[];
-  /** What the control path and the console ask for; `undefined` on loopback, where they need none. */
+  /** The token that the control path and the console require; `undefined` on loopback, where they need none. */
   readonly token: string | undefined;
-  /** Returns the current time of the service, in epoch milliseconds. */
+  /** Returns the current time of the service in epoch milliseconds. */
   readonly serviceTime: () => number;
-  /** The relaxed rates of the service. Clients keep to these instead of the usual ones. */
+  /** The relaxed rates of the service, which clients use instead of the usual rates. */
   readonly limits: ClientLimits;
 }
 
-/** Names, credentials and limits that come from options of the service, and which posts it has. */
+/** The names, credentials and limits from the options of the service, and the identity of its posts. */
 type Names = { readonly limits: Limits } & Omit<
   Addresses,
   `${string}Url` | 'insecureOrigins' | 'serviceTime' | 'limits'
 >;
 
-/** The addresses of a service that listens at this URL. */
+/** The addresses of a service that listens on this URL. */
 export function addressesAt(url: string, names: Names, serviceTime: () => number): Addresses {
   const { protocol, hostname, origin } = new URL(url);
   return {
@@ -94,7 +94,7 @@ export function addressesAt(url: string, names: Names, serviceTime: () => number
   };
 }
 
-/** One line of JSON with snake-case names: `base_url`, `account`, `label` ... */
+/** One line of JSON with names in snake case: `base_url`, `account`, `label` ... */
 export function addressesLine(addresses: Addresses): string {
   const texts = Object.entries(addresses).filter(([, value]) => typeof value === 'string');
   const entries = texts.map(([name, value]) => [

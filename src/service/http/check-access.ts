@@ -6,10 +6,11 @@ import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';
 
 /**
- * The checks with which all endpoints of the account begin.
+ * Makes the first checks of all endpoints of the account.
  *
- * @param names The segments of the path that must have a certain value, or one of several.
- * @throws HttpProblem 401 without HTTP Basic and the credentials of the console; 404 for another name.
+ * @param names The segments of the path that must have a certain value or one of several values.
+ * @throws HttpProblem 401 unless the request has the console's credentials as HTTP Basic; 404 for another
+ * name.
  */
 export function checkAccountAccess(
   { request, path }: RequestContext,
@@ -31,7 +32,7 @@ export function checkAccountAccess(
 
 type Credentials = Pick<ServiceSettings, 'email' | 'password'>;
 
-/** Whether an `Authorization` header carries these credentials (HTTP Basic). */
+/** Whether an `Authorization` header has these credentials as HTTP Basic. */
 export function isAuthorized(header: string | undefined, right: Credentials): boolean {
   const encoded = /^basic +([a-z0-9+/=_-]+) *$/i.exec(header ?? '')?.[1] ?? '';
   return isSame(Buffer.from(encoded, 'base64'), right);
@@ -39,7 +40,7 @@ export function isAuthorized(header: string | undefined, right: Credentials): bo
 
 /** Whether a login has these credentials. */
 export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
-  // An email has no colon, which ends the user name in HTTP Basic.
+  // An email has no colon, because a colon ends the user name in HTTP Basic.
   return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
 }
 
@@ -47,7 +48,7 @@ function isSame(given: Uint8Array, { email, password }: Credentials): boolean {
   return isSameSecret(given, `${email}:${password}`);
 }
 
-/** Compares digests, which have equal lengths, so that the time does not depend on the secret. */
+/** Compares digests, which have equal lengths, so that the duration does not depend on the secret. */
 export function isSameSecret(a: string | Uint8Array, b: string | Uint8Array): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
@@ -56,15 +57,16 @@ function digest(secret: string | Uint8Array): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Whether an `Authorization` header carries the token of the service. */
+/** Whether an `Authorization` header has the token of the service. */
 export function isBearer(header: string | undefined, token: string): boolean {
   const [, given = ''] = /^bearer +([^ ]+) *$/i.exec(header ?? '') ?? [];
   return isSameSecret(given, token);
 }
 
 /**
- * Refuses requests to any other name than this machine's: a site whose name resolves to it could read the pages. A
- * service with a token may have any name, because such a site does not know the token or the cookie of a session.
+ * Refuses requests with a host name other than this machine's, because a site whose name resolves to this
+ * machine could read the pages. A service with a token accepts any name, because such a site does not know
+ * the token or the cookie of a session.
  */
 export function checkHost(
   { headers }: IncomingMessage,
@@ -75,8 +77,9 @@ export function checkHost(
 }
 
 /**
- * The origin that the client of a service with a token has used, for URLs in its response: a container has another name
- * and port outside than inside. `undefined` without a token, since the service then has only one origin.
+ * The origin by which the client has called a service with a token, for URLs in the response. Outside of a
+ * container, its name and port differ from those inside. `undefined` without a token, because the service
+ * then has only one origin.
  *
  * @throws HttpProblem 400 for a `Host` header that does not name a host
  */
@@ -93,8 +96,8 @@ export function originOf(
 }
 
 /**
- * Whether a `Host` header, which may have a port, is a name of this machine. Any other name may be one of a site that
- * resolves to this machine (DNS rebinding).
+ * Whether a `Host` header, with or without a port, is a name of this machine. Any other name may belong to a
+ * site that resolves to this machine (DNS rebinding).
  */
 export function isLoopbackHost(host = ''): boolean {
   return isLoopback(host.replace(/:\d+$/, '').toLowerCase());

@@ -15,7 +15,7 @@ import { parseTimestamp } from '../../base/time.js';
 import type { Fault, JobFault, RequestFault, StreamFault } from './fault-types.js';
 import { ENDPOINT_NAMES } from './router.js';
 
-/** A field of a fault: how it is checked, and how a form asks for it. Its `meaning` is the label. */
+/** A field of a fault: how it is checked, and how a form shows it. Its `meaning` is the label. */
 export type FaultField = Option<unknown> & FieldDisplay;
 
 interface FieldDisplay {
@@ -28,7 +28,7 @@ type FieldInput =
   | { readonly kind: 'text' | 'minutes' | 'check' }
   | { readonly kind: 'choice'; readonly values: readonly string[] };
 
-/** An option as a field of a form. */
+/** Creates a field of a form from an option. */
 function field<Described extends object>(described: Described, input: FieldInput, hint?: string) {
   return { ...described, input, hint };
 }
@@ -102,15 +102,15 @@ type Fields<Kind extends Fault['kind']> = OptionTable<
 
 type FaultTable = {
   readonly [Kind in Fault['kind']]: {
-    /** What it happens to. */
+    /** What the fault affects. */
     readonly target: 'request' | 'job' | 'stream';
-    /** What happens, in a few words. */
+    /** The effect of the fault in a few words. */
     readonly effect: string;
     readonly fields: Fields<Kind>;
   };
 };
 
-/** Every kind of fault. The check of a planted fault and the console's form come from this table. */
+/** Every kind of fault. The check of planted faults and the console's form are created from this table. */
 export const FAULT_TABLE = {
   status: {
     target: 'request',
@@ -244,12 +244,12 @@ export function isStreamFault(fault: Fault): fault is StreamFault {
   return FAULT_TABLE[fault.kind].target === 'stream';
 }
 
-/** The fields of a kind, by name. */
+/** The fields of a kind of fault, by name. */
 export function faultFields(kind: Fault['kind']): Readonly<Record<string, FaultField>> {
   return FAULT_TABLE[kind].fields as Readonly<Record<string, FaultField>>;
 }
 
-/** @throws OptionError for a fault that could not happen. */
+/** @throws OptionError for an invalid fault. */
 export function checkFault(fault: unknown): asserts fault is Fault {
   const { kind, ...fields } = Object(fault) as Record<string, unknown>;
   checkValue('faults.plant', 'fault.kind', KIND, kind);

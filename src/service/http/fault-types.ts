@@ -1,54 +1,54 @@
 import type { Endpoint } from './router.js';
 
 interface Hits {
-  /** How many requests or jobs it hits; 1 when absent. `'always'`: until it is cleared. */
+  /** The number of requests or jobs that the fault hits; 1 by default. `'always'`: until it is cleared. */
   readonly times?: number | 'always' | undefined;
-  /** How many requests or jobs pass before the first hit. */
+  /** The number of requests or jobs that pass before the first hit. */
   readonly skip?: number | undefined;
 }
 
 interface Aim extends Hits {
   /**
-   * Only requests of this family; any but the control path and the pages when absent. For a fault of a stream: only
-   * `replay`, or only `compliance`.
+   * Hits only requests of this family. If absent, hits all requests except requests to the control path
+   * and the pages. For a fault of a stream: only `replay`, or only `compliance`.
    */
   readonly endpoint?: Endpoint | undefined;
-  /** Only requests whose path and query contain this text. */
+  /** Hits only requests whose path and query contain this string. */
   readonly path?: string | undefined;
 }
 
 interface JobAim extends Hits {
-  /** Only the job with this title. */
+  /** Hits only the job with this title. */
   readonly title?: string | undefined;
 }
 
-/** The service sends an error response instead of the real one. */
+/** The service sends an error response instead of the real response. */
 export interface StatusFault extends Aim {
   readonly kind: 'status';
   readonly status: number;
   readonly message?: string | undefined;
-  /** Seconds, sent as `Retry-After`. */
+  /** The value of `Retry-After`, in seconds. */
   readonly retryAfter?: number | undefined;
 }
 
-/** The body ends early. Bytes are counted as they go over the wire, after compression. */
+/** The body ends early. Bytes are counted as sent, after compression. */
 export interface CutFault extends Aim {
   readonly kind: 'cut';
   readonly afterBytes: number;
   /**
-   * `reset`: the connection is reset (the default). `close`: it is closed in the middle of the body.
-   * `finish`: the HTTP message is complete, only its content is short.
+   * How the body ends. `reset` (the default): the connection is reset. `close`: the connection is closed in
+   * the middle of the body. `finish`: the HTTP message is complete, but its content is too short.
    */
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
-  /** Send up to the next multi-byte character and cut within it. The response is not compressed. */
+  /** Whether to send up to the next multi-byte character, and cut inside it. The response is then not compressed. */
   readonly inCharacter?: boolean | undefined;
 }
 
-/** The body stalls: nothing is sent after a number of bytes. */
+/** The body stalls: after a number of bytes, nothing is sent. */
 export interface StallFault extends Aim {
   readonly kind: 'stall';
   readonly afterBytes: number;
-  /** Milliseconds of real time after which the body continues. By default it never does. */
+  /** The time after which the body continues, in milliseconds of real time. By default, it never continues. */
   readonly forMs?: number | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface FlipFault extends Aim {
 /** The response is late. Can be combined with another fault. */
 export interface DelayFault extends Aim {
   readonly kind: 'delay';
-  /** Milliseconds of real time. */
+  /** The delay in milliseconds of real time. */
   readonly ms: number;
 }
 
@@ -77,14 +77,14 @@ export interface JobFailureFault extends JobAim {
   readonly during: 'estimating' | 'running' | 'validation';
 }
 
-/** A job that completes has minutes whose data may be incomplete. */
+/** A job is delivered, but the data of some minutes may be incomplete. */
 export interface SuspectMinutesFault extends JobAim {
   readonly kind: 'suspect-minutes';
-  /** `YYYYMMDDHHMM`; those within the job's window. */
+  /** The minutes as `YYYYMMDDHHMM`. Only minutes in the job's window count. */
   readonly minutes: readonly string[];
 }
 
-/** Totals of a delivered job are wrong by these numbers: in the listing of results, or in the job. */
+/** The totals of a delivered job are wrong by these numbers, in the listing of results or in the job. */
 export interface WrongTotalsFault extends JobAim {
   readonly kind: 'wrong-totals';
   readonly urlCount?: number | undefined;
@@ -95,16 +95,16 @@ export interface WrongTotalsFault extends JobAim {
 /** A stream ends early, at a position in its uncompressed content. */
 export interface ContentCutFault extends Aim {
   readonly kind: 'content-cut';
-  /** Messages sent whole before it. Heartbeats do not count. */
+  /** The number of complete messages before the cut. Heartbeats do not count. */
   readonly afterMessages: number;
   /**
-   * Where in the next message: in its middle, within a multi-byte character, or before it (the
+   * Where in the next message the cut is: in its middle, inside a multi-byte character, or before it (the
    * default).
    */
   readonly within?: 'message' | 'character' | 'boundary' | undefined;
   /**
-   * `reset`: the connection is reset (the default). `close`: it is closed without a last chunk.
-   * `finish`: gzip and HTTP end normally; only the remaining messages are missing.
+   * How the stream ends. `reset` (the default): the connection is reset. `close`: it is closed without a last
+   * chunk. `finish`: gzip and HTTP end normally, but the remaining messages are missing.
    */
   readonly end?: 'reset' | 'close' | 'finish' | undefined;
 }
@@ -115,33 +115,31 @@ export interface WrongCountFault extends Aim {
   readonly by: number;
 }
 
-/** Minutes of a replay fail. Hits only replays with one of them in their window. */
+/** Minutes of a replay fail. Hits only replays whose window contains one of them. */
 export interface MinutesFailedFault extends Aim {
   readonly kind: 'minutes-failed';
-  /** `YYYYMMDDHHMM`. */
+  /** The minutes as `YYYYMMDDHHMM`. */
   readonly minutes: readonly string[];
-  /** Which of their messages are still delivered: none (the default), or every second one. */
+  /** Which messages of these minutes are still delivered: none (the default), or every second one. */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 
-/** A replay fails to complete from a minute on. Hits only replays with it in their window. */
+/** A replay fails to complete from a minute on. Hits only replays whose window contains this minute. */
 export interface UnprocessedRangeFault extends Aim {
   readonly kind: 'unprocessed-range';
-  /** `YYYYMMDDHHMM`; the range ends where the window does. */
+  /** The first minute, as `YYYYMMDDHHMM`. The range ends at the end of the window. */
   readonly fromDate: string;
-  /**
-   * Which messages of its first minute are still delivered: none (the default), or every second one.
-   */
+  /** Which messages of the first minute are still delivered: none (the default), or every second one. */
   readonly deliver?: 'none' | 'part' | undefined;
 }
 
 /**
- * More than a slow consumer can take: a replay does not wait for its consumer; a compliance stream
- * starts with the events of the last minutes, in one burst.
+ * The service sends more than a slow consumer can read. A replay does not wait for its consumer. A compliance
+ * stream starts with the events of the last minutes in one burst.
  */
 export interface FloodFault extends Aim {
   readonly kind: 'flood';
-  /** The number of minutes of compliance events. @default 60 */
+  /** How many minutes of compliance events to send. @default 60 */
   readonly minutes?: number | undefined;
 }
 
@@ -161,5 +159,5 @@ export type StreamFault =
 /** Any fault that can be planted with `service.faults.plant`. */
 export type Fault = RequestFault | JobFault | StreamFault;
 
-/** A planted fault, with its id and how often it was hit. */
+/** A planted fault, with its id and its number of hits. */
 export type PlantedFault = Fault & { readonly id: number; readonly hits: number };

@@ -23,15 +23,15 @@ export function withPrefix(problem: string): string {
   return `There were errors processing your request: ${problem}`;
 }
 
-/** The shape of an error body, which differs between families. */
+/** Creates the body of an error, whose structure differs between families. */
 export type ErrorBody = (message: string, now: number, method: string) => object;
 
-/** Rules, jobs and streams. */
+/** The error body of rules, jobs and streams. */
 export const messageErrorBody: ErrorBody = (message, now) => ({
   error: { message, sent: formatSent(now) },
 });
 
-/** Search: with a transaction id of sixteen hexadecimal digits, of which the first two are zeros. */
+/** The error body of search. It has a transaction id of 16 hexadecimal digits, of which the first two are zeros. */
 export const searchErrorBody: ErrorBody = (message, now) => ({
   error: {
     message,
@@ -40,5 +40,5 @@ export const searchErrorBody: ErrorBody = (message, now) => ({
   },
 });
 
-/** Authorization and engagement totals: a string for each line of the message. */
+/** The error body of authorization and engagement totals: a string for each line of the message. */
 export const errorsErrorBody: ErrorBody = message => ({ errors: message.split('\n') });

@@ -4,7 +4,7 @@ import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isNodeError, OptionError } from '../../base/errors.js';
 
-/** Options of a server: a request that arrives slowly does not hold its connection for long. */
+/** Options of a server that limit how long a slow request can hold its connection. */
 export const SLOW_CLIENTS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -14,8 +14,8 @@ export const SLOW_CLIENTS = {
 /**
  * Listens on an address of this machine.
  *
- * @throws OptionError, named after the option that gave it, for a port that is in use or not allowed; for another host
- * than of this machine.
+ * @throws OptionError, with the name of the option, for a port that is in use or not allowed, and for a host
+ * of another machine.
  */
 export async function listen(
   server: Server,
@@ -30,14 +30,17 @@ export async function listen(
   }
 }
 
-/** @param host what the server listens on */
+/** @param host the host on which the server listens */
 export function urlOf(server: Server, host: string): string {
   const address = server.address() as AddressInfo | null;
   if (address === null) throw new Error('The service does not listen; start it first');
   return urlAt(host, address.port);
 }
 
-/** The URL of a server that listens on this host, for clients on other machines if it is every address. */
+/**
+ * The URL of a server that listens on this host. If the host stands for all addresses, the URL is for clients
+ * on other machines.
+ */
 export function urlAt(host: string, port: number): string {
   const name = EVERY_ADDRESS.includes(host) ? outerAddress() : host;
   return new URL(`http://${isIPv6(name) ? `[${name}]` : name}:${port}`).origin;
@@ -45,7 +48,7 @@ export function urlAt(host: string, port: number): string {
 
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-/** An address that other machines can reach. */
+/** An address under which other machines can reach this machine. */
 function outerAddress(): string {
   const outer = Object.values(networkInterfaces())
     .flatMap(addresses => addresses ?? [])
@@ -53,7 +56,7 @@ function outerAddress(): string {
   return outer?.address ?? '127.0.0.1';
 }
 
-/** Ends every connection. */
+/** Closes all connections of a server. */
 export async function closeServer(server: Server): Promise<void> {
   const closed = server.listening ? once(server.close(), 'close') : undefined;
   server.closeAllConnections();

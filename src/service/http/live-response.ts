@@ -10,33 +10,33 @@ import { acceptsGzip, StreamCutError, withinCharacter } from './send-response.js
 import { MessageRate, type OpenStream, type StreamFlow } from './stream-status.js';
 
 export interface LiveResponseOptions {
-  /** Milliseconds without a message after which a heartbeat is sent. */
+  /** The time without a message after which a heartbeat is sent, in milliseconds. */
   readonly heartbeatMs: number;
-  /** Bytes of messages that may wait for the consumer. */
+  /** The maximum number of bytes of messages that wait for the consumer. */
   readonly backlogBytes: number;
   /** Fires when the consumer has disconnected. */
   readonly signal: AbortSignal;
-  /** Creates the last message to a consumer that cannot keep up. */
+  /** Creates the last message for a consumer that cannot keep up. */
   farewell(): Uint8Array;
   /** Called when that message is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
-  /** Called when the stream is cut there. */
+  /** Called when the stream is cut by a fault. */
   onCut?(): void;
 }
 
-/** Up to this backlog each message is flushed separately; beyond it, messages are flushed together. */
+/** Up to this backlog in bytes, each message is flushed separately. Beyond it, messages are flushed together. */
 const BATCH_BYTES = 64 * 1024;
 
-/** Messages that are kept for people who look at the stream. */
+/** The number of messages that are kept for people who look at the stream. */
 const RECENT = 3;
 
 const LINE_END = Buffer.from('\r\n');
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * The body of one stream connection: takes messages, yields gzip. Each message is flushed separately as
- * long as the consumer keeps up; otherwise messages wait, up to a limit of bytes.
+ * The body of one stream connection: takes messages and yields gzip. Each message is flushed separately while
+ * the consumer keeps up. Otherwise messages wait, up to a limit of bytes.
  */
 export class LiveResponse implements AsyncIterable<Buffer> {
   readonly #options: LiveResponseOptions;
@@ -51,7 +51,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   #lastPush = performance.now();
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Wakes the producer, which waits in `room`, and the consumer. */
+  /** Wake the producer, which waits in `room`, and the consumer. */
   readonly #wakeUps = { producer: new WakeUp(), consumer: new WakeUp() };
 
   constructor(options: LiveResponseOptions) {
@@ -60,7 +60,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     if (options.cut?.afterMessages === 0 && isBoundary(options.cut)) this.#cutHere();
   }
 
-  /** What flows now. */
+  /** The current traffic. */
   get flow(): StreamFlow {
     const next = this.#messages % RECENT;
     return {
@@ -71,7 +71,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     };
   }
 
-  /** Whether pushed messages will be sent. */
+  /** Whether messages that are pushed now will be sent. */
   get isOpen(): boolean {
     return !this.#hasEnded && !this.#options.signal.aborted;
   }
@@ -81,7 +81,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     return this.#backlog >= Math.min(BATCH_BYTES, this.#options.backlogBytes / 2);
   }
 
-  /** Sends a message, without its line end; after the end, nothing. */
+  /** Sends a message without its line end. Does nothing after the end of the stream. */
   push(message: Uint8Array): void {
     if (!this.isOpen) return;
     const { backlogBytes, cut } = this.#options;
@@ -93,7 +93,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
         this.#cutHere();
         return;
       }
-      // A message without a multi-byte character passes.
+      // A message without a multi-byte character is sent unchanged.
     } else {
       this.#recent[this.#messages++ % RECENT] = message;
       this.#rate.add();
@@ -113,13 +113,13 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     this.#notify();
   }
 
-  /** Ends with an error of the producer. */
+  /** Ends the stream with an error of the producer. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.end();
   }
 
-  /** Resolves when the backlog is small, or the stream has ended. */
+  /** Resolves when the backlog is small or the stream has ended. */
   async room(): Promise<void> {
     while (this.isAhead && this.isOpen) await this.#wakeUps.producer.next();
   }
@@ -160,7 +160,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   #beat(): void {
     if (performance.now() - this.#lastPush < this.#options.heartbeatMs) return;
-    // Waiting messages are a sign of life, too.
+    // Waiting messages already show that the stream is alive.
     if (this.isOpen && this.#waiting.length === 0) this.#queue(LINE_END);
   }
 
@@ -180,7 +180,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     else this.fail(new StreamCutError(end));
   }
 
-  /** Some of the waiting messages, compressed. */
+  /** Takes some of the waiting messages and compresses them. */
   #take(): Buffer {
     const keepsUp = this.#backlog <= BATCH_BYTES;
     let taken = 0;
@@ -211,16 +211,19 @@ function isBoundary({ within = 'boundary' }: ContentCutFault): boolean {
   return within === 'boundary';
 }
 
-/** A message may contain line ends but not carriage returns, which are white space in JSON. */
+/**
+ * Removes carriage returns from a message, which are white space in JSON. A message may contain line feeds,
+ * but not carriage returns.
+ */
 function withoutCarriageReturns(message: Uint8Array): Uint8Array {
   if (!message.includes(CARRIAGE_RETURN)) return message;
   return message.map(byte => (byte === CARRIAGE_RETURN ? 0x20 : byte));
 }
 
-/** The time that a consumer that could not keep up has to read the last message, in milliseconds. */
+/** How long a consumer that could not keep up may take to read the last message, in milliseconds. */
 const GRACE_MS = 1_000;
 
-/** Streams are only sent as gzip. @throws HttpProblem 406 for a client that does not accept it. */
+/** Refuses clients that do not accept gzip, because streams are only sent as gzip. @throws HttpProblem 406 */
 export function checkGzip({ request }: RequestContext): void {
   if (!acceptsGzip(request.headers['accept-encoding']))
     throw new HttpProblem(
@@ -232,8 +235,8 @@ export function checkGzip({ request }: RequestContext): void {
 }
 
 /**
- * One connection of a stream, from its first message to its end. `feed` starts when the headers are
- * sent; its signal fires when the consumer has disconnected.
+ * One connection of a stream, from its first message to its end. `feed` is called when the headers are sent.
+ * Its signal fires when the consumer has disconnected.
  */
 export async function* streamConnection(
   { request, url, signal }: RequestContext,

@@ -9,13 +9,13 @@ import type {
 } from './fault-types.js';
 import type { Endpoint } from './router.js';
 
-/** The faults of one request: at most one delay and one other. */
+/** The faults that hit one request: at most one delay and one other fault. */
 export interface MatchedFaults {
   readonly delay: DelayFault | undefined;
   readonly other: Exclude<RequestFault, DelayFault> | undefined;
 }
 
-/** A fault and how often it was hit, to continue later. */
+/** A fault with its number of hits, so that it can be restored. */
 export interface KeptFault {
   readonly fault: Fault;
   readonly hits: number;
@@ -31,15 +31,15 @@ interface Planted {
   hits: number;
 }
 
-/** The planted faults, in order. The first that matches a request hits it. */
+/** The planted faults, in order. A request is hit by the first fault that matches. */
 export class Faults {
   #planted: Planted[] = [];
   #lastId = 0;
   readonly #ids = new WeakMap<Fault, number>();
-  /** The number of effects by fault id. */
+  /** The number of effects of each fault, by its id. */
   readonly #effects = new Map<number, number>();
 
-  /** @throws OptionError for a fault that could not happen. */
+  /** Plants a fault. @throws OptionError for an invalid fault. */
   plant(fault: Fault): PlantedFault {
     checkFault(fault);
     return describe(this.#add(fault));
@@ -54,14 +54,15 @@ export class Faults {
     return planted;
   }
 
-  /** The faults that have hits left. */
+  /** Returns the faults that have hits left. */
   list(): readonly PlantedFault[] {
     return this.#planted.map(describe);
   }
 
   /**
-   * How often a fault changed what was sent, also after its last hit. A `cut`, `stall`, `flip` or `content-cut` that hits a
-   * response may lie after its end, and then has no effect; all other kinds have one with each hit.
+   * Returns how often a fault has changed a response, even after its last hit. A `cut`, `stall`, `flip` or
+   * `content-cut` may be behind the end of the response that it hits, and then has no effect. All other kinds
+   * have an effect with each hit.
    */
   effects(id: number): number {
     return this.#effects.get(id) ?? 0;
@@ -73,7 +74,7 @@ export class Faults {
     if (id !== undefined) this.#effects.set(id, this.effects(id) + 1);
   }
 
-  /** @internal The faults that have hits left, with all that `replace` needs. */
+  /** @internal Returns the faults that have hits left, for `replace`. */
   kept(): readonly KeptFault[] {
     return this.#planted.map(({ fault, skip, left, hits }) => ({
       fault: { ...fault, skip, times: Number.isFinite(left) ? left : 'always' },
@@ -88,7 +89,7 @@ export class Faults {
     for (const { fault, hits } of faults) this.#add(fault, hits);
   }
 
-  /** Clears one fault, or all. Returns how many. */
+  /** Clears one fault or all faults. Returns the number of cleared faults. */
   clear(id?: number): number {
     const kept = id === undefined ? [] : this.#planted.filter(planted => planted.id !== id);
     const cleared = this.#planted.length - kept.length;
@@ -96,7 +97,7 @@ export class Faults {
     return cleared;
   }
 
-  /** The faults that hit a request. Counts the hits. */
+  /** Returns the faults that hit a request, and counts the hits. */
   match(endpoint: Endpoint, pathAndQuery: string): MatchedFaults {
     const isAimed = (fault: Fault): fault is RequestFault =>
       isRequestFault(fault) && isAimedAt(fault, endpoint, pathAndQuery);
@@ -106,7 +107,7 @@ export class Faults {
     };
   }
 
-  /** The fault of a kind that hits a job. Counts the hit. */
+  /** Returns the fault of a kind that hits a job, and counts the hit. */
   matchJob<Kind extends JobFault['kind']>(
     kind: Kind,
     title: string,
@@ -121,7 +122,7 @@ export class Faults {
     );
   }
 
-  /** The fault of a kind that hits a stream. Counts the hit. */
+  /** Returns the fault of a kind that hits a stream, and counts the hit. */
   matchStream<Kind extends StreamFault['kind']>(
     kind: Kind,
     endpoint: Endpoint,
@@ -154,7 +155,7 @@ export class Faults {
   }
 }
 
-/** Whether they have an effect depends on the body: what sends it counts. */
+/** The kinds whose effect depends on the body. The code that sends the body counts their effects. */
 const DEPENDS_ON_BODY: readonly Fault['kind'][] = ['cut', 'stall', 'flip', 'content-cut'];
 
 function isOfKind<Kind extends Fault['kind']>(fault: Fault, kind: Kind): fault is OfKind<Kind> {
@@ -171,7 +172,7 @@ function isAimedAt(
   pathAndQuery: string,
 ): boolean {
   if (fault.kind === 'counts-timeout' && endpoint !== 'counts') return false;
-  // Faults on the console's pages must be named, so that they can still be cleared there.
+  // Faults hit the console's pages only if they name them, so that faults can still be cleared there.
   const isAimed = fault.endpoint === undefined ? endpoint !== 'pages' : fault.endpoint === endpoint;
   return (
     endpoint !== 'control' &&

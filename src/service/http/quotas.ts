@@ -4,24 +4,24 @@ import { HttpProblem } from './http-problem.js';
 import type { Endpoint } from './router.js';
 import type { Limits, Rate } from './service-limits.js';
 
-// The rates of the service: which requests have come in, how many are left, and the 429 beyond that. The numbers
-// themselves are in `service-limits`. The client's `rate-limits` wait before a request is sent.
+// The rates of the service: which requests have arrived, how many are left, and the 429 beyond that. The numbers are
+// in `service-limits`. The client's `rate-limits` is separate: it waits before a request is sent.
 
 /** The limits that are rates. */
 export type RateName = {
   [Name in keyof Limits]: Limits[Name] extends Rate ? Name : never;
 }[keyof Limits];
 
-/** A rate, and how many requests are left. */
+/** A rate, with the number of remaining requests. */
 export interface Quota {
-  /** The name of what is counted. */
+  /** The name of the counted requests. */
   readonly label: string;
   readonly rate: Rate;
-  /** The number of requests that still fit; `Infinity` without a limit. */
+  /** The number of remaining requests; `Infinity` without a limit. */
   readonly left: number;
 }
 
-/** The label of each rate, and the families whose requests it counts. */
+/** For each rate, its label, and the families whose requests it counts. */
 const RATES: Record<RateName, readonly [label: string, endpoints: readonly Endpoint[]]> = {
   searchRate: ['search and counts', ['search', 'counts']],
   searchPerMinuteRate: ['search and counts, by contract', ['search', 'counts']],
@@ -39,7 +39,7 @@ const RATES: Record<RateName, readonly [label: string, endpoints: readonly Endpo
   engagementRate: ['engagement totals', ['engagement']],
 };
 
-/** The rates of a service, and how many requests are left of each. */
+/** The rates of a service, with the number of remaining requests for each. */
 export class Quotas {
   readonly #limits: Limits;
   readonly #clock: Clock;
@@ -50,19 +50,19 @@ export class Quotas {
     this.#clock = clock;
   }
 
-  /** Creates the window that counts the requests of a rate, which replaces an earlier one. */
+  /** Creates the window that counts the requests of a rate. It replaces an earlier window. */
   window(name: RateName): RateWindow {
     const window = new RateWindow(this.#limits[name], this.#clock);
     this.#windows.set(name, window);
     return window;
   }
 
-  /** Forgets all requests. */
+  /** Resets all windows. */
   reset(): void {
     for (const window of this.#windows.values()) window.reset();
   }
 
-  /** The remaining requests of each rate, or of the rates that count the requests of a family. */
+  /** Returns the remaining requests of each rate, or of the rates for one family. */
   left(endpoint?: Endpoint): readonly Quota[] {
     return (Object.keys(RATES) as RateName[]).flatMap(name => {
       const [label, endpoints] = RATES[name];
@@ -73,7 +73,7 @@ export class Quotas {
   }
 }
 
-/** The requests of one rate: a window that slides over the service's clock. */
+/** Counts the requests of one rate in a window that slides with the service's clock. */
 export class RateWindow {
   readonly rate: Rate;
   readonly #clock: Pick<Clock, 'now'>;
@@ -85,13 +85,13 @@ export class RateWindow {
     this.#clock = clock;
   }
 
-  /** The number of requests that fit now; `Infinity` without a limit. */
+  /** The number of requests that are allowed now; `Infinity` without a limit. */
   left(): number {
     this.#forget(this.#clock.now());
     return Math.max(0, this.rate.requests - this.#times.length);
   }
 
-  /** Milliseconds until one more request fits; 0 if it fits now. */
+  /** Milliseconds until another request is allowed; 0 if it is allowed now. */
   wait(): number {
     const { requests, perMs, byDay } = this.rate;
     if (requests === Number.POSITIVE_INFINITY) return 0;
@@ -103,7 +103,7 @@ export class RateWindow {
     return freed === undefined ? perMs : freed + perMs - now;
   }
 
-  /** Forgets all requests. */
+  /** Resets the window. */
   reset(): void {
     this.#times = [];
   }
@@ -112,7 +112,7 @@ export class RateWindow {
     if (this.rate.requests !== Number.POSITIVE_INFINITY) this.#times.push(at);
   }
 
-  /** Drops times outside the window. A clock that was set back leaves times in the future. */
+  /** Removes times outside of the window. If the clock was set back, there are times in the future. */
   #forget(now: number): void {
     const { perMs, byDay } = this.rate;
     const start = byDay ? floorTo(DAY, now) - 1 : now - perMs;
@@ -120,7 +120,7 @@ export class RateWindow {
   }
 }
 
-/** Counts the request in all windows, or returns the first full one. */
+/** Counts the request in all windows, or returns the first full window. */
 export function admit(windows: readonly RateWindow[], count = true): RateWindow | undefined {
   const full = windows.find(window => window.wait() > 0);
   if (full === undefined && count) for (const window of windows) window.count();
@@ -128,16 +128,16 @@ export function admit(windows: readonly RateWindow[], count = true): RateWindow 
 }
 
 interface RateCheck {
-  /** Whether the request is counted; `false` for one that is counted when it succeeds. */
+  /** Whether to count the request now. `false` for a request that is counted when it succeeds. */
   readonly count?: boolean | undefined;
-  /** Additional headers of the 429. */
+  /** Returns additional headers for the 429. */
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 /**
  * Counts a request in all windows or in none.
  *
- * @param message The message of the family for an exceeded limit.
+ * @param message Creates the message of the family for an exceeded limit.
  * @throws HttpProblem 429 with `Retry-After` if a window is full.
  */
 export function checkRate(
@@ -149,12 +149,12 @@ export function checkRate(
   if (full === undefined) return;
   throw new HttpProblem(429, message(full), {
     ...headers?.(),
-    // At least a second: the clock may have passed the wait since.
+    // At least 1 s, because the clock may have passed the end of the wait.
     'Retry-After': String(Math.max(1, Math.ceil(full.wait() / SECOND))),
   });
 }
 
-/** `Exceeded rate limit: 2 requests in 60 s for usage`. */
+/** Returns a message such as `Exceeded rate limit: 2 requests in 60 s for usage`. */
 export function rateExceeded(what: string): (full: RateWindow) => string {
   return ({ rate: { requests, perMs, byDay } }) => {
     const span = byDay && perMs === DAY ? 'a UTC day' : `${perMs / SECOND} s`;

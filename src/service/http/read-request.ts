@@ -3,9 +3,7 @@ import { isRecord } from '../../base/record.js';
 import { parseTimestamp } from '../../base/time.js';
 import { HttpProblem } from './http-problem.js';
 
-/**
- * Reads the whole body of a request. @throws HttpProblem 413 beyond the limit, with the rest unread.
- */
+/** Reads the whole body of a request. @throws HttpProblem 413 beyond the limit; the rest stays unread. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const coding = request.headers['content-encoding'];
   if (coding !== undefined && coding !== 'identity')
@@ -24,7 +22,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return body;
 }
 
-/** The rest of a body. The connection stays usable where only a part of it is read. */
+/** The rest of a body. The connection stays usable if only a part of it is read. */
 function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }
@@ -36,7 +34,7 @@ export function bodyOf(request: IncomingMessage): Buffer | undefined {
   return bodies.get(request);
 }
 
-/** Whether more of a request's body is to come. */
+/** Whether a part of a request's body has not been read yet. */
 export function isUnread({ complete, headers }: IncomingMessage): boolean {
   const hasBody =
     headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -47,8 +45,8 @@ export function isUnread({ complete, headers }: IncomingMessage): boolean {
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads and drops the rest of a body whose response is already sent. Closing the connection earlier
- * would reset it, and many clients do not read before they have sent everything.
+ * Reads and drops the rest of a body after its response was sent. Closing the connection earlier would reset
+ * it, and many clients read the response only after they have sent everything.
  *
  * @returns Whether the body has ended; false if it is too long or the client has disconnected.
  */
@@ -67,7 +65,7 @@ export async function drainBody(request: IncomingMessage): Promise<boolean> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses a JSON object; `undefined` for anything else. */
+/** Parses a JSON object. Returns `undefined` for anything else. */
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
@@ -77,7 +75,7 @@ export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | un
   }
 }
 
-/** The instants that a date of a request may name, and what is said of others. */
+/** The range of dates that a parameter may have, and the messages for others. */
 export interface DateBounds {
   readonly earliest: number;
   readonly tooEarly: string;
@@ -86,9 +84,9 @@ export interface DateBounds {
 }
 
 /**
- * Reads a date of a request, and adds what is wrong with it to `problems`.
+ * Reads a date of a request, and adds its problems to `problems`.
  *
- * @param what Names it: `query parameter 'fromDate'`.
+ * @param what The name of the date, such as `query parameter 'fromDate'`.
  */
 export function readDate(
   text: string,

@@ -21,7 +21,7 @@ import {
 import { type BodyHit, sendResponse } from './send-response.js';
 
 /**
- * Handles each request of a server. The order of checks that all families share:
+ * Handles the requests of a server. All families share these checks, in this order:
  * 1. one `Host`: 400;
  * 2. the path: 404;
  * 3. a planted fault, which comes before any check of the service itself;
@@ -36,7 +36,7 @@ export class RequestListener {
   /** The number of each connection. */
   readonly #connections = new WeakMap<Socket, number>();
   #lastConnection = 0;
-  /** The last request of each connection that has a request without a complete response. */
+  /** For each connection, its last request without a complete response. */
   readonly #pipelined = new WeakMap<Socket, Promise<void>>();
 
   constructor(routes: readonly Route[], context: ServiceContext) {
@@ -47,14 +47,14 @@ export class RequestListener {
   handle(request: IncomingMessage, response: ServerResponse): void {
     const { clock, settings } = this.#context;
     const controller = new AbortController();
-    // Clients take the service's time from this header.
+    // Clients learn the service's time from this header.
     response.setHeader('Date', new Date(clock.now()).toUTCString());
     this.#active.add(controller);
     response.on('close', () => {
       this.#active.delete(controller);
       controller.abort(new Error('The client has gone'));
     });
-    // An unread rest of the body must not block the connection.
+    // The unread rest of the body must not block the connection.
     response.on('finish', () => request.resume());
     const { socket } = request;
     const answered = this.#afterEarlier(socket, () =>
@@ -70,8 +70,8 @@ export class RequestListener {
   }
 
   /**
-   * Handles requests of one connection one after the other, and other connections between them. A client may send
-   * thousands at once, which Node reads as one piece.
+   * Handles the requests of one connection one after another, and requests of other connections in between. A
+   * client may send thousands of requests at once, which Node reads as one piece.
    */
   async #afterEarlier(socket: Socket, respond: () => Promise<void>): Promise<void> {
     const earlier = this.#pipelined.get(socket);
@@ -100,7 +100,7 @@ export class RequestListener {
     const { socket } = request;
     const sentBefore = socket.bytesWritten;
     const bytes = () => socket.bytesWritten - sentBefore;
-    // Only the `close` event shows whether the whole response was sent.
+    // Only the `close` event tells whether the whole response was sent.
     response.on('close', () =>
       update({
         cut: !response.writableFinished,
@@ -139,7 +139,7 @@ export class RequestListener {
     faults: MatchedFaults | undefined,
     { signal, countPosts }: Pick<RequestContext, 'signal' | 'countPosts'>,
   ): Promise<HandlerResponse> {
-    // RFC 9112 section 3.2 forbids two. Node takes the first, so the check of the host could be evaded.
+    // RFC 9112 section 3.2 forbids two `Host` headers. Node uses the first, so the check of the host could be evaded.
     if (!hasOneHost(request)) throw new HttpProblem(400, 'Bad Request: there are two Host headers');
     if (url === undefined || routed === undefined)
       throw new HttpProblem(404, 'Not Found: there is nothing at this address');
@@ -157,7 +157,7 @@ export class RequestListener {
     return route.handle({ request, method, url, path, signal, countPosts, bucketsUntilTimeout });
   }
 
-  /** The fault of the body, which also hits the body of an error. */
+  /** The fault that hits the body, which may be the body of an error. */
   #bodyHit(matched: MatchedFaults | undefined): BodyHit | undefined {
     const fault = matched?.other;
     if (fault === undefined || fault.kind === 'status' || fault.kind === 'counts-timeout')
@@ -192,7 +192,7 @@ export class RequestListener {
   }
 }
 
-/** Forms may have passwords, and are not kept. */
+/** Forms are not logged, because they may have passwords. */
 function jsonBodyOf(request: IncomingMessage): string | undefined {
   const body = bodyOf(request);
   return body !== undefined && parseJsonObject(body) !== undefined ? body.toString() : undefined;
@@ -200,7 +200,7 @@ function jsonBodyOf(request: IncomingMessage): string | undefined {
 
 const MAX_ERROR_BYTES = 4_096;
 
-/** Logs only JSON bodies, because pages contain the tokens of their forms. */
+/** The body of an error, if it is JSON. Pages are not logged, because they contain the tokens of their forms. */
 function errorBodyOf({ status, body }: HandlerResponse): string | undefined {
   if (status < 400) return undefined;
   const text = Buffer.concat(body).toString('utf8', 0, MAX_ERROR_BYTES);
@@ -212,19 +212,19 @@ function internalError(error: unknown): HttpProblem {
   return new HttpProblem(500, `Internal Server Error: ${reason}`);
 }
 
-/** HEAD counts as GET. */
+/** The method of a request. HEAD counts as GET. */
 function methodOf({ method }: IncomingMessage): string {
   return method === 'HEAD' ? 'GET' : String(method);
 }
 
-/** A write may be the first call to notice that the client has disconnected. */
+/** Whether an error comes from a client that has disconnected, since a write may be the first call to notice that. */
 function isOfGoneClient(error: unknown): boolean {
   const codes = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'];
   return codes.some(code => isNodeError(error, code));
 }
 
 function urlOf(request: IncomingMessage): URL | undefined {
-  // Only the target: the host does not matter for the path.
+  // Only the target is parsed, because the host does not matter for the path.
   const target = request.url ?? '';
   return target.startsWith('/') ? new URL(`http://localhost${target}`) : undefined;
 }
@@ -233,7 +233,7 @@ function hasOneHost({ headersDistinct: { host = [] } }: IncomingMessage): boolea
   return host.length <= 1;
 }
 
-/** A query that is not UTF-8 would be decoded to other characters than the client meant. */
+/** Refuses a query that is not UTF-8, because it would be decoded to other characters than the client meant. */
 function checkQuery({ url = '' }: IncomingMessage): void {
   const query = url.slice(url.indexOf('?') + 1);
   const decoded = query.replace(/%([0-9a-f]{2})/gi, (_, hex) =>

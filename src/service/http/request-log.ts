@@ -7,66 +7,69 @@ import { getOrMake } from '../cache.js';
 import type { Quota } from './quotas.js';
 import { ENDPOINT_NAMES, type Endpoint } from './router.js';
 
-/** A request that a service has had, and its response. Absent members are not known yet, or there is nothing to say. */
+/**
+ * A request that the service has received, and its response. Members are absent if they are not known yet or
+ * do not apply.
+ */
 export interface RequestEntry {
-  /** Numbered in order of arrival. */
+  /** The number of the request, in order of arrival. */
   readonly number: number;
-  /** By the service's clock. */
+  /** The time of arrival by the service's clock. */
   readonly at: Date;
-  /** The family of the address; absent if it has none. */
+  /** The family of the address; absent if it belongs to none. */
   readonly endpoint?: Endpoint | undefined;
   readonly method: string;
   readonly path: string;
-  /** Decoded. Signatures and tokens are `…`. */
+  /** The decoded parameters. Signatures and tokens are shown as `…`. */
   readonly query: Readonly<Record<string, string>>;
-  /** A JSON body, as text: ids in it may not fit numbers. */
+  /** The body as text, if it is JSON. Not parsed, because ids may not fit in numbers. */
   readonly body?: string | undefined;
-  /** Requests of the same number came over the same connection. */
+  /** The number of the connection. Requests with the same number came over the same connection. */
   readonly connection: number;
-  /** Absent until there is a response. */
+  /** The status of the response; absent until there is one. */
   readonly status?: number | undefined;
-  /** Posts that were sent, by families that send posts. */
+  /** The number of posts in the response, for families that send posts. */
   readonly posts?: number | undefined;
-  /** Bytes that were sent, headers included. */
+  /** The number of bytes that were sent, including headers. */
   readonly bytes?: number | undefined;
-  /** Milliseconds of real time until the response was sent; absent until then. */
+  /** The time until the response was sent, in milliseconds of real time; absent until then. */
   readonly durationMs?: number | undefined;
-  /** The kinds of planted faults that hit it. */
+  /** The kinds of planted faults that hit the request. */
   readonly fault?: string | undefined;
-  /** Whether the connection ended before the response did. */
+  /** Whether the connection ended before the response was complete. */
   readonly cut?: boolean | undefined;
 }
 
-/** Selects requests of the log. By default all except requests to the control path. */
+/** Selects requests of the log. By default, all requests except requests to the control path. */
 export interface RequestFilter {
-  /** The family: `search`, `counts`, `jobs`, ... */
+  /** Selects requests of this family, such as `search`, `counts` or `jobs`. */
   readonly endpoint?: Endpoint | undefined;
-  /** Only requests whose path and query contain this text. */
+  /** Selects requests whose path and query contain this string. */
   readonly path?: string | undefined;
   readonly method?: string | undefined;
-  /** Only with this status of the response. */
+  /** Selects requests whose response has this status. */
   readonly status?: number | undefined;
-  /** Only requests with a greater number. */
+  /** Selects requests with a greater number. */
   readonly after?: number | undefined;
 }
 
-/** How many requests to wait for, and for how long. */
+/** Options of `waitForRequests`: the number of requests to wait for, and the maximum time. */
 export interface RequestWait extends RequestFilter {
-  /** @default 1 */
+  /** The number of requests to wait for. @default 1 */
   readonly count?: number | undefined;
-  /** Milliseconds of real time. @default 10,000 */
+  /** The maximum time to wait, in milliseconds of real time. @default 10,000 */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What becomes known of a request with its response. */
+/** The members of a logged request that are known after its response. */
 export interface RequestOutcome
   extends Pick<
     RequestEntry,
     'fault' | 'status' | 'durationMs' | 'cut' | 'body' | 'bytes' | 'posts'
   > {
-  /** The remaining quotas of the rates that count it. */
+  /** The remaining quotas of the rates that count the request. */
   readonly quotas?: readonly Quota[] | undefined;
-  /** The body of an error, up to its first 4 KB. */
+  /** The first 4 KB of the body of an error. */
   readonly error?: string | undefined;
 }
 
@@ -74,18 +77,18 @@ export interface RequestOutcome
 export interface LoggedRequest
   extends RequestOutcome,
     Pick<RequestEntry, 'number' | 'endpoint' | 'method' | 'connection'> {
-  /** By the service's clock, epoch milliseconds. */
+  /** The time of arrival by the service's clock, in epoch milliseconds. */
   readonly at: number;
-  /** Path and query, without secrets. */
+  /** The path and query, without secrets. */
   readonly address: string;
 }
 
 const MAX_REQUESTS = 500;
 const MAX_ADDRESS_LENGTH = 300;
 
-/** The last requests of all families except the pages. */
+/** The last requests of all families except pages. */
 export class RequestLog {
-  /** Totals of all requests except pages and the control path. */
+  /** The totals of all requests except requests to pages and the control path. */
   readonly totals: MinuteTotals;
   #requests: LoggedRequest[] = [];
   #lastNumber = 0;
@@ -95,12 +98,12 @@ export class RequestLog {
     this.totals = new MinuteTotals(now);
   }
 
-  /** Newest first. */
+  /** The requests, newest first. */
   get requests(): readonly LoggedRequest[] {
     return this.#requests.toReversed();
   }
 
-  /** Adds a request. The returned function updates it. */
+  /** Adds a request. Returns a function that adds its outcome. */
   begin(request: Omit<LoggedRequest, 'number'>): (outcome: RequestOutcome) => void {
     const address = withoutSecrets(request.address);
     const logged: LoggedRequest = { ...request, number: ++this.#lastNumber, address };
@@ -119,7 +122,7 @@ export class RequestLog {
     this.totals.clear();
   }
 
-  /** Resolves with true once the predicate, which reads the requests, is true; with false once the signal fires. */
+  /** Resolves to true once the predicate, which reads the requests, returns true; to false once the signal fires. */
   async until(isDone: () => boolean, signal: AbortSignal): Promise<boolean> {
     const wakeUp = new WakeUp();
     const stopListening = onceAborted(signal, () => wakeUp.wake());
@@ -143,7 +146,7 @@ export class RequestLog {
   }
 }
 
-/** Whether responses of a family are streams. */
+/** Whether the responses of a family are streams. */
 export function isStream(endpoint: Endpoint | undefined): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
@@ -152,7 +155,7 @@ function isCounted({ endpoint }: LoggedRequest): boolean {
   return endpoint !== 'pages' && endpoint !== 'control';
 }
 
-/** An address as the console shows it: without secrets, and truncated when long. */
+/** An address in the form for the console: without secrets, and truncated if it is long. */
 export function shownAddress(url: string): string {
   const text = withoutSecrets(url);
   return text.length > MAX_ADDRESS_LENGTH ? `${text.slice(0, MAX_ADDRESS_LENGTH)}…` : text;
@@ -166,13 +169,13 @@ function withoutSecrets(url: string): string {
   );
 }
 
-/** What the overview of the console counts. */
+/** The totals on the console's overview page. */
 export interface OverviewTotals {
   requests: number;
   posts: number;
-  /** Jobs that were created. */
+  /** The number of created jobs. */
   jobs: number;
-  /** Connections to streams. */
+  /** The number of connections to streams. */
   connections: number;
 }
 
@@ -188,14 +191,14 @@ export class MinuteTotals {
   add(what: keyof OverviewTotals, count = 1): void {
     const minute = floorTo(MINUTE, this.#now());
     const none = (): OverviewTotals => ({ requests: 0, posts: 0, jobs: 0, connections: 0 });
-    // After a move of the clock, some minutes are older than the last hour.
+    // After a move of the clock, some of the minutes may be older than an hour.
     if (!this.#minutes.has(minute))
       for (const other of this.#minutes.keys())
         if (other > minute || other <= minute - HOUR) this.#minutes.delete(other);
     getOrMake(this.#minutes, minute, none)[what] += count;
   }
 
-  /** The sums of equal parts of the last hour, oldest first. The last part ends with the current minute. */
+  /** The sums for equal parts of the last hour, oldest first. The last part ends with the current minute. */
   lastHour(what: keyof OverviewTotals, parts: number): readonly number[] {
     const end = floorTo(MINUTE, this.#now()) + MINUTE;
     const sums = new Array<number>(parts).fill(0);
@@ -225,17 +228,18 @@ const WAIT = {
   timeoutMs: milliseconds('the longest wait', { default: 10_000 }),
 };
 
-/** The last requests of a service, as tests see them, in order of arrival. @throws OptionError */
+/** The last requests of a service in the form for tests, in order of arrival. @throws OptionError */
 export function requestEntries(log: RequestLog, filter: RequestFilter): readonly RequestEntry[] {
   const checked = checkOptions<RequestFilter, typeof FILTER>('service.requests', FILTER, filter);
   return matching(log, checked).map(entryOf);
 }
 
 /**
- * Resolves with the requests once enough of them have come and their responses have ended. A compliance stream counts once it
- * is accepted.
+ * Resolves to the requests once enough of them have arrived and were answered completely. A compliance stream
+ * counts once it is accepted.
  *
- * @throws OptionError; IncompleteError after the longest wait.
+ * @throws OptionError for an invalid filter.
+ * @throws IncompleteError after the maximum time.
  */
 export async function waitForRequests(
   log: RequestLog,
@@ -245,7 +249,7 @@ export async function waitForRequests(
   const call = 'service.waitForRequests';
   const checked = checkOptions<RequestWait, typeof WAIT>(call, WAIT, wait);
   const { count, timeoutMs, ...filter } = checked;
-  // A compliance stream does not end until its client does, so it counts once it is accepted.
+  // A compliance stream does not end until its client ends it, so it counts once it is accepted.
   const isAnswered = ({ endpoint, status, durationMs }: LoggedRequest) =>
     (endpoint === 'compliance' ? status : durationMs) !== undefined;
   const ended = () => matching(log, filter).filter(isAnswered);
@@ -253,7 +257,7 @@ export async function waitForRequests(
   if (await log.until(() => ended().length >= count, end)) return ended().map(entryOf);
   signal?.throwIfAborted();
   const { length } = ended();
-  // What came instead.
+  // The message names the last requests that did arrive.
   const last = matching(log, { after: filter.after })
     .slice(-3)
     .map(({ method, address, status }) => `${method} ${address} (${status ?? 'no response yet'})`);

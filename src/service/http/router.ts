@@ -17,22 +17,22 @@ export const ENDPOINT_NAMES = [
   'pages',
   'control',
 ] as const;
-/** A family of endpoints, by its name in faults. */
+/** A family of endpoints, by the name that faults use. */
 export type Endpoint = (typeof ENDPOINT_NAMES)[number];
 
-/** A request as its handler receives it. */
+/** A request in the form in which its handler receives it. */
 export interface RequestContext {
   readonly request: IncomingMessage;
-  /** HEAD counts as GET. */
+  /** The method. HEAD counts as GET. */
   readonly method: string;
   readonly url: URL;
   /** The named segments of the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
-  /** Fires when the client has disconnected or the service stops. */
+  /** Fires if the client has disconnected or the service stops. */
   readonly signal: AbortSignal;
-  /** Adds posts that the response sends to the log of requests. */
+  /** Adds posts of the response to the log of requests. */
   countPosts(count: number): void;
-  /** Whole buckets after which a planted timeout ends a page of counts. */
+  /** The number of whole buckets after which a planted timeout ends a page of counts. */
   readonly bucketsUntilTimeout?: number | undefined;
 }
 
@@ -40,11 +40,11 @@ export interface RequestContext {
 export interface HandlerResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** In chunks, so that a large page is never concatenated. */
+  /** The body in chunks, so that a large page is never concatenated. */
   readonly body: readonly Uint8Array[];
-  /** Instead of `body`: a stored file, which is sent unchanged. */
+  /** A stored file to send unchanged, instead of `body`. */
   readonly stored?: { readonly bytes: number; open(): Readable } | undefined;
-  /** Instead of `body`: a gzip stream. The connection closes at its end. */
+  /** A gzip stream to send, instead of `body`. The connection closes at its end. */
   readonly live?: AsyncIterable<Buffer> | undefined;
 }
 
@@ -56,36 +56,40 @@ export function jsonResponse(
   return { status, headers, body: [Buffer.from(JSON.stringify(value))] };
 }
 
-/** What the routes of a family have in common. */
+/** The settings that all routes of a family share. */
 export interface RouteFamily {
   readonly endpoint: Endpoint;
   readonly errorBody: ErrorBody;
-  /** Replaces `errorBody` for pages. */
+  /** Creates the page of an error, instead of `errorBody`, for families of pages. */
   readonly errorPage?: ((problem: HttpProblem) => HandlerResponse) | undefined;
-  /** Whether the request log lists the requests; by default, unless the endpoint is `pages`. */
+  /** Whether requests are listed in the request log. @default true, except for the endpoint `pages` */
   readonly isLogged?: boolean | undefined;
 }
 
 export interface Route extends RouteFamily {
   readonly methods: readonly string[];
-  /** `:name` stands for one segment, or for the start of one: `/accounts/:account/:label.json`. */
+  /**
+   * The pattern of the path. `:name` stands for one segment or for the start of one:
+   * `/accounts/:account/:label.json`.
+   */
   readonly pattern: string;
   handle(incoming: RequestContext): HandlerResponse | Promise<HandlerResponse>;
 }
 
-/** Answers the requests of one method to one pattern. `parts` is what `enter` of the family returned. */
+/** Answers the requests with one method and one pattern. `parts` is the result of the family's `enter`. */
 export type Handler<Parts> = (
   incoming: RequestContext,
   parts: Parts,
 ) => HandlerResponse | Promise<HandlerResponse>;
 
-/** The addresses of a family: for each pattern, the handler of each method. */
+/** The addresses of a family: for each pattern, a handler for each method. */
 export type RouteTable<Parts> = Readonly<Record<string, Readonly<Record<string, Handler<Parts>>>>>;
 
 /**
- * The routes of a table.
+ * Creates the routes of a table.
  *
- * @param enter Runs before each handler, with the checks that all of them share. Returns what they use.
+ * @param enter Called before each handler, for the checks that all handlers share. Returns the `parts` for
+ * the handlers.
  */
 export function routesOf<Parts>(
   family: RouteFamily,
@@ -108,7 +112,7 @@ export interface RoutedPath {
   readonly path: Readonly<Record<string, string>>;
 }
 
-/** Finds the route of a path. All segments of a path must match, case-sensitively. */
+/** Creates a function that finds the route of a path. All segments of a path must match, case-sensitively. */
 export function createRouter(
   routes: readonly Route[],
 ): (pathname: string) => RoutedPath | undefined {
@@ -128,7 +132,7 @@ function expressionOf(pattern: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-/** Undefined for invalid percent-encoding. */
+/** The decoded segments; `undefined` if their percent-encoding is invalid. */
 function decoded(segments: Readonly<Record<string, string>>): RoutedPath['path'] | undefined {
   try {
     const named = Object.entries(segments);

@@ -4,7 +4,7 @@ import { serviceMessage } from '../../rules/language/problem.js';
 import type { RuleProduct } from '../../rules/post/dialect.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 
-// Rules in the bodies of requests and responses, of jobs and of the replay stream.
+// Rules in the bodies of requests and responses, for jobs and the replay stream.
 
 export interface RequestedRule {
   readonly value: string;
@@ -13,21 +13,24 @@ export interface RequestedRule {
 
 /** A rule of a job or of the replay stream. */
 export interface KnownRule extends RequestedRule {
-  /** 63 bits, as digits. */
+  /** The id of 63 bits, as digits. */
   readonly id: string;
 }
 
-/** A rule of a request and its outcome. */
+/** A rule in a request, with its outcome. */
 export interface RuleOutcome extends RequestedRule {
-  /** Digits; absent for a rule that does not exist. */
+  /** The id, as digits; absent for a rule that does not exist. */
   readonly id?: string | undefined;
-  /** Whether the rule was added, or is valid. */
+  /** Whether the rule was added or is valid, depending on the request. */
   readonly done: boolean;
-  /** Why not. */
+  /** The reason, if it was not added or is not valid. */
   readonly message?: string | undefined;
 }
 
-/** Reads `{"value","tag"?}`; undefined for anything else. Without `needsValue`, a rule that has no value gets an empty one. */
+/**
+ * Reads `{"value","tag"?}`. Returns `undefined` for anything else. Without `needsValue`, a missing value is
+ * read as an empty string.
+ */
 export function readRule(rule: unknown, needsValue = true): RequestedRule | undefined {
   if (!isRecord(rule)) return undefined;
   const { value = null, tag = null } = rule;
@@ -52,14 +55,14 @@ export async function checkRuleSyntax(
   return outcomes;
 }
 
-/** The outcomes where one invalid rule rejects all; undefined if all are valid. */
+/** The outcomes if one invalid rule causes all rules to be refused; `undefined` if all rules are valid. */
 export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[] | undefined {
   return checked.every(({ done }) => done)
     ? undefined
     : checked.map(outcome => ({ ...outcome, done: false }));
 }
 
-/** The outcomes as JSON, with counts: by default of rules that were created. */
+/** Prints the outcomes as JSON, with counts, by default of created rules. */
 export function outcomesText(
   outcomes: readonly RuleOutcome[],
   now: number,
@@ -77,7 +80,7 @@ export function summaryText(counts: string, detail: readonly string[], now: numb
   return `{"summary":{${counts}},"detail":[${detail.join(',')}],"sent":${sentText(now)}}`;
 }
 
-/** Printed by hand, because `JSON.stringify` would round ids, which are 63-bit integers. */
+/** Prints a rule without `JSON.stringify`, which would round its id, a 63-bit integer. */
 export function ruleText({ value, tag, id }: Omit<RuleOutcome, 'done'>): string {
   const ids = id === undefined ? '' : `,"id":${id}`;
   return `{"value":${quote(value)},"tag":${quote(tag)}${ids}}`;

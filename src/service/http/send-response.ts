@@ -9,7 +9,7 @@ import type { BodyFault, CutFault, StallFault } from './fault-types.js';
 import { drainBody, isUnread } from './read-request.js';
 import type { HandlerResponse } from './router.js';
 
-/** Sends a response, compressed if the client accepts gzip. Resolves when it is written. */
+/** Sends a response, compressed if the client accepts gzip. Resolves when it was written. */
 export async function sendResponse(
   response: ServerResponse,
   answer: HandlerResponse,
@@ -22,10 +22,11 @@ export async function sendResponse(
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
-    // The client must see the end of the response before its request body is read, and gzip ends late.
+    // Not compressed, because the client must see the end of the response before its request body is read, and gzip
+    // ends late.
     !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
-    // A cut within a character needs an uncompressed body.
+    // A cut inside a character needs an uncompressed body.
     !(fault?.kind === 'cut' && fault.inCharacter);
   response.statusCode = answer.status;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
@@ -51,7 +52,7 @@ export async function sendResponse(
   }
 }
 
-/** Whether an `Accept-Encoding` header allows gzip: named or `*`, and not with a weight of 0. */
+/** Whether an `Accept-Encoding` header allows gzip: by name or `*`, without a weight of 0. */
 export function acceptsGzip(header: string | string[] | undefined): boolean {
   const weights = new Map<string, number>();
   for (const part of String(header ?? '').split(',')) {
@@ -84,7 +85,7 @@ export function* blocksOf(pieces: Iterable<Uint8Array>): Generator<Buffer> {
   if (bytes > 0) yield Buffer.concat(block, bytes);
 }
 
-/** Ends a live stream without a valid last chunk. */
+/** Thrown by a live stream to end without a valid last chunk. */
 export class StreamCutError extends Error {
   readonly how: 'reset' | 'close';
 
@@ -95,10 +96,7 @@ export class StreamCutError extends Error {
   }
 }
 
-/**
- * Sends a gzip stream and closes the connection at its end. Pulls from the stream only as fast as the
- * consumer reads.
- */
+/** Sends a gzip stream, and closes the connection at its end. Reads the stream only as fast as the consumer reads. */
 async function sendLive(
   response: ServerResponse,
   live: AsyncIterable<Buffer>,
@@ -130,11 +128,11 @@ async function sendLive(
 /** A planted fault that hits a body. */
 export interface BodyHit {
   readonly fault: BodyFault;
-  /** Called when the fault has changed what is sent. */
+  /** Called when the fault has changed the sent bytes. */
   tookEffect(): void;
 }
 
-/** Sends a body with one planted fault. Resolves when it is sent or the connection has ended. */
+/** Sends a body with one planted fault. Resolves when the body was sent or the connection has ended. */
 async function sendWithFault(
   wire: AsyncIterable<Buffer>,
   response: ServerResponse,
@@ -164,9 +162,10 @@ async function sendWithFault(
     await stall(signal, fault.forMs);
     await write(response, chunk.subarray(at));
   }
-  // The body is shorter than the fault's offset: the fault happens at its end.
+  // If the body is shorter than the fault's offset, the fault happens at its end.
   if (!isDone && fault.kind !== 'flip') {
-    // With a length the client has the whole message by now, without one only its end tells.
+    // With `Content-Length`, the client already has the whole message. Without it, only the end of the message tells
+    // that it is complete, so hiding the end is an effect.
     if (hidesEnd(fault) && !response.hasHeader('content-length')) tookEffect();
     if (fault.kind === 'cut') return cut(response, fault.end);
     await stall(signal, fault.forMs);
@@ -174,7 +173,7 @@ async function sendWithFault(
   response.end();
 }
 
-/** The position of the fault in a chunk, or -1. */
+/** The position of the fault in a chunk, or -1 if it is not in the chunk. */
 function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   if (offset >= chunk.length) return -1;
   const from = Math.max(offset, 0);
@@ -182,13 +181,13 @@ function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   return withinCharacter(chunk, from);
 }
 
-/** The position after the first byte of the first multi-byte character from a position on, or -1. */
+/** The position after the first byte of the first multi-byte character at or after `from`; -1 if there is none. */
 export function withinCharacter(bytes: Uint8Array, from = 0): number {
   const lead = bytes.findIndex((byte, index) => index >= from && byte >= 0xc0);
   return lead === -1 ? -1 : lead + 1;
 }
 
-/** Whether the client does not get the end of the HTTP message in time. */
+/** Whether the fault prevents the client from getting the end of the HTTP message in time. */
 function hidesEnd(fault: CutFault | StallFault): boolean {
   return fault.kind === 'stall' || fault.end !== 'finish';
 }
@@ -199,19 +198,19 @@ function withFlippedBit(chunk: Buffer, offset: number): Buffer {
   return copy;
 }
 
-/** Waits. By default for the longest time that a timer takes: 24 days. */
+/** Waits, by default for the longest time of a timer, which is 24 days. */
 async function stall(signal: AbortSignal, forMs = MAX_TIMER_MS): Promise<void> {
   await setTimeout(forMs, undefined, { signal });
 }
 
-/** Ends a response before its end. */
+/** Ends a response before it is complete. */
 export async function cut(response: ServerResponse, end: CutFault['end'] = 'reset'): Promise<void> {
   if (end === 'finish') {
     response.end();
     return;
   }
   const { socket } = response;
-  // A reset drops queued bytes: wait until the written ones have left the process.
+  // A reset drops queued bytes, so wait until the written bytes have left the process.
   while (socket !== null && socket.writableLength > 0 && !socket.destroyed) await setImmediate();
   await setTimeout(5);
   if (end === 'reset') socket?.resetAndDestroy();

@@ -1,42 +1,43 @@
 import { type OptionTable, oneOf, orGroup, special } from '../../base/check.js';
 import { DAY, FIRST_POST, HOUR, MINUTE, SECOND, SEGMENT } from '../../base/time.js';
 
-// The values of all limits of the service, and the option that changes them. `quotas` counts requests against the rates.
+// The values of all limits of the service, and the option that changes them. `quotas` counts requests towards the
+// rates.
 
 /** A number of requests in any `perMs` milliseconds, or in each UTC day. */
 export interface Rate {
-  /** `Infinity` for no limit. */
+  /** The number of requests; `Infinity` for no limit. */
   readonly requests: number;
   readonly perMs: number;
-  /** Counted by UTC day instead of back from now. */
+  /** Whether requests are counted by UTC day, instead of in a sliding window. */
   readonly byDay?: boolean | undefined;
 }
 
-/** The service's own limits. */
+/** The limits of the real service. */
 const STRICT = {
   queryCharacters: 2048,
-  /** The maximum number of phrases and proximities in a query; more are "too complex to process". */
+  /** The maximum number of phrases and proximities in a query. With more, a query is "too complex to process". */
   queryPhrases: 100,
   maxResultsMin: 10,
   maxResultsMax: 500,
   maxResultsDefault: 100,
-  /** The maximum time that one response of search or counts covers. */
+  /** The maximum time span of one response of search or counts. */
   responseSpanMs: 31 * DAY,
   thirtyDaySpanMs: 31 * DAY,
-  /** Over data and counts together. */
+  /** Shared by data and counts. */
   searchRate: rate(20, SECOND),
-  /** "Set by contract": none by default. */
+  /** The documentation says "set by contract", so there is none by default. */
   searchPerMinuteRate: rate(Number.POSITIVE_INFINITY, MINUTE),
-  /** Epoch milliseconds. */
+  /** The earliest time that can be searched, in epoch milliseconds. */
   searchEarliest: FIRST_POST,
-  /** The time from a post's creation until it can be found. */
+  /** The time from the creation of a post until it can be found. */
   searchDelayMs: 30 * SECOND,
   jobsPerDayRate: rate(60, DAY, { byDay: true }),
   jobsPerHourRate: rate(30, HOUR),
   jobsEstimating: 2,
   jobsRunning: 2,
   rulesPerJob: 1000,
-  /** Over status, results and list together. */
+  /** Shared by status, results and list. */
   jobReadRate: rate(5, 5 * SECOND),
   jobRetentionMs: 15 * DAY,
   jobEstimateMin: 100,
@@ -46,17 +47,17 @@ const STRICT = {
   replayFromAgeMs: 31 * MINUTE,
   replayToAgeMs: 30 * MINUTE,
   ruleChangeBytes: 1_000_000,
-  /** Over add, delete and list together. */
+  /** Shared by add, delete and list. */
   ruleChangeRate: rate(5, 5 * SECOND),
   ruleReadBytes: 5_000_000,
-  /** Over all requests for rules. */
+  /** Shared by all requests about rules. */
   ruleReadRate: rate(60, MINUTE),
   complianceConnectRate: rate(10, 60 * SECOND),
-  /** The read timeout that clients should at least have; heartbeats are more frequent. */
+  /** The minimum read timeout that clients should have. Heartbeats are more frequent. */
   streamReadTimeoutMs: 30 * SECOND,
   usageRate: rate(2, MINUTE),
   usageHistoryMonths: 12,
-  /** Over all applications. */
+  /** Shared by all applications. */
   requestTokenRate: rate(60, MINUTE),
   /** Over all users. */
   signInRate: rate(20, MINUTE),
@@ -66,7 +67,7 @@ const STRICT = {
   engagementGroupings: 3,
   /** How long a request token and its verifier are valid. */
   requestTokenMs: 15 * MINUTE,
-  /** How far the timestamp of a signed request may be from now, before and after. */
+  /** How far the timestamp of a signed request may be from the current time, in either direction. */
   signedWithinMs: 5 * MINUTE,
 };
 
@@ -74,13 +75,16 @@ function rate(requests: number, perMs: number, by?: Pick<Rate, 'byDay'>): Rate {
   return { requests, perMs, ...by };
 }
 
-/** Every limit of the service. Durations are milliseconds. */
+/** All limits of the service. Durations are in milliseconds. */
 export type Limits = Readonly<typeof STRICT>;
 
 /** The same limits without rates. */
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
-/** The service's own limits, the same without its rates, or the service's own with some changed. */
+/**
+ * The option `limits`: the limits of the real service, the same without rates, or the limits of the real
+ * service with some of them changed.
+ */
 export type LimitsOption = 'strict' | 'relaxed' | Partial<Limits>;
 
 const isAmount = (value: unknown): boolean => typeof value === 'number' && value >= 0;
@@ -94,19 +98,19 @@ const EACH_LIMIT = Object.fromEntries(
   ]),
 ) as unknown as OptionTable<Partial<Limits>>;
 
-/** The option `limits`. Missing limits default to the limits of the real service. */
+/** The option `limits`. Limits that are not given have the values of the real service. */
 export const LIMITS_OPTION = orGroup(
   oneOf('strict (default), or relaxed: no rate limits', ['strict', 'relaxed']),
   EACH_LIMIT,
 );
 
-/** The limits of a checked `limits`. */
+/** The limits for a checked option `limits`. */
 export function limitsOf(option: LimitsOption): Limits {
   if (option === 'strict') return STRICT;
   return option === 'relaxed' ? RELAXED : { ...STRICT, ...option };
 }
 
-/** The rates that clients keep to, by family of calls, each with the kind of call that it counts if that is only one. */
+/** The rates that clients observe, by family of calls. If a rate counts only one kind of call, it has that kind. */
 const CLIENT_RATES = {
   search: [['searchRate']],
   jobReads: [['jobReadRate']],
@@ -117,21 +121,21 @@ const CLIENT_RATES = {
   usage: [['usageRate']],
 } as const satisfies Readonly<Record<string, readonly (readonly [keyof Limits, string?])[]>>;
 
-/** A rate that a client keeps to; `kind` as in the option `limits` of `account()`. */
+/** A rate that a client observes. `kind` is the same as in the option `limits` of `account()`. */
 export interface ClientRate {
   readonly requests: number;
   readonly perMs: number;
   readonly kind?: string | undefined;
 }
 
-/** The rates of families of calls that the service has relaxed, in the form of the option `limits` of `account()`. */
+/** The rates that the service has relaxed, by family of calls, in the form of the option `limits` of `account()`. */
 export type ClientLimits = {
   readonly [Family in keyof typeof CLIENT_RATES]?: readonly ClientRate[];
 };
 
 /**
- * The limits that a client is told about: only rates that are more relaxed than in the real service. A client meets
- * stricter ones as a 429.
+ * The limits to report to clients: only rates that are more relaxed than in the real service. A client
+ * notices a stricter rate by a 429.
  */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {

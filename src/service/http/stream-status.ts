@@ -4,29 +4,29 @@ import { SECOND } from '../../base/time.js';
 export interface OpenStream {
   readonly endpoint: 'replay' | 'compliance';
   readonly url: URL;
-  /** By the service's clock, epoch milliseconds. */
+  /** The start of the connection by the service's clock, in epoch milliseconds. */
   readonly startedAt: number;
   readonly flow: StreamFlow;
 }
 
-/** What a stream sends. */
+/** The traffic of a stream. */
 export interface StreamFlow {
-  /** Messages so far. */
+  /** The number of messages so far. */
   readonly messages: number;
-  /** The rate over the last seconds. */
+  /** The average number of messages per second over the last seconds. */
   readonly perSecond: number;
-  /** Bytes that wait for the consumer. */
+  /** The number of bytes that wait for the consumer. */
   readonly backlogBytes: number;
   /** The last messages, newest first. */
   readonly recent: readonly Uint8Array[];
 }
 
-/** Whole seconds over which a rate is an average. */
+/** The number of whole seconds over which a rate is averaged. */
 const RATE_SECONDS = 5;
 
-/** How many messages a second were sent, in real time. */
+/** Measures the number of sent messages per second of real time. */
 export class MessageRate {
-  /** The messages of the current second and of those before it. */
+  /** The number of messages in the current second and in each of the seconds before it. */
   readonly #counts = new Array<number>(RATE_SECONDS + 1).fill(0);
   readonly #now: () => number;
   readonly #startedAt: number;

@@ -5,7 +5,7 @@ import { parseJsonObject, readDate } from '../http/read-request.js';
 import { type RequestedRule, readRule } from '../http/rule-bodies.js';
 import type { Limits } from '../http/service-limits.js';
 
-/** The body of a create, checked except for the syntax of its rules. */
+/** The body of a request to create a job, checked except for the syntax of its rules. */
 export interface CreateRequest {
   readonly title: string;
   readonly format: Format;
@@ -20,7 +20,7 @@ export interface CreateChecks {
   hasTitle(title: string): boolean;
 }
 
-/** Enough for the maximum number of rules of maximum length, with every character escaped. */
+/** Large enough for the maximum number of rules of maximum length, with every character escaped. */
 export const MAX_CREATE_BYTES = 16 * 1024 * 1024;
 
 type Given = Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ function invalid(name: string, problem: string): string {
   return `Invalid value for field '${name}'. ${problem}`;
 }
 
-/** The text of a required field. */
+/** The string in a required field. */
 function textOf(name: string, given: Given, problems: string[]): string | undefined {
   const value = given[name];
   if (typeof value === 'string' && value.trim() !== '') return value;
@@ -90,7 +90,7 @@ function readFormat(given: Given, problems: string[]): Format {
 
 function checkPublisher(given: Given, { publisher }: CreateChecks, problems: string[]): void {
   const name = textOf('publisher', given, problems);
-  // Samples of clients write it with a capital.
+  // Samples of clients write the publisher with a capital letter.
   if (name !== undefined && name.toLowerCase() !== publisher.toLowerCase())
     problems.push(invalid('publisher', `The only publisher is '${publisher}'.`));
   const { streamType } = given;

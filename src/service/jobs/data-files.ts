@@ -9,7 +9,7 @@ import type { ServiceContext } from '../service-context.js';
 import { type JobRecord, segmentPath } from './job-record.js';
 import type { ServiceJobs } from './service-jobs.js';
 
-/** What the route of data files uses. */
+/** The parts that the route of data files needs. */
 interface DataParts {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
@@ -17,8 +17,8 @@ interface DataParts {
 }
 
 /**
- * Data files under signed URLs, at the second origin or, with a token, at the origin of the service. The URL alone
- * grants access until it expires.
+ * The route of data files under signed URLs, on the second origin, or with a token, on the origin of the
+ * service. Until it expires, the URL alone grants access.
  */
 export function dataRoutes(parts: DataParts): readonly Route[] {
   const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
@@ -27,7 +27,7 @@ export function dataRoutes(parts: DataParts): readonly Route[] {
 
 const sendFile: Handler<DataParts> = async ({ request, url, path, countPosts }, parts) => {
   const { context, urls, jobs } = parts;
-  // The signature authorizes. HTTP Basic, which clients send to all job endpoints, is ignored.
+  // The signature authorizes the request. HTTP Basic, which clients send to all job endpoints, is ignored.
   if (!/^(basic .*)?$/is.test(request.headers.authorization ?? ''))
     throw new HttpProblem(
       400,
@@ -56,13 +56,13 @@ const sendFile: Handler<DataParts> = async ({ request, url, path, countPosts }, 
     body: [],
     stored: {
       bytes: end - start + 1,
-      // Of an empty file, the last byte is before the first, which is not a range.
+      // For an empty file, the last byte would be before the first, which is not a valid range.
       open: () => createReadStream(onDisk, { start, end: Math.max(start, end) }),
     },
   };
 };
 
-/** The file of a URL. Every segment of the path must match, not only those that find the file. */
+/** Finds the file of a URL. Every segment of the path must match, even those that are not needed to find the file. */
 function find(
   url: URL,
   { snapshot = '', y, m, d, h, minute }: RequestContext['path'],
@@ -71,7 +71,7 @@ function find(
   const runner = jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
   const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
   const file = runner?.files.find(listed => listed.segment === segment);
-  // Before `dataPath`, which throws for an invalid date.
+  // Checked before `dataPath`, which throws for an invalid date.
   if (runner === undefined || file === undefined || runner.expired) throw notFound();
   const { publisher, account } = context.settings;
   if (dataPath(runner.job, segment, publisher, account) !== url.pathname) throw notFound();
@@ -82,7 +82,7 @@ function notFound(): HttpProblem {
   return new HttpProblem(404, 'Not Found: there is no such file');
 }
 
-/** The requested range of bytes; undefined, for the whole file, without a valid single range. */
+/** The requested range of bytes. `undefined` for the whole file, if there is no valid single range. */
 function rangeOf(
   headers: RequestContext['request']['headers'],
   size: number,
@@ -102,13 +102,16 @@ function rangeOf(
 /** Signs the URLs of data files, which expire. */
 export type DataUrls = ReturnType<typeof createDataUrls>;
 
-/** The key derives from the seed, so URLs stay valid over restarts. */
+/**
+ * Creates the functions that sign and check URLs. The key is derived from the seed, so URLs stay valid after
+ * a restart.
+ */
 export function createDataUrls(seed: string | number, account: string) {
   const key = createHash('sha256').update(`files ${seed}`).digest();
   const signature = (path: string, expires: string) =>
     createHmac('sha256', key).update(`GET\n${expires}\n${path}`).digest();
   return {
-    /** The path with a query that makes it valid until `expiresAt`. */
+    /** Returns the path with a query that makes it valid until `expiresAt`. */
     sign(path: string, expiresAt: number): string {
       const expires = String(Math.floor(expiresAt / SECOND));
       const query = new URLSearchParams({
@@ -118,7 +121,7 @@ export function createDataUrls(seed: string | number, account: string) {
       });
       return `${path}?${query}`;
     },
-    /** Until when the URL is valid; undefined if the signature is wrong. */
+    /** Returns the time until which the URL is valid; `undefined` if the signature is wrong. */
     expiryOf({ pathname, searchParams }: URL): number | undefined {
       const expires = searchParams.get('Expires') ?? '';
       const given = Buffer.from(searchParams.get('Signature') ?? '', 'base64');
@@ -129,11 +132,11 @@ export function createDataUrls(seed: string | number, account: string) {
   };
 }
 
-/** The pattern of `dataPath`. */
+/** Matches paths that `dataPath` returns. */
 const DATA_PATTERN =
   '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
 
-/** The path of a file: the day on which its job was created, then its own ten minutes. */
+/** The path of a file. It contains the day on which the job was created, then the ten minutes of the file. */
 export function dataPath(
   job: JobRecord,
   segment: number,
@@ -145,12 +148,12 @@ export function dataPath(
   return `/${folder.join('/')}/${createdOn}/${snapshotOf(job)}/${segmentPath(segment)}`;
 }
 
-/** The name of a file after its download. */
+/** The name of a downloaded file. */
 export function localName(job: JobRecord, segment: number): string {
   return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
 }
 
-/** `20130722-20130723_eff5t4me1j` */
+/** The name of the job's snapshot in paths, such as `20130722-20130723_eff5t4me1j`. */
 function snapshotOf({ from, to, uuid }: JobRecord): string {
   const day = (ms: number) => formatTimestamp(ms).slice(0, 8);
   return `${day(from)}-${day(to)}_${uuid}`;

@@ -10,29 +10,32 @@ import { compileJobRules } from './job-rules.js';
 export interface EstimateOptions {
   readonly archive: Archive;
   readonly signal: AbortSignal;
-  /** Called with the fraction of the sample that is done, 0 to 1. */
+  /** Called with the completed fraction of the sample, 0 to 1. */
   onProgress(fraction: number): void;
 }
 
-/** The matches in a window, extrapolated from a sample of its minutes. */
+/** The number and size of the matches in a window, extrapolated from a sample of its minutes. */
 export interface Estimate {
   readonly posts: number;
-  /** Compressed. */
+  /** The compressed size in bytes. */
   readonly bytes: number;
-  /** Milliseconds that reading the whole window takes. */
+  /** The time to read the whole window, in milliseconds. */
   readonly readMs: number;
 }
 
-/** Minutes in a sample. A shorter window is counted completely. */
+/** The number of minutes in a sample. A shorter window is counted completely. */
 const SAMPLE_MINUTES = 600;
-/** Milliseconds of real time after which a sample of `MIN_SAMPLE_MINUTES` or `MIN_SAMPLE_POSTS` is enough. */
+/**
+ * The time after which a sample of `MIN_SAMPLE_MINUTES` or `MIN_SAMPLE_POSTS` is enough, in milliseconds of
+ * real time.
+ */
 const SAMPLE_MS = 1_500;
 const MIN_SAMPLE_MINUTES = 10;
 const MIN_SAMPLE_POSTS = 1_000;
-/** Bytes of posts that are compressed to measure the compression ratio. */
+/** The number of bytes of posts to compress, in order to measure the compression ratio. */
 const PROBE_BYTES = 512 * 1024;
 
-/** Counts the matches of a job's rules in minutes spread evenly over its window. */
+/** Counts the matches of a job's rules in minutes that are spread evenly over its window. */
 export async function estimateJob(
   job: Pick<JobRecord, 'from' | 'to' | 'rules'>,
   { archive, signal, onProgress }: EstimateOptions,
@@ -45,7 +48,7 @@ export async function estimateJob(
   let posts = 0;
   let bytes = 0;
   let tested = 0;
-  // Minutes, with the tested part of the last one.
+  // In minutes, including the tested part of the last minute.
   let done = 0;
   const startedAt = performance.now();
   const deadline = new Deadline(SAMPLE_MS);
@@ -87,7 +90,7 @@ export async function estimateJob(
 
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** Minutes from 0, ordered so that every prefix is spread evenly over the window. */
+/** The minutes from 0, ordered so that every prefix of the list is spread evenly over the window. */
 function sampleOf(minutes: number): readonly number[] {
   const fraction = (i: number) => (i * GOLDEN_RATIO) % 1;
   if (minutes <= SAMPLE_MINUTES)
@@ -98,10 +101,10 @@ function sampleOf(minutes: number): readonly number[] {
   return [...new Set(sample)];
 }
 
-/** What a quote takes from the settings of the service. */
+/** The settings of the service that affect a quote. */
 export type QuoteTerms = Pick<ServiceSettings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
 
-/** The quote that the customer sees at an instant, made from an estimate. */
+/** The quote as the customer sees it at an instant, computed from an estimate. */
 export function quoteOf(
   window: Window,
   { posts, bytes, readMs }: Estimate,
@@ -119,12 +122,12 @@ export function quoteOf(
   };
 }
 
-/** 1000 for 1000 to 9999. */
+/** The order of magnitude of a count, such as 1000 for 1000 to 9999. */
 function orderOfMagnitude(count: number): number {
   return 10 ** (String(Math.floor(count)).length - 1);
 }
 
-/** Rounded to hundreds of bytes, because jobs over a generated archive are small. */
+/** Megabytes, rounded to hundreds of bytes, because jobs over a generated archive are small. */
 export function megabytes(bytes: number): number {
   return Math.round(bytes / 100) / 10_000;
 }

@@ -16,18 +16,18 @@ import type { JobStore } from './job-store.js';
 export interface GenerateFilesOptions {
   readonly archive: Archive;
   readonly store: JobStore;
-  /** The files written so far; each new one is appended. */
+  /** The files that were written so far. Each new file is appended. */
   readonly files: DataFile[];
-  /** Whether each file ends in an `info` line, with the start of the run as its `sent`. */
+  /** Whether each file ends in an `info` line, whose `sent` is the start of the run. */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
-  /** Called with the ids of the posts of each file, once it is written. */
+  /** Called with the ids of the posts in each file, after it was written. */
   onWritten(ids: readonly string[]): void;
-  /** Called with the fraction of the window that is done, 0 to 1. */
+  /** Called with the completed fraction of the window, 0 to 1. */
   onProgress(fraction: number): void;
 }
 
-/** Writes the files of a job, oldest first: one for each ten minutes that have matches. */
+/** Writes the files of a job, oldest first. There is one for each ten minutes with matches. */
 export async function generateFiles(job: JobRecord, options: GenerateFilesOptions): Promise<void> {
   const { archive, store, files, signal, onProgress, onWritten } = options;
   const matcher = await compileJobRules(job.rules, signal);
@@ -43,7 +43,7 @@ export async function generateFiles(job: JobRecord, options: GenerateFilesOption
     onWritten(matched.map(({ id }) => id));
   };
   const last = files.at(-1);
-  // Files that an earlier run of the service has written stay.
+  // Files that an earlier run of the service has written are kept.
   const from = last === undefined ? job.from : last.segment + SEGMENT;
   let writing = Promise.resolve();
   try {
@@ -51,7 +51,7 @@ export async function generateFiles(job: JobRecord, options: GenerateFilesOption
       for await (const { segment, posts } of archive.scan({ from, to: job.to }, { signal })) {
         const matched = await matchAll(matcher, posts, signal);
         await writing;
-        // The disk syncs a file while the next one is matched.
+        // The disk syncs a file while posts are matched for the next file.
         if (matched.length > 0) writing = write(segment, matched);
         writing.catch(() => {});
         onProgress((segment + SEGMENT - job.from) / (job.to - job.from));
@@ -96,7 +96,7 @@ function* linesOf(
   yield Buffer.from(JSON.stringify({ info }));
 }
 
-/** The chunks as a gzip file, in memory, as the posts are, which are larger. */
+/** Compresses the chunks to a gzip file in memory, since the posts, which are larger, are in memory, too. */
 function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
   const blocks = Readable.from(blocksOf(chunks), { objectMode: false });
   return pipeline(blocks, createGzip(), buffer, { signal });

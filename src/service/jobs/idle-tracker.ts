@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 
 /**
- * Knows whether any tracked task is busy, or all wait: for the clock, a semaphore or a customer. A
- * task counts as busy from the moment that it is woken, so a caller that has just moved the clock
- * and asks for `settled` waits for the work that this has caused.
+ * Tracks whether any task is busy, or all tasks wait for the clock, a semaphore or a customer. A task counts
+ * as busy from the moment when it is woken. Therefore, a caller that moves the clock and then calls `settled`
+ * waits for the work that the move has caused.
  */
 export class IdleTracker {
   readonly #clock: Clock;
@@ -15,7 +15,7 @@ export class IdleTracker {
     this.#clock = clock;
   }
 
-  /** Runs a task, which counts as busy except during its `wait`s. */
+  /** Runs a task. It counts as busy except during its `wait`s. */
   async track(task: () => Promise<void>): Promise<void> {
     this.#busy++;
     try {
@@ -28,7 +28,7 @@ export class IdleTracker {
   /**
    * Waits within a tracked task until `wake` is called. An abort rejects with the signal's reason.
    *
-   * @param start Starts what will call `wake`; returns how to cancel it.
+   * @param start Arranges that `wake` will be called. Returns a function that cancels this.
    */
   async wait<T>(
     signal: AbortSignal,
@@ -60,7 +60,7 @@ export class IdleTracker {
     });
   }
 
-  /** Waits within a tracked task until the clock has reached an instant. */
+  /** Waits inside a tracked task until the clock has reached an instant. */
   async waitUntil(at: number, signal: AbortSignal): Promise<void> {
     if (at > this.#clock.now())
       await this.wait<void>(signal, wake => this.#clock.at(at, () => wake()));
@@ -70,7 +70,7 @@ export class IdleTracker {
   /**
    * Resolves when no task is busy.
    *
-   * @param maxWaitMs In real time; without a limit where absent.
+   * @param maxWaitMs The maximum time in milliseconds of real time. If absent, there is no limit.
    */
   async settled(maxWaitMs?: number): Promise<void> {
     if (this.#busy === 0) return;

@@ -2,7 +2,7 @@ import { DAY, floorTo, SECOND, type Window } from '../../base/time.js';
 import type { Format } from '../../post/activity.js';
 import type { KnownRule } from '../http/rule-bodies.js';
 
-/** `rejected`, `delivered` and `failed` are final. */
+/** The status of a job. `rejected`, `delivered` and `failed` are final. */
 export type JobState =
   | 'opened'
   | 'estimating'
@@ -15,36 +15,39 @@ export type JobState =
   | 'failed';
 
 export interface Quote {
-  /** Absent for an account whose subscription includes the cost. */
+  /** The cost in US dollars. Absent if the account's subscription includes it. */
   readonly costDollars?: number | undefined;
   readonly estimatedActivityCount: number;
   readonly estimatedDurationHours: number;
-  /** The compressed size of all files. */
+  /** The compressed size of all files in megabytes. */
   readonly estimatedFileSizeMb: number;
-  /** Epoch milliseconds. */
+  /** The end of the quote in epoch milliseconds. */
   readonly expiresAt: number;
 }
 
-/** One file of a delivered job. */
+/** A file of a delivered job. */
 export interface DataFile {
-  /** Start of its ten minutes, in epoch milliseconds. */
+  /** The start of its ten minutes, in epoch milliseconds. */
   readonly segment: number;
   readonly posts: number;
   readonly bytes: number;
-  /** Hexadecimal MD5 of the compressed file. */
+  /** The MD5 of the compressed file, in hexadecimal. */
   readonly md5: string;
 }
 
-/** The path of a file below the folder of its job, and at the end of its URL: `2013/07/22/15/00_activities.json.gz`. */
+/**
+ * The path of a file relative to the folder of its job, which is also the end of its URL:
+ * `2013/07/22/15/00_activities.json.gz`.
+ */
 export function segmentPath(segment: number): string {
   const [year, month, day, hour, minute] = new Date(segment).toISOString().split(/[-T:]/);
   return `${year}/${month}/${day}/${hour}/${minute}_activities.json.gz`;
 }
 
-/** The stored record of a job, as JSON. Instants are epoch milliseconds. */
+/** The stored record of a job, as JSON. Instants are in epoch milliseconds. */
 export interface JobRecord {
   readonly uuid: string;
-  /** Counts up with each job created. */
+  /** The number of the job, which increases with each created job. */
   readonly number: number;
   readonly title: string;
   readonly format: Format;
@@ -54,38 +57,40 @@ export interface JobRecord {
   readonly requestedBy: string;
   readonly requestedAt: number;
   readonly status: JobState;
-  /** When the job reached this status. */
+  /** The time at which the job reached this status. */
   readonly since: number;
   readonly quote?: Quote | undefined;
-  /** Who accepted or rejected the quote, and when. */
+  /** Who has accepted or rejected the quote. */
   readonly acceptedBy?: string | undefined;
   readonly acceptedAt?: number | undefined;
   readonly completedAt?: number | undefined;
-  /** Minutes whose data may be incomplete. */
+  /** The minutes whose data may be incomplete. */
   readonly suspectMinutes?: readonly number[] | undefined;
-  /** The failed phase, which selects the status message. */
+  /** The phase that has failed, which selects the status message. */
   readonly failure?: JobPhase | undefined;
-  /** The job has expired: only this record is left. */
+  /** Set if the job has expired, so that only this record is left. */
   readonly gone?: boolean | undefined;
 }
 
 /** The phases in which a job can fail. */
 export type JobPhase = 'estimating' | 'running' | 'validation';
 
-/** A transition: the new status, its instant, and the fields that change with it. */
+/** A transition: the new status, its time, and the fields that change with it. */
 export type JobChange = Pick<JobRecord, 'status' | 'since'> & Partial<JobRecord>;
 
-/** The number of UTC days that a window touches: the unit in which jobs are priced. */
+/** The number of UTC days that a window overlaps, by which jobs are priced. */
 export function jobDays({ from, to }: Window): number {
   return to <= from ? 0 : (floorTo(DAY, to - 1) - floorTo(DAY, from)) / DAY + 1;
 }
 
-// A job expires after fifteen days (`jobRetentionMs`): its files and rules are removed, requests for it are answered with
-// 404, it leaves the list, and its title is free again. A small record stays, which counts against the rates of new jobs.
+// A job expires after 15 days (`jobRetentionMs`). Its files and rules are removed, requests for it are answered with
+// 404, it is no longer listed, and its title can be used again. A small record stays, which counts towards the rates
+// of new jobs.
 
 /**
- * When a job expires, rounded down to the second as responses show it: 15 days after its quote, or
- * after its acceptance. A job whose estimate failed has no quote; its days count from the failure.
+ * The time at which a job expires, rounded down to the second as responses show it: 15 days after its quote,
+ * or after its acceptance. A job whose estimate has failed has no quote, so it expires 15 days after the
+ * failure.
  */
 export function expiryOf(job: JobRecord, retentionMs: number): number {
   const { status, quote, acceptedAt, since } = job;
@@ -95,7 +100,7 @@ export function expiryOf(job: JobRecord, retentionMs: number): number {
   return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
 }
 
-/** The transition of an expired job to what is left of it. */
+/** The transition of an expired job, which removes everything but its record. */
 export function expired(job: JobRecord, now: number): JobChange {
   return { ...job, since: now, rules: [], gone: true };
 }

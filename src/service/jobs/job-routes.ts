@@ -34,7 +34,7 @@ import {
 } from './job-views.js';
 import { type KeptJob, ServiceJobs } from './service-jobs.js';
 
-/** The endpoints of historical jobs, and the second origin that serves their files on loopback. */
+/** The endpoints of historical jobs, and the second origin, which serves their files on loopback. */
 export class JobEndpoints {
   readonly context: ServiceContext;
   readonly urls: DataUrls;
@@ -46,7 +46,7 @@ export class JobEndpoints {
   #opened: Promise<void> | undefined;
   #loaded: Promise<void> | undefined;
 
-  /** @param url The URL of the service, once it is started. */
+  /** @param url Returns the URL of the service, once it is started. */
   constructor(context: ServiceContext, url: () => string) {
     const { seed, account } = context.settings;
     this.context = context;
@@ -67,15 +67,15 @@ export class JobEndpoints {
   }
 
   /**
-   * With a token, the service may be reached by other addresses, such as from outside a container. It only knows the
-   * address in a request.
+   * Whether the service has only one origin. With a token, it may be reached by other addresses, for example
+   * from outside a container, and it only knows the address in a request.
    */
   get #hasOneOrigin(): boolean {
     return this.context.settings.token !== undefined;
   }
 
   /**
-   * Listens for downloads and continues the stored jobs. Later calls return the same promise.
+   * Listens for downloads, and continues the stored jobs. Later calls return the same promise.
    *
    * @throws StorageError if jobs cannot be read; OptionError if the port is not available.
    */
@@ -84,24 +84,24 @@ export class JobEndpoints {
     return this.#opened;
   }
 
-  /** A service that is not started has no jobs that run, but may have a state folder with some. */
+  /** Loads the stored jobs. A service that is not started runs no jobs, but may have a state folder with some. */
   #load(): Promise<void> {
     this.#loaded ??= this.jobs.open();
     return this.#loaded;
   }
 
-  /** All jobs with their files. @throws StorageError */
+  /** Returns all jobs with their files. @throws StorageError */
   kept(): Promise<readonly KeptJob[]> {
     return this.jobs.kept();
   }
 
-  /** Replaces all jobs by those that `kept` returned, or by none. @throws StorageError */
+  /** Replaces all jobs with the jobs that `kept` has returned, or with none. @throws StorageError */
   async replace(kept: readonly KeptJob[] = []): Promise<void> {
     await this.#load();
     await this.jobs.remove();
     this.jobs = new ServiceJobs(this.context);
     this.#loaded = undefined;
-    // The lock of the state folder is left to another process, unless jobs of this one run.
+    // Another process may hold the lock of the state folder, so leave it alone unless this process runs jobs.
     if (this.#opened === undefined && kept.length === 0) return;
     await this.#load();
     await this.jobs.add(kept);
@@ -112,7 +112,7 @@ export class JobEndpoints {
     await (this.#opened ?? this.#loaded)?.catch(() => {});
     await closeServer(this.#files);
     await this.jobs.close();
-    // A service that was stopped can be started again.
+    // Recreated, because a service that was stopped can be started again.
     this.jobs = new ServiceJobs(this.context);
     this.#opened = undefined;
     this.#loaded = undefined;
@@ -125,25 +125,28 @@ export class JobEndpoints {
   }
 }
 
-/** What the handlers of jobs use. */
+/** The parts that handlers of jobs need. */
 interface JobParts {
   readonly access: JobEndpoints;
   readonly address: JobAddress;
   /** The origin of the data files. */
   readonly filesUrl: string;
-  /** Counts a read of jobs. @throws HttpProblem 429 */
+  /** Counts a request that reads jobs. @throws HttpProblem 429 */
   checkReads(): void;
 }
 
-/** Milliseconds of real time that a response waits for work that is due by the clock. */
+/** The time that a response waits for work that is due by the clock, in milliseconds of real time. */
 const MAX_WAIT_MS = 100;
 
 const BASE = '/historical/:product/accounts/:account/publishers/:publisher';
-/** `rulestream` is a placeholder for the product's name, `powertrack`; both work. */
+/**
+ * Names of the product in paths. `rulestream` is a placeholder for the product's name, `powertrack`; both are
+ * accepted.
+ */
 const PRODUCTS = ['rulestream', 'powertrack'];
 
 /**
- * Historical jobs. The order of checks:
+ * The routes of historical jobs. The checks are, in order:
  * 1. the credentials: 401;
  * 2. product, account and publisher: 404;
  * 3. the rate: 429;
@@ -181,7 +184,7 @@ const create: Handler<JobParts> = async ({ request }, { access: { context, jobs 
   const { outcomes, rules } = await checkJobRules(job.rules);
   if (rules === undefined) return textResponse(400, invalidView(job, outcomes, address, now));
   await checkFormat(context, job.format);
-  // Again, because other creates may have finished while the archive opened.
+  // Checked again, because other creates may have finished while the archive opened.
   checkCreations();
   if (hasTitle(job.title)) throw new HttpProblem(400, titleTaken(job.title));
   const runner = await jobs.create(job, rules);
@@ -295,7 +298,7 @@ function fileAddress(
   return { ...address, urls, filesUrl, expiresAt: until };
 }
 
-/** Existing clients read `status` and `reason` of a failed create. */
+/** The error body of jobs. Existing clients read `status` and `reason` after a failed create. */
 const jobErrorBody: ErrorBody = (message, now, method) => ({
   ...(method === 'POST' && { status: 'error', reason: message }),
   ...messageErrorBody(message, now, method),

@@ -11,11 +11,14 @@ import {
 
 export interface CheckedRules {
   readonly outcomes: readonly RuleOutcome[];
-  /** The rules of the job; undefined if any rule is invalid. */
+  /** The rules of the job; `undefined` if a rule is invalid. */
   readonly rules: readonly KnownRule[] | undefined;
 }
 
-/** Checks all rules and gives them ids. Skips repeated values; one invalid rule rejects all. */
+/**
+ * Checks all rules and assigns ids to them. Skips repeated values. One invalid rule causes all rules to be
+ * refused.
+ */
 export async function checkJobRules(requested: readonly RequestedRule[]): Promise<CheckedRules> {
   const invalid = rejected(await checkRuleSyntax(requested, 'historical'));
   if (invalid !== undefined) return { outcomes: invalid, rules: undefined };
@@ -30,15 +33,15 @@ export async function checkJobRules(requested: readonly RequestedRule[]): Promis
   return { outcomes, rules: [...rules.values()] };
 }
 
-/** 61 bits or more, as the ids of the service have: more than the 53 that a number holds. */
+/** An id of at least 61 bits, like the ids of the service. That is more than the 53 bits of a number. */
 function newRuleId(): string {
   return String((randomBytes(8).readBigUInt64BE() >> 1n) | (1n << 60n));
 }
 
-/** Rules compiled between two checks of the time. */
+/** The number of rules to compile between two checks of the time. */
 const BATCH = 20;
 
-/** Compiles the rules of a job into a matcher, without blocking the event loop for long. */
+/** Compiles the rules of a job to a matcher, without blocking the event loop for long. */
 export async function compileJobRules(
   rules: readonly KnownRule[],
   signal: AbortSignal,

@@ -14,7 +14,7 @@ import {
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
-/** Shared by the runners of all jobs. */
+/** Objects that the runners of all jobs share. */
 export interface JobDependencies {
   readonly context: ServiceContext;
   readonly store: JobStore;
@@ -26,15 +26,15 @@ export interface JobDependencies {
 }
 
 /**
- * Takes a job through its states. A state lasts for its dwell time by the service's clock, or for as
- * long as its work takes, whichever is longer. Each state begins at its scheduled instant, even if
- * the clock jumps past several of them.
+ * Takes a job through its states. A state lasts for its dwell time by the service's clock, or until its work
+ * is done, whichever is longer. Each state begins at its scheduled time, even if the clock jumps past several
+ * states.
  */
 export class JobRunner {
   readonly files: DataFile[];
   #job: JobRecord;
   readonly #dependencies: JobDependencies;
-  /** The fraction of the state's work that is done, 0 to 1. */
+  /** The completed fraction of the state's work, 0 to 1. */
   #progress = 0;
   #queued = false;
   #deciding = false;
@@ -54,12 +54,12 @@ export class JobRunner {
     return this.#job;
   }
 
-  /** Whether it waits for another job to release the semaphore. */
+  /** Whether the job waits until another job releases the semaphore. */
   get queued(): boolean {
     return this.#queued;
   }
 
-  /** An expired job answers 404. */
+  /** Whether the job has expired, so that requests for it are answered with 404. */
   get expired(): boolean {
     return this.#job.gone === true || this.#now >= this.expiresAt;
   }
@@ -68,7 +68,7 @@ export class JobRunner {
     return expiryOf(this.#job, this.#dependencies.context.settings.limits.jobRetentionMs);
   }
 
-  /** 0 to 100. */
+  /** The progress in percent, 0 to 100. */
   get percentComplete(): number {
     const { status, since } = this.#job;
     if (status === 'completed' || status === 'delivered') return 100;
@@ -78,12 +78,15 @@ export class JobRunner {
     return Math.floor(100 * Math.min(Math.max(passed, 0), this.#progress, 1));
   }
 
-  /** Runs from the current state to the end. Rejects when the service stops. */
+  /** Runs the job from its current state to the end. Rejects if the service stops. */
   async run(): Promise<void> {
     while (this.#job.gone !== true) await this.#change(await this.#next());
   }
 
-  /** Accepts or rejects a quoted job; false if the job is in another state. Resolves once stored. */
+  /**
+   * Accepts or rejects a quoted job. Resolves to false if the job is in another state, and to true once the
+   * decision is stored.
+   */
   async decide(status: 'accepted' | 'rejected', by: string): Promise<boolean> {
     const quoted = this.#job;
     const now = this.#now;
@@ -110,7 +113,7 @@ export class JobRunner {
     return this.#dependencies.context.settings.jobDwellMs;
   }
 
-  /** The next transition; undefined if a decision has already changed the job. */
+  /** The next transition; `undefined` if a decision has already changed the job. */
   async #next(): Promise<JobChange | undefined> {
     const { job } = this;
     const { idle, signal, estimating, running } = this.#dependencies;
@@ -190,7 +193,7 @@ export class JobRunner {
     });
   }
 
-  /** Does the work of a state that a semaphore limits, and waits for its dwell time. */
+  /** Does the work of a state whose concurrency is limited by a semaphore, and waits for its dwell time. */
   async #work(
     phase: 'estimating' | 'running',
     work: (archive: Archive) => Promise<(since: number) => JobChange>,
@@ -210,7 +213,7 @@ export class JobRunner {
     }
     const workMs = Math.ceil(performance.now() - startedAt);
     if (change !== undefined) await idle.waitUntil(due, signal);
-    // As if the clock had not jumped, but never in the future.
+    // Computed as if the clock had not jumped, but never in the future.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(phase, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);
@@ -242,7 +245,7 @@ export class JobRunner {
     return since;
   }
 
-  /** Waits for the customer's decision; false if the quote expires first. */
+  /** Waits for the customer's decision. Resolves to false if the quote expires first. */
   async #decided(): Promise<boolean> {
     const { idle, signal, context } = this.#dependencies;
     const { expiresAt } = this;
@@ -263,7 +266,7 @@ interface Waiter {
   readonly acquired: (at: number) => void;
 }
 
-/** Limits how many holders there are at a time; others queue. Times are by the service's clock. */
+/** Limits the number of concurrent holders; others wait in a queue. Times are by the service's clock. */
 export class Semaphore {
   #free: number;
   readonly #queue: Waiter[] = [];
@@ -278,9 +281,9 @@ export class Semaphore {
   }
 
   /**
-   * Calls back with the instant of the acquisition, synchronously if it is free.
+   * Calls `acquired` with the time of the acquisition, synchronously if the semaphore is free.
    *
-   * @param at When it is asked for.
+   * @param at The time of the request.
    */
   acquire(at: number, acquired: (at: number) => void): void {
     if (this.#free > 0) {
@@ -289,7 +292,7 @@ export class Semaphore {
     } else this.#queue.push({ at, acquired });
   }
 
-  /** Hands it to the next in the queue. */
+  /** Releases the semaphore, and passes it to the next holder in the queue. */
   release(at: number): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#free++;

@@ -13,30 +13,30 @@ import { getOrMake } from '../cache.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { type DataFile, type JobRecord, segmentPath } from './job-record.js';
 
-/** The list of a job's files. */
+/** The name of the file with the list of a job's files. */
 const LIST = 'files.jsonl';
 
 /**
- * Jobs on disk, a folder each: `job.json`, the list `files.jsonl`, and the files in `data`. Every
- * write is atomic and synced, so the process may be killed and the power cut at any moment.
+ * Stores jobs on disk, in one folder for each: `job.json`, the list `files.jsonl`, and the files in `data`.
+ * Every write is atomic and synced, so the process may be killed or the power may fail at any time.
  */
 export class JobStore {
   readonly #stateFolder: string | undefined;
   #opened: Promise<string> | undefined;
   #lock: Lock | undefined;
-  /** Writes of one job's record take turns. */
+  /** For each job, runs the writes of its record one after another. */
   readonly #turns = new Map<string, LimitFunction>();
   /** The lists of files, by job. */
   readonly #lists = new Map<string, LineLog<DataFile>>();
-  /** Folders whose names are on disk. */
+  /** The folders whose names are synced to disk. */
   readonly #folders = new Set<string>();
 
-  /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
+  /** @param stateFolder If undefined, a temporary folder is used, which `close` removes. */
   constructor(stateFolder: string | undefined) {
     this.#stateFolder = stateFolder;
   }
 
-  /** The stored jobs with their files, in order of creation. */
+  /** Loads the stored jobs with their files, in the order of their creation. */
   async load(): Promise<readonly { readonly job: JobRecord; readonly files: DataFile[] }[]> {
     if (this.#stateFolder === undefined) return [];
     const folder = await this.#root();
@@ -54,21 +54,21 @@ export class JobStore {
     return found.sort((a, b) => a.job.number - b.job.number);
   }
 
-  /** Resolves once the record is on disk. */
+  /** Saves a record. Resolves once it is on disk. */
   save(job: JobRecord): Promise<void> {
     const inTurn = getOrMake(this.#turns, job.uuid, () => pLimit(1));
     return inTurn(async () => {
       const folder = await this.#jobFolder(job);
       await withStorageError('keep the job in', folder, async () => {
         await this.#makeFolder(folder);
-        // A fixed name is safe: this process holds the lock, and writes of a job take turns.
+        // A fixed name is safe, because this process holds the lock, and the writes for a job do not overlap.
         const aside = join(folder, 'job.json.part');
         await replaceFile(join(folder, 'job.json'), JSON.stringify(job), { aside });
       });
     });
   }
 
-  /** Appends a file, which is already written, to the job's list. Resolves once that is on disk. */
+  /** Appends a file, which must already be written, to the job's list. Resolves once the list is on disk. */
   async addFile(job: JobRecord, file: DataFile): Promise<void> {
     const list = await this.#listOf(job);
     await withStorageError('write the list of files next to', await this.#jobFolder(job), () =>
@@ -80,7 +80,7 @@ export class JobStore {
     return join(await this.#jobFolder(job), 'data', segmentPath(segment));
   }
 
-  /** Replaces a file of a job, and resolves once it is on disk. @throws StorageError */
+  /** Replaces a file of a job. Resolves once it is on disk. @throws StorageError */
   async writeDataFile(path: string, bytes: Uint8Array): Promise<void> {
     await withStorageError('write the data file', path, async () => {
       await this.#makeFolder(dirname(path));
@@ -88,7 +88,7 @@ export class JobStore {
     });
   }
 
-  /** Removes everything except the record. */
+  /** Removes everything of a job except the record. */
   async removeFiles(job: JobRecord): Promise<void> {
     const folder = await this.#jobFolder(job);
     this.#lists.delete(job.uuid);
@@ -97,7 +97,7 @@ export class JobStore {
     await rm(join(folder, 'data'), { recursive: true, force: true });
   }
 
-  /** Removes a job with everything. */
+  /** Removes everything of a job, including the record. */
   async remove(job: JobRecord): Promise<void> {
     await this.#turns.get(job.uuid)?.(() => {});
     this.#turns.delete(job.uuid);
@@ -114,7 +114,7 @@ export class JobStore {
     this.#lock = undefined;
   }
 
-  /** A folder without a record remains if the service is killed during the first write. */
+  /** Removes a folder without a record, which remains if the service is killed during the first write. */
   async #removeIncomplete(folder: string): Promise<void> {
     const names = await readdir(folder).catch(() => undefined); // not a folder, so not a job's
     if (names?.every(name => name === 'job.json.part')) await rm(folder, { recursive: true });
@@ -123,7 +123,7 @@ export class JobStore {
   async #loadFiles(job: JobRecord): Promise<DataFile[]> {
     const list = await this.#listOf(job);
     const path = join(await this.#jobFolder(job), LIST);
-    // A file whose line a crash has cut is written again.
+    // A file whose line was truncated by a crash is written again.
     return withAnyStorageError('read', path, async () => {
       const files = await list.read().catch(cause => {
         throw cause instanceof SyntaxError ? damaged(path, cause) : cause;

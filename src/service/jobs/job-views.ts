@@ -13,7 +13,7 @@ import {
 } from './job-record.js';
 import type { JobRunner } from './job-runner.js';
 
-/** The account and the base URL of its jobs. */
+/** The account, and the base URL of its jobs. */
 export interface JobAddress {
   readonly account: string;
   readonly publisher: string;
@@ -28,7 +28,7 @@ export interface FileAddress extends JobAddress {
   readonly expiresAt: number;
 }
 
-/** A job as every response except the list has it. */
+/** A job in the form for every response except the list. */
 export function jobView(runner: JobRunner, address: JobAddress, activityCountOff = 0): object {
   const { job, files, percentComplete } = runner;
   const { status, quote, acceptedBy, acceptedAt, completedAt = 0 } = job;
@@ -107,7 +107,7 @@ export function jobListView(runners: readonly JobRunner[], address: JobAddress):
   };
 }
 
-/** The files of a delivered job, in order of time. */
+/** The files of a delivered job, in chronological order. */
 export function resultsView(
   runner: JobRunner,
   address: FileAddress,
@@ -125,7 +125,7 @@ export function resultsView(
   };
 }
 
-/** The same files, a line each: the local name, a tab and the URL. */
+/** The same files as text, one per line: the local name, a tab and the URL. */
 export function resultsCsv(runner: JobRunner, address: FileAddress): string {
   return runner.files
     .map(
@@ -142,7 +142,7 @@ export function suspectMinutesView({ job }: JobRunner): object {
   return { suspectMinutes: job.suspectMinutes?.map(formatTimestamp) };
 }
 
-/** Posts and compressed bytes of all files. */
+/** The number of posts and the compressed size of all files. */
 export function fileTotals(files: readonly DataFile[]): Pick<DataFile, 'posts' | 'bytes'> {
   const totals = { posts: 0, bytes: 0 };
   for (const { posts, bytes } of files) {
@@ -161,7 +161,7 @@ function jobUrl({ uuid }: JobRecord, { base }: JobAddress, rest = '.json'): stri
   return `${base}/jobs/${uuid}${rest}`;
 }
 
-/** `2024-05-15T12:34:56Z` */
+/** Formats an instant as `2024-05-15T12:34:56Z`. */
 function formatInstant(ms: number): string {
   return new Date(Math.floor(ms / SECOND) * SECOND).toISOString().replace('.000Z', 'Z');
 }
@@ -201,7 +201,7 @@ const FAILURES: Record<JobPhase, string> = {
   validation: 'Job completed but failed validation. Gnip investigating.',
 };
 
-/** The status message, in the exact words of the real service. */
+/** The status message, with the exact words of the real service. */
 export function statusMessage({ job, queued, percentComplete }: JobRunner): string {
   switch (job.status) {
     case 'opened':

@@ -10,7 +10,7 @@ import type { DataFile, JobRecord } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
 
-/** A job, and its files as its runner has them. */
+/** A job with its files, in the form that its runner has. */
 interface StoredJob {
   readonly job: JobRecord;
   readonly files: DataFile[];
@@ -27,9 +27,9 @@ export interface KeptJob {
   readonly files: readonly KeptFile[];
 }
 
-/** All jobs of the account, including jobs of earlier runs of the service. */
+/** All jobs of the account, including those from earlier runs of the service. */
 export class ServiceJobs {
-  /** The limits on creations in an hour and in a UTC day. */
+  /** The limits for creating jobs per hour and per UTC day. */
   readonly creationWindows: readonly RateWindow[];
   readonly #shared: JobDependencies;
   readonly #stopping = new AbortController();
@@ -40,7 +40,7 @@ export class ServiceJobs {
   constructor(context: ServiceContext) {
     const { settings, clock } = context;
     const { jobsEstimating, jobsRunning } = settings.limits;
-    // One listener for each job.
+    // Each job adds a listener to the signal, and Node would warn of a leak.
     setMaxListeners(0, this.#stopping.signal);
     this.creationWindows = [
       context.quotas.window('jobsPerDayRate'),
@@ -65,7 +65,7 @@ export class ServiceJobs {
     this.#continue(await this.#shared.store.load());
   }
 
-  /** Resolves once the job is stored. The title must not be in use. */
+  /** Creates a job. Resolves once it is stored. The title must not be in use. */
   async create(
     { title, format, window }: CreateRequest,
     rules: readonly KnownRule[],
@@ -84,7 +84,7 @@ export class ServiceJobs {
       since: now,
     };
     const runner = new JobRunner(job, [], this.#shared);
-    // Before the write, so that a concurrent create sees the title and the rate.
+    // Added before the write, so that a concurrent create sees the title and counts this job.
     this.#runners.set(job.uuid, runner);
     for (const rate of this.creationWindows) rate.count();
     try {
@@ -97,12 +97,12 @@ export class ServiceJobs {
     return runner;
   }
 
-  /** Also finds expired jobs. */
+  /** Finds a job, even if it has expired. */
   find(uuid: string): JobRunner | undefined {
     return this.#runners.get(uuid);
   }
 
-  /** In order of creation, without expired jobs. */
+  /** All jobs that have not expired, in the order of their creation. */
   list(): readonly JobRunner[] {
     return [...this.#runners.values()].filter(runner => !runner.expired);
   }
@@ -115,12 +115,12 @@ export class ServiceJobs {
     return this.#shared.store.dataFile(job, segment);
   }
 
-  /** Waits until everything due by the clock is done, or for `maxWaitMs` of real time. */
+  /** Waits until everything that is due by the clock is done, at most `maxWaitMs` milliseconds of real time. */
   settled(maxWaitMs?: number): Promise<void> {
     return this.#shared.idle.settled(maxWaitMs);
   }
 
-  /** All jobs with the bytes of their files, which `add` of another `ServiceJobs` takes. */
+  /** Returns all jobs with the bytes of their files, for `add` of another `ServiceJobs`. */
   async kept(): Promise<readonly KeptJob[]> {
     const kept: KeptJob[] = [];
     for (const { job, files } of this.#runners.values()) {
@@ -152,7 +152,7 @@ export class ServiceJobs {
     this.#continue(stored);
   }
 
-  /** Stops all jobs and removes them, then closes. @throws StorageError */
+  /** Stops and removes all jobs, then closes. @throws StorageError */
   async remove(): Promise<void> {
     this.#stopping.abort(new Error('The jobs are reset'));
     await Promise.all(this.#running);
@@ -160,21 +160,21 @@ export class ServiceJobs {
     await this.close();
   }
 
-  /** Stops all jobs where they are. A new `ServiceJobs` with the same folder continues them. */
+  /** Stops all jobs in their current state. A new `ServiceJobs` with the same folder continues them. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('The service stops'));
     await Promise.all(this.#running);
     await this.#shared.store.close();
   }
 
-  /** @param jobs In order of creation. */
+  /** @param jobs The jobs in the order of their creation. */
   #continue(jobs: readonly StoredJob[]): void {
     for (const { job, files } of jobs) {
       this.#runners.set(job.uuid, new JobRunner(job, files, this.#shared));
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
-    // Jobs that were at work when the service stopped come before those that waited.
+    // Jobs that were working when the service stopped come before jobs that were waiting.
     const atWork = ({ job: { status } }: JobRunner) =>
       status === 'estimating' || status === 'running';
     const runners = [...this.#runners.values()].sort((a, b) => a.job.since - b.job.since);

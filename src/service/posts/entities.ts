@@ -1,16 +1,19 @@
 import { domainToASCII } from 'node:url';
 
-/** A tag, mention or link in text. */
+/** A tag, mention or link in a text. */
 export interface Entity {
   readonly kind: 'hashtag' | 'symbol' | 'mention' | 'url';
-  /** The part of the text, with its sign. */
+  /** The part of the text, including its sign. */
   readonly text: string;
-  /** In UTF-16 code units, as string indices are. */
+  /** The start in UTF-16 code units, like string indices. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The tags, mentions and links of an unescaped text, by the rules of twitter-text, in text order. They do not overlap. */
+/**
+ * The tags, mentions and links in an unescaped text by the rules of twitter-text, in the order of the text.
+ * They do not overlap.
+ */
 export function entitiesIn(text: string): readonly Entity[] {
   const found = [
     ...urlsIn(text),
@@ -26,7 +29,7 @@ export function entitiesIn(text: string): readonly Entity[] {
   });
 }
 
-/** Escapes text as the service does. */
+/** Escapes text like the service does. */
 export function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -35,11 +38,17 @@ const LATIN =
   '\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0253\u0254\u0256\u0257\u0259\u025b\u0263\u0268\u026f\u0272\u0289\u028b\u02bb\u0300-\u036f\u1e00-\u1eff';
 const DIRECTION = '\u202a-\u202e\u061c\u200e\u200f\u2066-\u2069';
 const PUNCTUATION = "!'#%&()*+,\\-.\\/:;<=>?@\\[\\\\\\]\\^_\\{\\|\\}~$";
-/** Letters, marks, digits, and what some scripts have within words, such as joiners and `・`. */
+/**
+ * The characters of a tag: letters, marks, digits, and characters that some scripts have inside words, such
+ * as joiners and `・`.
+ */
 const TAG =
   '\\p{L}\\p{M}\\p{Nd}_\u200c\u200d\ua67e\u05be\u05f3\u05f4\uff5e\u301c\u309b\u309c\u30a0\u30fb\u3003\u0f0b\u0f0c\u00b7';
 
-/** A variation selector is a mark, but the one before a tag belongs to an emoji. The one after `#` makes an emoji of it. */
+/**
+ * Matches hashtags. A variation selector is a mark, but before a tag it belongs to an emoji, and after `#` it
+ * turns the sign into an emoji.
+ */
 const HASHTAG = new RegExp(
   `(?<=^|\ufe0e|\ufe0f|[^&${TAG}])[#＃](?!\ufe0f|\u20e3)(?=[${TAG}]*[\\p{L}\\p{M}])[${TAG}]+(?![${TAG}#＃]|://)`,
   'gu',
@@ -62,7 +71,10 @@ function matchesOf(kind: Entity['kind'], text: string, pattern: RegExp): readonl
   }));
 }
 
-/** The country codes, and the most used of the others. A link without a protocol ends in one of them. */
+/**
+ * The country codes, and the most common other top-level domains. A link without a protocol must end in one
+ * of them.
+ */
 const TOP_LEVELS =
   `ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz
 ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr
@@ -79,13 +91,19 @@ press radio site social software solutions space store studio tech tips today to
   );
 
 const ENDS_IN = `(?:${TOP_LEVELS.join('|')})(?![0-9A-Za-z@+-])`;
-/** Any ending of letters, such as the reserved `example` and `test`. Only links with a protocol may have it. */
+/**
+ * Any top-level domain of letters, such as the reserved `example` and `test`. Only allowed for links with a
+ * protocol.
+ */
 const ENDS_IN_LETTERS = '[a-z]{2,63}(?![0-9A-Za-z_@+-]|\\.[0-9A-Za-z])';
 const HOST = hostOf(`[^\\s\\p{Cc}${PUNCTUATION}${DIRECTION}]`, '[-_]', ENDS_IN);
 const ASCII_HOST = hostOf('[a-z0-9]', '[-_]', ENDS_IN_LETTERS);
 const BARE_HOST = hostOf(`[a-z0-9${LATIN}]`, '-', ENDS_IN);
 
-/** Labels of a character, which may have others inside: of the last two labels, only the hyphen. */
+/**
+ * A pattern for a host made of labels. Labels consist of `character`, and may have `inside` between them. The
+ * last two labels may only have hyphens there.
+ */
 function hostOf(character: string, inside: string, ending: string): string {
   const label = (joiner: string) => `${character}(?:(?:${character}|${joiner})*${character})?\\.`;
   return `(?:${label(inside)})*${label('-')}${ending}`;
@@ -118,12 +136,12 @@ function urlsIn(text: string): readonly Entity[] {
 }
 
 function isHost(host: string): boolean {
-  // Empty for a label that is not valid Punycode.
+  // `domainToASCII` returns an empty string for a label that is not valid Punycode.
   const ascii = domainToASCII(host);
   return ascii !== '' && ascii.split('.').every(label => label.length <= 63);
 }
 
-/** The end of a path: before trailing punctuation, and before a parenthesis that is not closed. */
+/** The end of a path. Excludes trailing punctuation, and a parenthesis that is not closed. */
 function pathEnd(text: string, start: number): number {
   if (text[start] !== '/') return start;
   let end = start + 1;

@@ -9,45 +9,48 @@ import { languageAt } from '../sample/sample-vocabulary.js';
 import { escapeText } from './entities.js';
 
 /**
- * The fields of a post that a test decides; the service completes all others. Tags, mentions, symbols and links are
- * read from the text.
+ * The fields of a post that a test can choose. The service completes all others. Tags, mentions, symbols and
+ * links are found in the text.
  */
 export interface NewPost {
-  /** The full text, not escaped. Of a retweet, by default `RT @handle: ` and the shared text. */
+  /** The full text, not escaped. For a retweet, the default is `RT @handle: ` and the retweeted text. */
   readonly text?: string | undefined;
-  /** Digits. By default an id of its time, as the service makes them. */
+  /** The id, as digits. By default, an id for the time of the post, like the service creates them. */
   readonly id?: string | undefined;
-  /** Time of the post: a `Date`, epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time. By default a minute ago, by the service's clock: the default window of a search ends with the last full minute. */
+  /**
+   * The time of the post: a `Date`, epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time. The default is a
+   * minute ago by the service's clock, because the default window of a search ends with the last full minute.
+   */
   readonly postedAt?: Date | number | string | undefined;
-  /** Handle of the author, or more about them. The same handle has the same id. @default 'someone' */
+  /** The handle of the author, or more details. The same handle always has the same id. @default 'someone' */
   readonly author?: string | NewAuthor | undefined;
-  /** Language code. @default 'en' */
+  /** The language code. @default 'en' */
   readonly lang?: string | undefined;
-  /** Number of likes. @default 0 */
+  /** The number of likes. @default 0 */
   readonly likes?: number | undefined;
-  /** Number of retweets. @default 0 */
+  /** The number of retweets. @default 0 */
   readonly retweets?: number | undefined;
-  /** Id of the post that this one replies to. */
+  /** The id of the post that this post replies to. */
   readonly inReplyTo?: string | undefined;
-  /** The post that this one retweets: its fields, or the id of a post that was added before. */
+  /** The post that this post retweets: its fields, or the id of a post that was added before. */
   readonly retweeted?: NewPost | string | undefined;
-  /** The post that this one quotes: its fields, or the id of a post that was added before. */
+  /** The post that this post quotes: its fields, or the id of a post that was added before. */
   readonly quoted?: NewPost | string | undefined;
 }
 
 /** The author of a `NewPost`. */
 export interface NewAuthor {
-  /** Without `@`. */
+  /** The handle, without `@`. */
   readonly handle: string;
-  /** Digits. By default derived from the handle. */
+  /** The id, as digits. By default, it is derived from the handle. */
   readonly id?: string | undefined;
-  /** Display name. By default the handle. */
+  /** The display name. By default, the handle. */
   readonly name?: string | undefined;
-  /** Text of the profile. */
+  /** The text of the profile. */
   readonly description?: string | undefined;
-  /** Location in the profile. */
+  /** The location in the profile. */
   readonly location?: string | undefined;
-  /** @default 0 */
+  /** The number of followers. @default 0 */
   readonly followers?: number | undefined;
 }
 
@@ -60,7 +63,7 @@ const another = (meaning: string) =>
     value => isRecord(value) || isId(value),
   );
 
-/** The fields of a post, each with its check. */
+/** The fields of a post, with a check for each. */
 export const NEW_POST = {
   text: special<string>('the text', 'a string that is not empty', isText),
   id: id('of the post'),
@@ -85,7 +88,7 @@ export const NEW_POST = {
   quoted: another('the post that this one quotes'),
 } as const satisfies OptionTable<NewPost>;
 
-/** The fields of an author, each with its check. */
+/** The fields of an author, with a check for each. */
 export const NEW_AUTHOR = {
   handle: required(
     special<string>('name of the author', "letters, digits and underscores, without '@'", isHandle),
@@ -97,10 +100,10 @@ export const NEW_AUTHOR = {
   followers: whole('number of followers', { default: 0 }),
 } as const satisfies OptionTable<NewAuthor>;
 
-/** Later ids would have more than 63 bits. */
+/** The latest time of a post. Later ids would have more than 63 bits. */
 const LAST_POST = Date.UTC(2079, 0, 1);
 
-/** Epoch milliseconds of a time that a post was given. */
+/** Converts the time given for a post to epoch milliseconds. */
 export function instantOf(value: unknown): number | undefined {
   if (typeof value === 'string') return instantOf(parseInstant(value));
   const at = value instanceof Date ? value.getTime() : value;
@@ -119,7 +122,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '' && value.isWellFormed();
 }
 
-/** An author with all that a profile shows. Their account is as old as the post. */
+/** The complete profile of an author. The account was created at the time of the post. */
 export function profileOf(author: NewAuthor, createdAt: number): SampleAuthor {
   const { handle, id = idOfHandle(handle), name = handle } = author;
   return {
@@ -150,31 +153,31 @@ function idOfHandle(handle: string): string {
   return String(1_000_000_000 + (digest.readUInt32BE() % 1_000_000_000));
 }
 
-/** A post that another one contains, or that it replies to. */
+/** A post that another post contains or replies to. */
 export interface ContainedPost {
   readonly id: string;
   readonly handle: string;
   readonly userId: string;
-  /** Not escaped. */
+  /** The text, not escaped. */
   readonly text: string;
-  /** One line of JSON in a format. */
+  /** Prints the post as one line of JSON in a format. */
   render(format: Format): string;
 }
 
-/** A `NewPost` with everything that was not given. */
+/** A `NewPost` whose missing fields were completed. */
 export interface CompletedPost {
   readonly id: string;
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
   readonly author: SampleAuthor;
   readonly text: string;
   readonly lang: string;
   readonly likes: number;
   readonly retweets: number;
-  /** The post that it replies to; its author, if it was added. */
+  /** The post that this post replies to. Its author is known only if that post was added. */
   readonly reply: ({ readonly id: string } & Partial<ContainedPost>) | undefined;
   readonly retweeted: ContainedPost | undefined;
   readonly quoted: ContainedPost | undefined;
-  /** The id of an author of another post, by handle. */
+  /** Returns the id of the author of another post, by handle. */
   idOf(handle: string): string | undefined;
 }

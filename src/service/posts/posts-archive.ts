@@ -14,7 +14,7 @@ import { queryOfId } from '../archive/look-up-post.js';
 import { Deadline, EventLoopYield } from '../event-loop-yield.js';
 import type { PostInFormat, Posts } from './posts.js';
 
-/** An archive of exact posts. None is served before its time. */
+/** An archive of exact posts. A post is not served before its time. */
 export class PostsArchive extends BlockArchive {
   readonly #posts: Posts;
 
@@ -46,7 +46,7 @@ export class PostsArchive extends BlockArchive {
   }
 }
 
-/** All posts, as they are at each call, as one block. */
+/** All current posts as one block, which is computed again at each call. */
 function oneBlock(posts: Posts, format: Format): BlockStore {
   return {
     within({ from, to }) {
@@ -61,7 +61,7 @@ function oneBlock(posts: Posts, format: Format): BlockStore {
   };
 }
 
-/** @param posts Newest first. Few enough to look for a term in each. */
+/** @param posts The posts, newest first. There are so few that a term is searched in each. */
 function blockOf(posts: readonly PostInFormat[]): Block {
   const postAt = (document: number) => posts[document] as PostInFormat;
   return {
@@ -77,9 +77,9 @@ function blockOf(posts: readonly PostInFormat[]): Block {
   };
 }
 
-/** An archive with the exact posts of a test in addition to its own. */
+/** An archive with both the exact posts of a test and the posts of another archive. */
 export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
-  /** Whether the archive has a post too, by its id. */
+  /** Whether the other archive also has a post, by its id. */
   const known = new Map<string, boolean>();
 
   const has = async (query: ArchiveQuery, at: number, signal: AbortSignal | undefined) => {
@@ -89,8 +89,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   };
 
   /**
-   * What the exact posts of a window change in the counts of the archive, and the part of the window that the deadline
-   * allows. A post that both have is counted once, as the exact one.
+   * How the exact posts of a window change the counts of the other archive, with the part of the window that
+   * was read before the deadline. If both have a post, only the exact post is counted.
    */
   const changesOf = async (
     rule: ArchiveQuery,
@@ -124,7 +124,7 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
     format: archive.format,
     author: archive.author && (handle => exact.author(handle) ?? archive.author?.(handle)),
     post: id => exact.post(id) ?? archive.post?.(id),
-    /** Posts of a test may be shared at any time. */
+    /** `undefined` if there are posts of a test, which may be retweets and replies at any time. */
     get reactionsMs() {
       return exact.isEmpty ? archive.reactionsMs : undefined;
     },
@@ -183,7 +183,10 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   };
 }
 
-/** Sorted posts, each once. Where both archives have one, the first is the test's. */
+/**
+ * Removes duplicates from sorted posts. If both archives have a post, the post of the test comes first and is
+ * kept.
+ */
 function distinct(posts: readonly ArchivedPost[]): readonly ArchivedPost[] {
   return posts.filter((post, i) => posts[i - 1]?.id !== post.id);
 }

@@ -20,49 +20,49 @@ import {
 import { type GivenPost, type ReadPost, readGiven, secondOf } from './read-given.js';
 import { renderPost } from './render-post.js';
 
-/** A post as an archive of a format serves it. */
+/** A post in the form in which an archive of one format serves it. */
 export interface PostInFormat extends ArchivedPost {
   readonly terms: ReadonlySet<string>;
 }
 
-/** The posts of a service, as JSON. */
+/** The state of a service's posts, as JSON. */
 export interface KeptPosts {
   readonly posts: readonly (string | NewPost)[];
-  /** Ids. */
+  /** The ids of deleted posts. */
   readonly deleted: readonly string[];
 }
 
 /** A post that was added. */
 interface AddedPost extends ContainedPost {
-  /** The argument that adds the same post again. */
+  /** The argument with which the same post can be added again. */
   readonly given: string | NewPost;
   readonly at: number;
-  /** Absent for a post that was completed, which both formats have. */
+  /** The format of an exact post; absent for a completed post, which exists in both formats. */
   readonly format: Format | undefined;
   in(format: Format): PostInFormat;
 }
 
 /**
- * The exact posts of a service: posts of the option `posts`, and posts that a test adds while the service runs.
- * Searches, counts, replays, jobs and engagement totals include them like any other.
+ * The exact posts of a service: the posts of the option `posts`, and posts that a test adds while the service
+ * runs. Searches, counts, replays, jobs and engagement totals include them like other posts.
  */
 export class Posts {
   readonly #clock: Clock;
   readonly #compliance: Compliance;
   readonly #asked: Format | undefined;
-  /** The posts of the option. They are completed when the service starts, by its clock at that time. */
+  /** The posts of the option. They are completed at the start of the service, by its clock at that time. */
   readonly #given: readonly ReadPost[];
   #added = new Map<string, AddedPost>();
   #deleted = new Set<string>();
   #format: Format | undefined;
   #isOpen = false;
-  /** All posts in a format, newest first, until they change. */
+  /** All posts in a format, newest first, cached until they change. */
   #sorted: { [In in Format]?: readonly PostInFormat[] } = {};
   #last = 0;
 
   /**
    * @internal
-   * @param format The format that was asked for, if any.
+   * @param format The requested format, if any.
    */
   constructor(
     given: readonly GivenPost[],
@@ -73,17 +73,18 @@ export class Posts {
     this.#clock = parts.clock;
     this.#compliance = parts.compliance;
     this.#asked = format;
-    // What cannot be completed is refused before anything starts.
+    // Throws for posts that cannot be completed, before anything is started.
     this.#complete(this.#given);
     this.clear();
   }
 
   /**
-   * Adds posts, which requests see from then on.
+   * Adds posts. They are visible to all later requests.
    *
-   * @param posts One or several: exact JSON of the format that the service serves, or fields to complete. All of them are added, or none.
+   * @param posts One or several posts: exact JSON in the format that the service serves, or fields to
+   * complete. Either all posts are added, or none.
    * @returns The posts as the service serves them.
-   * @throws OptionError that names the post and the member that cannot be used; also for an id that was added before.
+   * @throws OptionError that names the post and its invalid member. Also for an id that was added before.
    * @example
    * const [post] = service.posts.add({ text: 'A cup of coffee', author: 'ann' });
    * service.posts.delete(post.id);
@@ -95,8 +96,8 @@ export class Posts {
   }
 
   /**
-   * Deletes a post that was added: the compliance stream sends the event, and search, jobs and replays no longer have it.
-   * Like any deleted post it is still counted.
+   * Deletes a post that was added. The compliance stream sends an event, and search, jobs and replays no
+   * longer return the post. Like any deleted post, it is still counted.
    *
    * @throws OptionError for an id that was not added, or that was deleted before.
    */
@@ -116,7 +117,7 @@ export class Posts {
     );
   }
 
-  /** The posts that were added, oldest first, those that were deleted included. */
+  /** Returns the posts that were added, oldest first, including deleted posts. */
   list(): readonly Activity[] {
     const format = this.format;
     return [...this.#added.values()]
@@ -125,14 +126,14 @@ export class Posts {
       .map(({ activity }) => activity);
   }
 
-  /** Takes all added posts back, without events, as if they had never been posted. */
+  /** Removes all added posts without events, as if they had never been posted. */
   clear(): void {
     this.#added = new Map();
     this.#deleted = new Set();
     this.#sorted = {};
   }
 
-  /** @internal The posts as `replace` takes them. */
+  /** @internal Returns the state of the posts for `replace`. */
   kept(): KeptPosts {
     return {
       posts: [...this.#added.values()].map(({ given }) => given),
@@ -140,7 +141,7 @@ export class Posts {
     };
   }
 
-  /** @internal Replaces all posts; without an argument, by the posts of the option. @throws OptionError */
+  /** @internal Replaces all posts. Without an argument, only the posts of the option are left. @throws OptionError */
   replace(kept?: KeptPosts): void {
     const posts = kept === undefined ? this.#given : readGiven([...kept.posts]);
     const [added, deleted] = [this.#added, this.#deleted];
@@ -155,12 +156,12 @@ export class Posts {
     this.#deleted = new Set(kept?.deleted);
   }
 
-  /** @internal Whether there are none. */
+  /** @internal Whether there are no posts. */
   get isEmpty(): boolean {
     return this.#added.size === 0;
   }
 
-  /** @internal The format in which the service serves posts; a default if nothing has decided it yet. */
+  /** @internal The format in which the service serves posts; a default if nothing has determined it yet. */
   get format(): Format {
     return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';
   }
@@ -190,7 +191,7 @@ export class Posts {
     return undefined;
   }
 
-  /** Adds all posts or none. */
+  /** Completes posts. Either all of them are added, or none. */
   #complete(posts: readonly ReadPost[]): readonly AddedPost[] {
     const added: AddedPost[] = [];
     try {
@@ -251,7 +252,7 @@ export class Posts {
     );
   }
 
-  /** The post that another one contains; by default an hour older. */
+  /** The post that another post contains. By default, it is an hour older. */
   #contained(other: NewPost | string | undefined, time: number, at: string): AddedPost | undefined {
     if (other === undefined) return undefined;
     if (typeof other !== 'string')
@@ -265,7 +266,7 @@ export class Posts {
     return found;
   }
 
-  /** The id that an added post gives its author. */
+  /** The id that an added post has for an author with this handle. */
   #idOf(handle: string): string | undefined {
     const name = handle.toLowerCase();
     for (const post of this.#added.values())
@@ -278,7 +279,10 @@ export class Posts {
     return this.#added.get(id) ?? { id };
   }
 
-  /** Ascending with time, and with each post: what a millisecond has no number for has the time of a later one. */
+  /**
+   * A new id, which ascends with time and with each post. If all ids of a millisecond are used, takes an id
+   * of a later one.
+   */
   #newId(at: number): string {
     for (;;) {
       const number = this.#last++;
@@ -323,7 +327,7 @@ function added(
   };
 }
 
-/** A post has only the format in which it was given, unless the service has printed it. */
+/** Refuses an exact post of another format than the service serves. Completed posts exist in both formats. */
 function checkFormat(format: Format | undefined, served: Format, at: string): void {
   if (format !== undefined && format !== served)
     throw new OptionError(
@@ -332,7 +336,7 @@ function checkFormat(format: Format | undefined, served: Format, at: string): vo
     );
 }
 
-/** The maximum number of characters of a shared text. */
+/** The maximum number of characters of a retweeted text. */
 const SHARED = 140;
 
 function sharedText(shared: ContainedPost | undefined): string {

@@ -10,14 +10,14 @@ import { rulePost } from '../../rules/post/rule-post.js';
 import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.js';
 
 /**
- * A post for the service: the exact JSON of a post of either format, as text, bytes, object or `Activity`; or some fields,
- * which the service completes.
+ * A post for the service: either the exact JSON of a post in either format, as string, bytes, object or
+ * `Activity`, or some fields, which the service completes.
  */
 export type GivenPost = NewPost | Activity | Uint8Array | string | object;
 
-/** A post with all of its bytes, or the checked fields of one. */
+/** A post in its exact bytes, or its checked fields. */
 export type ReadPost = {
-  /** What errors call it. */
+  /** The name of the post in errors. */
   readonly at: string;
 } & (
   | { readonly kind: 'exact'; readonly activity: Activity; readonly format: Format }
@@ -28,9 +28,9 @@ const CALL = 'posts';
 const ID_LIMIT = 2n ** 64n;
 
 /**
- * Reads posts as a caller gives them.
+ * Reads posts that a caller has passed.
  *
- * @throws OptionError that names the post, and the member of it, that cannot be used.
+ * @throws OptionError that names the invalid post and its invalid member.
  */
 export function readGiven(given: unknown): readonly ReadPost[] {
   const all = Array.isArray(given) ? given : [given];
@@ -38,7 +38,8 @@ export function readGiven(given: unknown): readonly ReadPost[] {
 }
 
 /**
- * Splits JSON into posts: one object, an array of objects, or one object a line. Keeps their exact bytes.
+ * Splits JSON into posts and keeps their exact bytes. The JSON is one object, an array of objects, or one
+ * object per line.
  *
  * @throws OptionError for anything else.
  */
@@ -62,7 +63,7 @@ export function splitPosts(given: Buffer): readonly Buffer[] {
     parseExact(body);
     return [body];
   } catch {
-    // Several lines are not one document.
+    // Ignored, because JSON on several lines is not a single document.
   }
   return body
     .toString()
@@ -91,7 +92,7 @@ function readOne(given: unknown, at: string): ReadPost {
     : fieldsOf(post, at);
 }
 
-/** A line of an archive is one post. */
+/** Converts JSON to one line, because a line of an archive is one post. */
 function oneLine(json: string | Uint8Array): string {
   return Buffer.from(json as string)
     .toString()
@@ -107,7 +108,7 @@ function parsed(json: string, at: string): unknown {
   }
 }
 
-/** Whether it has the time of a post of one of the formats. */
+/** Whether an object has the time of a post in either format. */
 function isExactPost(value: Readonly<Record<string, unknown>>): boolean {
   return 'created_at' in value || 'postedTime' in value;
 }
@@ -127,7 +128,7 @@ function fieldsOf(value: Readonly<Record<string, unknown>>, at: string): ReadPos
   return { at, kind: 'fields', fields: value as NewPost };
 }
 
-/** Reads all that the service reads of a post, so that nothing fails later. */
+/** Reads everything that the service will read of a post, so that nothing fails later. */
 function exactPost(activity: Activity, at: string): ReadPost {
   try {
     const { format, id, author, postedAt } = activity;
@@ -148,7 +149,7 @@ export function secondOf(activity: Activity): number {
   return floorTo(SECOND, activity.postedAt.getTime());
 }
 
-/** JSON of an object, with the exact digits of its ids. */
+/** The JSON of an object, with the exact digits of its ids. */
 function exactJson(value: unknown, at: string): string {
   if (Array.isArray(value)) return `[${value.map((item, i) => exactJson(item, `${at}[${i}]`))}]`;
   if (typeof value === 'bigint') return String(value);
@@ -161,7 +162,7 @@ function exactJson(value: unknown, at: string): string {
   return `{${members}}`;
 }
 
-/** The digits of an id that `JSON.parse` has rounded are in the member that ends in `_str`. */
+/** Restores the digits of an id that `JSON.parse` has rounded, from the member that ends in `_str`. */
 function exactMember(
   value: Readonly<Record<string, unknown>>,
   key: string,

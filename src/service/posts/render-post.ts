@@ -70,7 +70,7 @@ function renderActivityStreams(post: CompletedPost): string {
   ]);
 }
 
-/** The members of an object, of those that it has. */
+/** Prints an object, without members that are `undefined`. */
 function objectOf(members: readonly (string | undefined)[]): string {
   return `{${members.filter(member => member !== undefined)}}`;
 }
@@ -83,18 +83,18 @@ function pageOf(handle: string, id: string): string {
   return `http://twitter.com/${handle}/statuses/${id}`;
 }
 
-/** A text as the service prints it, with its entities. */
+/** A text in the form in which the service prints it, with its entities. */
 interface ShownText {
-  /** Escaped. */
+  /** The escaped text. */
   readonly text: string;
   readonly entities: readonly ShownEntity[];
 }
 
 interface ShownEntity {
   readonly kind: Entity['kind'];
-  /** Not escaped. */
+  /** The text, not escaped. */
   readonly text: string;
-  /** In code points of the escaped text. */
+  /** The position in code points of the escaped text. */
   readonly indices: readonly [number, number];
 }
 
@@ -115,7 +115,7 @@ function shownText(text: string, entities: readonly Entity[]): ShownText {
   };
 }
 
-/** The full text of a post. If a retweet is cut off, skips the entity at the cut. */
+/** The full text of a post. If the text of a retweet is truncated, skips the entity at the cut. */
 function wholeText({ text, retweeted }: CompletedPost): ShownText {
   const found = entitiesIn(text);
   const shared = retweeted && `RT @${retweeted.handle}: ${retweeted.text}`;
@@ -130,7 +130,10 @@ function wholeText({ text, retweeted }: CompletedPost): ShownText {
 
 const CUT_TO = 140;
 
-/** What a post shows of a longer text, with a link to all of it. A retweet shows what it was given. */
+/**
+ * The truncated text of a post with a longer text, with a link to the full text. `undefined` if the text is
+ * short, or if the post is a retweet.
+ */
 function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined {
   const points = Array.from(text);
   if (points.length <= CUT_TO || retweeted !== undefined) return undefined;
@@ -143,7 +146,7 @@ function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined 
   ]);
 }
 
-/** @param unwound Whether links have their target; `activity_streams` has it elsewhere. */
+/** @param unwound Whether links include their target; `activity_streams` has it elsewhere. */
 function printed(
   entities: readonly ShownEntity[],
   { idOf }: CompletedPost,
@@ -167,7 +170,7 @@ function printed(
   return `{"hashtags":[${list('hashtag', named)}],"urls":[${list('url', linked)}],"user_mentions":[${list('mention', mentioned)}],"symbols":[${list('symbol', named)}]}`;
 }
 
-/** The address of a link, which may have been written without a protocol. */
+/** The address of a link, which may be written without a protocol. */
 function targetOf(link: string): string {
   return /^https?:/i.test(link) ? link : `http://${link}`;
 }

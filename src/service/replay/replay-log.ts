@@ -1,20 +1,20 @@
 import { formatSent, type Window } from '../../base/time.js';
 
-/** A replay as the console shows it. Instants are epoch milliseconds by the service's clock. */
+/** A replay in the form for the console. Times are in epoch milliseconds by the service's clock. */
 export interface LoggedReplay {
   readonly number: number;
   readonly streamType: string;
   readonly window: Window;
   readonly startedAt: number;
-  /** Absent while the replay runs. */
+  /** The end of the replay; absent while it runs. */
   readonly endedAt?: number | undefined;
-  /** What its last message said; absent if the connection ended before it. */
+  /** The content of its last message; absent if the connection ended before it. */
   readonly end?: ReplayInfo | undefined;
 }
 
 const MAX_REPLAYS = 200;
 
-/** The most recent replays. */
+/** The most recent replays, for the console. */
 export class ReplayLog {
   readonly #now: () => number;
   #replays: LoggedReplay[] = [];
@@ -24,12 +24,12 @@ export class ReplayLog {
     this.#now = now;
   }
 
-  /** Newest first. */
+  /** The replays, newest first. */
   get replays(): readonly LoggedReplay[] {
     return this.#replays.toReversed();
   }
 
-  /** Adds a replay; the returned function records its end. */
+  /** Adds a replay. Returns a function that records its end. */
   begin(streamType: string, window: Window): (end: ReplayInfo | undefined) => void {
     const logged: LoggedReplay = {
       number: ++this.#lastNumber,
@@ -48,12 +48,12 @@ export interface ReplayInfo {
   readonly sent: number;
   /** The number of messages sent. */
   readonly activityCount: number;
-  /** Starts of minutes. */
+  /** The starts of failed minutes. */
   readonly minutesFailed: readonly number[];
   readonly unprocessed: Window | undefined;
 }
 
-/** The text of the last message, one of three. */
+/** The text of the last message, which has three variants. */
 export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
   if (unprocessed !== undefined) return 'Replay Request Failed to Complete';
   return minutesFailed.length > 0
@@ -61,7 +61,7 @@ export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
     : 'Replay Request Completed';
 }
 
-/** The last message of a replay, in one of its three shapes. */
+/** The last message of a replay, in one of its three variants. */
 export function infoMessage(end: ReplayInfo): Buffer {
   const { sent, activityCount, minutesFailed, unprocessed } = end;
   const info = {

@@ -20,7 +20,7 @@ import {
 type StreamType = PostStream | 'compliance';
 
 const TYPES: Readonly<Record<string, StreamType>> = {
-  // `rulestream` is a placeholder for the product's name, `powertrack`; both work.
+  // `rulestream` is a placeholder for the product's name, `powertrack`; both are accepted.
   rulestream: 'rulestream',
   powertrack: 'rulestream',
   sample10: 'sample10',
@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<string, StreamType>> = {
 };
 
 /**
- * Replay of all streams. The order of checks:
+ * The routes for replays of all streams. The checks are, in order:
  * 1. the credentials: 401;
  * 2. type, account, publisher and label: 404;
  * 3. the rate of connection requests, including failed ones: 429;
@@ -94,7 +94,7 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
     } finally {
       logEnd(end);
     }
-    // Before the client sees the end: it may change rules right after it.
+    // Released before the client sees the end, because it may change rules right after that.
     release();
   };
   const stream = streamConnection(incoming, context, settings.streamLabel, feed);
@@ -120,7 +120,7 @@ function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayF
   );
   return {
     unprocessed,
-    // The ending with an unprocessed range does not name failed minutes; clients would lose them.
+    // No minutes fail if a range is unprocessed: the last message would not name them, so clients would lose them.
     failed:
       unprocessed === undefined
         ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>
@@ -133,7 +133,7 @@ function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayF
 }
 
 /**
- * Reads the window of a replay and checks it against the service's clock.
+ * Reads the window of a replay, and checks it by the service's clock.
  *
  * @throws HttpProblem 406 with all problems of the dates.
  */

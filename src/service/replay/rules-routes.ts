@@ -20,17 +20,20 @@ import type { ServiceContext } from '../service-context.js';
 import type { RequestedRules } from './stream-rules.js';
 
 const BASE = '/rules/:product/accounts/:account/publishers/:publisher/:label';
-/** `rulestream` is a placeholder for the product's name, `powertrack`; `-replay` is optional. */
+/**
+ * Names of the product in paths. `rulestream` is a placeholder for the product's name, `powertrack`;
+ * `-replay` is optional.
+ */
 const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'powertrack'];
 
 interface RuleParts extends Pick<ServiceContext, 'rules' | 'clock'> {
   readonly limits: Limits;
-  /** Counts a request; `isChange` for one that adds, deletes or lists. */
+  /** Counts a request. `isChange` is true for a request that adds, deletes or lists. */
   checkRates(isChange: boolean): void;
 }
 
 /**
- * The rules of the replay stream. The order of checks:
+ * The routes of the replay stream's rules. The checks are, in order:
  * 1. the credentials: 401;
  * 2. product, account, publisher and label: 404;
  * 3. `_method`: 400; the rate: 429;
@@ -67,7 +70,7 @@ const add: Handler<RuleParts> = async ({ request }, { rules, clock, limits, chec
   const invalid = rejected(await checkRuleSyntax(requested, 'replay'));
   if (invalid !== undefined)
     return { status: 422, body: bytesOf(outcomesText(invalid, clock.now())) };
-  // Again, because a replay may have connected during the check.
+  // Checked again, because a replay may have connected during the check of the syntax.
   rules.checkIdle();
   const added = await rules.add(requested);
   return { status: 201, body: bytesOf(outcomesText(added, clock.now())) };
@@ -79,7 +82,7 @@ const remove: Handler<RuleParts> = async ({ request }, { rules, clock, limits, c
   const requested = readDeletion(await readBody(request, limits.ruleReadBytes));
   rules.checkIdle();
   const { deleted, missing } = await rules.delete(requested);
-  // The details name only the rules that did not exist.
+  // The details list only rules that did not exist.
   const details = missing.map(
     rule =>
       `{"rule":${'id' in rule ? `{"id":${rule.id}}` : ruleText(rule)},"deleted":false,"message":"Rule does not exist"}`,
@@ -126,21 +129,21 @@ const TABLE: RouteTable<RuleParts> = {
   [`${BASE}.json`]: { GET: list, POST: change, DELETE: remove },
 };
 
-/** The body of an add or a validation: `{"rules":[{"value","tag"?}]}`. */
+/** Reads the body of an add or a validation: `{"rules":[{"value","tag"?}]}`. */
 function readRules(body: Uint8Array): readonly RequestedRule[] {
   return rulesOf(objectOf(body).rules);
 }
 
-/** The body of a get by id: `{"rule_ids":[integer]}`. */
+/** Reads the body of a get by id: `{"rule_ids":[integer]}`. */
 function readRuleIds(body: Uint8Array): readonly string[] {
   if (!Array.isArray(objectOf(body).rule_ids)) throw badBody();
-  // JSON.parse would round ids, which have 63 bits.
+  // `JSON.parse` would round ids, which have 63 bits.
   const { rule_ids: exact } = parseExact(body) as { readonly rule_ids: readonly unknown[] };
   if (!exact.every(isId)) throw badBody();
   return exact.map(String);
 }
 
-/** The body of a delete, in either form. A rule without a value matches no rule of the stream. */
+/** Reads the body of a delete, in either form. A rule without a value matches no rule of the stream. */
 function readDeletion(body: Uint8Array): RequestedRules {
   const { rules, rule_ids: ids } = objectOf(body);
   if ((rules === undefined) === (ids === undefined)) throw badBody();
@@ -162,7 +165,7 @@ function objectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   return given;
 }
 
-/** The same message for each problem with a body, as the real service has it. */
+/** The problem with a body. The real service has the same message for all of them. */
 function badBody(): HttpProblem {
   return new HttpProblem(
     400,
@@ -172,15 +175,15 @@ function badBody(): HttpProblem {
   );
 }
 
-/** Some clients cannot write large integers and send them as strings. */
+/** Whether a value is an id. Some clients cannot write large integers, and send them as strings. */
 function isId(id: unknown): boolean {
   return (typeof id === 'number' || typeof id === 'string') && /^(0|[1-9]\d*)$/.test(String(id));
 }
 
-/** Rules in a chunk of a response. */
+/** The number of rules in a chunk of a response. */
 const CHUNK_RULES = 1_000;
 
-/** The response to list and get: `{rules: [{value, tag, id}], sent}`. */
+/** The body of the response to list and get: `{rules: [{value, tag, id}], sent}`. */
 function rulesBody(rules: readonly KnownRule[], now: number): readonly Uint8Array[] {
   const chunks = [Buffer.from('{"rules":[')];
   for (let at = 0; at < rules.length; at += CHUNK_RULES) {

@@ -25,19 +25,19 @@ export interface SendReplayOptions {
 export interface ReplayFaults {
   readonly failed: MinutesFailedFault | undefined;
   readonly unprocessed: UnprocessedRangeFault | undefined;
-  /** Added to the reported number of messages. */
+  /** A number that is added to the reported number of messages, for a planted fault. */
   readonly activityCountOff: number;
   /** Whether messages are sent without waiting for the client to read. */
   readonly flood: boolean;
 }
 
-/** Ids in a batch of `onSent`. */
+/** The number of ids in a batch of `onSent`. */
 const SENT_BATCH = 500;
 
 /**
  * Sends the messages of a replay and one of the three `info` messages that end it.
  *
- * @returns What the last message said; undefined if the connection ended before it.
+ * @returns The content of the last message; `undefined` if the connection ended before it.
  */
 export async function sendReplay(
   live: LiveResponse,
@@ -53,7 +53,7 @@ export async function sendReplay(
   let activityCount = 0;
   const sent: string[] = [];
   let unprocessed: Window | undefined;
-  /** Start of the current minute. */
+  /** The start of the current minute. */
   let minute = window.from;
 
   const sendAll = async () => {
@@ -82,7 +82,7 @@ export async function sendReplay(
     await sendAll();
   } catch (error) {
     if (signal.aborted) throw error;
-    // The client asks again for what the archive failed to read.
+    // The client will request the minutes again that the archive has failed to read.
     onError(error);
     unprocessed = { from: minute, to: window.to };
   } finally {
@@ -104,12 +104,12 @@ export async function sendReplay(
   return isSent ? end : undefined;
 }
 
-/** Milliseconds of delay that are caught up by sending faster. */
+/** The maximum delay that is made up for by sending faster, in milliseconds. */
 const MAX_CATCH_UP_MS = 20;
 
 /**
- * Spaces messages evenly in real time. Longer delays of the service itself are not caught up: a burst
- * could overflow the buffer of the connection.
+ * Spaces messages evenly in real time. Longer delays of the service itself are not made up for, because a
+ * burst could overflow the buffer of the connection.
  */
 class Pacer {
   readonly #perSecond: number;
@@ -126,7 +126,7 @@ class Pacer {
     return this.#perSecond === Number.POSITIVE_INFINITY;
   }
 
-  /** Called after a message: waits until the next is due. */
+  /** Called after a message. Waits until the next message is due. */
   async wait(): Promise<void> {
     const due = this.#startedAt + (++this.#sent / this.#perSecond) * SECOND;
     const waitMs = due - performance.now();
@@ -135,20 +135,20 @@ class Pacer {
   }
 }
 
-/** A post or event within the window of a replay. */
+/** A post or event in the window of a replay. */
 interface ReplayItem {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
   /** The id of a post; absent for events. */
   readonly id?: string | undefined;
-  /** `undefined` for a post that the stream does not send. */
+  /** The message; `undefined` for a post that the stream does not send. */
   readonly message: Uint8Array | undefined;
 }
 
-/** Blocks in order of time. Items are made lazily, one at a time. */
+/** Items in blocks, in chronological order. Items are created lazily, one at a time. */
 export type ReplayItems = AsyncIterable<Iterable<ReplayItem>>;
 
-/** The streams of posts, as paths name them. */
+/** The streams of posts, by their names in paths. */
 export type PostStream = 'rulestream' | 'sample10' | 'firehose' | 'mentions';
 
 /** The posts of a stream in a window. */
@@ -183,12 +183,15 @@ function messageOf(stream: PostStream, rules: readonly KnownRule[]): MessageOf {
   return activity => (matches(activity) ? withoutRules(activity) : undefined);
 }
 
-/** A post from a job's data file still names the rules of that job. */
+/** The bytes of a post without matching rules. A post from a job's data file still has the rules of that job. */
 function withoutRules(activity: Activity): Uint8Array {
   return activity.matchingRules.length === 0 ? activity.raw : activity.withMatchingRules([]).raw;
 }
 
-/** Parses a rule of the service itself. A customer's rule may not consist of these operators alone. */
+/**
+ * Parses a rule that the service itself uses. Unlike a customer's rule, it may consist only of operators that
+ * must not stand alone.
+ */
 function treeOf(rule: string): RuleNode {
   const { tree } = parseRule(rule);
   if (tree === undefined) throw new TypeError(`Not a rule: ${rule}`);

@@ -5,17 +5,17 @@ import { HttpProblem } from '../http/http-problem.js';
 import type { KnownRule, RequestedRule, RuleOutcome } from '../http/rule-bodies.js';
 import { StoredMap } from '../stored-map.js';
 
-/** The rules that a delete names, by value or by id. */
+/** The rules that a request wants to delete, by value or by id. */
 export type RequestedRules =
   | { readonly rules: readonly RequestedRule[] }
   | { readonly ids: readonly string[] };
 
-/** A rule that a delete names and the stream does not have. */
+/** A rule that a request wants to delete, but that the stream does not have. */
 type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
 
-/** The rules of the replay stream: unique values, in order of creation. */
+/** The rules of the replay stream. Values are unique, and rules are in the order of their creation. */
 export class StreamRules extends StoredMap<KnownRule, StoredRules> {
-  /** A token for each open replay of the rules. */
+  /** An object for each open replay that uses the rules. */
   readonly connected = new Set<object>();
   readonly #clock: Clock;
   #lastId = MIN_ID;
@@ -27,7 +27,7 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
     this.#clock = clock;
   }
 
-  /** Rules cannot change while a replay uses them. @throws HttpProblem 406 */
+  /** Refuses a change of rules while a replay uses them. @throws HttpProblem 406 */
   checkIdle(): void {
     const { size } = this.connected;
     if (size === 0) return;
@@ -38,7 +38,7 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
     );
   }
 
-  /** Adds valid rules. A rule whose value exists is left unchanged. */
+  /** Adds valid rules. A rule whose value already exists is not changed. */
   add(requested: readonly RequestedRule[]): Promise<readonly RuleOutcome[]> {
     return this.change(rules =>
       requested.map((rule): RuleOutcome => {
@@ -52,7 +52,7 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
     );
   }
 
-  /** Matches values case-sensitively. */
+  /** Deletes rules. Compares values case-sensitively. */
   delete(requested: RequestedRules): Promise<{ deleted: number; missing: readonly MissingRule[] }> {
     return this.change(rules => {
       const asked =
@@ -81,7 +81,7 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
     return rules;
   }
 
-  /** Time-based, as ids of the service are, and always greater than the last one. */
+  /** A new id, which is based on the time like the ids of the service, and always greater than the last id. */
   #newId(): string {
     const timely = BigInt(Math.floor(this.#clock.now()) - ID_EPOCH) << 22n;
     this.#lastId = timely > this.#lastId ? timely : this.#lastId + 1n;
@@ -94,5 +94,5 @@ interface StoredRules {
   readonly rules: readonly KnownRule[];
 }
 
-/** Whatever the clock says, an id has more than 53 bits. */
+/** The minimum id, so that ids have more than 53 bits, whatever the time of the clock is. */
 const MIN_ID = 1n << 59n;

@@ -1,14 +1,14 @@
 import { HASH_START, hashText } from '../../rules/post/tokeniser.js';
 
 /**
- * A small seeded random generator, xoroshiro64**. Its state is two 32-bit words, so that it needs
- * only integer arithmetic and gives the same numbers for the same seed on every machine.
+ * A small random generator with a seed, xoroshiro64**. Its state is two 32-bit words. It uses only integer
+ * arithmetic, so the same seed gives the same numbers on every machine.
  */
 export class Random {
   #a = 1;
   #b = 0;
 
-  /** Starts the sequence for these numbers. */
+  /** Starts the sequence of numbers for this seed, minute and index. */
   seed(seed: Seed, minute: number, index: number): this {
     this.#a = mix(seed.a ^ Math.imul(minute, 0x9e3779b1) ^ mix(index + 0x7f4a7c15));
     this.#b = mix(seed.b + Math.imul(index, 0x85ebca6b) + mix(minute ^ 0x2545f491));
@@ -26,7 +26,7 @@ export class Random {
     return Math.imul((product << 5) | (product >>> 27), 5) >>> 0;
   }
 
-  /** From 0 inclusive to 1 exclusive. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   unit(): number {
     return this.next() / 0x1_0000_0000;
   }
@@ -36,7 +36,7 @@ export class Random {
     return Math.floor(this.unit() * count);
   }
 
-  /** Like `below`, with small numbers far more often: a power law, as for words, authors and links. */
+  /** Like `below`, but small numbers are far more frequent, by a power law. For words, authors and links. */
   skewed(count: number): number {
     const u = this.unit();
     return Math.floor(u * u * u * count);
@@ -51,7 +51,7 @@ export class Random {
   }
 }
 
-/** The 64 bits from which all posts of a sample archive derive. */
+/** The 64 bits from which all posts of a sample archive are derived. */
 export interface Seed {
   readonly a: number;
   readonly b: number;

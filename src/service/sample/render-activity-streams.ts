@@ -102,7 +102,10 @@ function quoting(
   return `"twitter_quoted_status":${quoted},`;
 }
 
-/** `written` is the draft that has the text: for a retweet, the shared one. */
+/**
+ * The members at the end of a post. `written` is the draft that has the text; for a retweet, the draft of the
+ * retweeted post.
+ */
 function closing(
   draft: SampleDraft,
   written: SampleDraft,

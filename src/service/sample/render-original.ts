@@ -16,9 +16,9 @@ import { draftText, type SampleText } from './sample-text.js';
 import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /**
- * Prints a post of the `original` format as one line of JSON. `seenAt` is the time of delivery,
- * because an author's counts grow. A quoted post (`isQuoted`) does not include a post that it quotes
- * itself.
+ * Prints a post in the `original` format as one line of JSON. `seenAt` is the time of delivery, on which the
+ * author's counts depend. With `isQuoted`, the post itself is quoted, and does not include a post that it
+ * quotes.
  */
 export function renderOriginal(
   draft: SampleDraft,

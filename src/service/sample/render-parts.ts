@@ -14,16 +14,16 @@ import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
 import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
 
-/** The part of the text whose entities are printed, and its offset in the whole text. */
+/** The range of the text whose entities are printed, and its offset in the whole text. */
 export interface EntityRange {
   /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
   readonly shift: number;
-  /** The author that a retweet retweets. */
+  /** The author of the retweeted post. */
   readonly retweets?: number | undefined;
-  /** The link to the full text at the end of a truncated one. */
+  /** The link to the full text, at the end of a truncated text. */
   readonly cutLink?: TrailingLink | undefined;
-  /** Whether links have titles and descriptions; `activity_streams` has them elsewhere. */
+  /** Whether links include titles and descriptions; `activity_streams` has them elsewhere. */
   readonly unwound: boolean;
 }
 
@@ -76,10 +76,7 @@ export function renderEntities(
   return `{"hashtags":[${hashtags}],"urls":[${urls}],"user_mentions":[${mentions}],"symbols":[${symbols}]${media}}`;
 }
 
-/**
- * Prints `extended_entities` or `twitter_extended_entities`, with all media; `undefined` without
- * media.
- */
+/** Prints `extended_entities` or `twitter_extended_entities`, with all media. `undefined` if there are no media. */
 export function renderExtendedEntities(
   draft: SampleDraft,
   text: SampleText,
@@ -182,7 +179,7 @@ function renderMedium(
 ): string {
   const code = linkCode((mix(draft.minute + index * 77) ^ mix(draft.index)) >>> 0);
   const number = mix(draft.minute * 8 + index) >>> 0;
-  // Uploaded a few seconds before the post.
+  // The media were uploaded a few seconds before the post.
   const taken = draft.at - 4000 + index;
   const id =
     taken > SNOWFLAKES
@@ -218,7 +215,7 @@ export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : languageAt(draft.language).code;
 }
 
-/** The edit members of a draft. */
+/** The members about edits for a draft. */
 export function editing(draft: SampleDraft): string {
   const { kind, target, at } = draft;
   const isEditable = kind === 'post' || kind === 'quote' || kind === 'edit';
@@ -231,9 +228,10 @@ export function editing(draft: SampleDraft): string {
 }
 
 /**
- * The edit members of a post, starting with a comma: thirty minutes and five edits, for posts since 29 September 2022.
+ * The members about edits, starting with a comma, for posts since 29 September 2022. A post can be edited 5
+ * times in 30 minutes.
  *
- * @param first The post of which it is an edit.
+ * @param first The first version of the post.
  */
 export function editMembers(post: SortKey, isEditable: boolean, first = post): string {
   if (post.at < EDITS) return '';
@@ -254,7 +252,7 @@ export function retweetParts(
   readonly original: SampleText;
   readonly text: string;
   readonly entities: string;
-  /** Only where the short link of the media is within the text. */
+  /** Set only if the short link of the media is in the text. */
   readonly media: string | undefined;
 } {
   const original = draftText(shared, drafts);
@@ -269,7 +267,7 @@ export function retweetParts(
   };
 }
 
-/** Four corners, longitude first, not closed. */
+/** The bounding box of a place: four corners, longitude first, not closed. */
 export function boxOf({ center: [longitude, latitude] }: SamplePlace): string {
   const west = (longitude - 0.08).toFixed(3);
   const east = (longitude + 0.08).toFixed(3);
@@ -278,7 +276,7 @@ export function boxOf({ center: [longitude, latitude] }: SamplePlace): string {
   return `{"type":"Polygon","coordinates":[[[${west},${south}],[${west},${north}],[${east},${north}],[${east},${south}]]]}`;
 }
 
-/** The exact position within the place, longitude first, if the post has one. */
+/** The exact position inside the place, longitude first, if the post has one. */
 export function pointOf(draft: SampleDraft, place: SamplePlace): [string, string] | undefined {
   if (!draft.hasPoint) return undefined;
   const spread = mix(draft.minute ^ Math.imul(draft.index + 1, 0x51ed27));

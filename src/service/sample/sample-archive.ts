@@ -28,13 +28,13 @@ import { renderActivity, SAMPLE_OPTIONS, type SampleOptions } from './sample-pos
 import { type AtomIndex, SampleTerms } from './sample-terms.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
-  /** The current time in epoch milliseconds, after which posts do not exist. */
+  /** Returns the current time in epoch milliseconds. Later posts do not exist. */
   now(): number;
 }
 
 /**
- * An archive of generated posts for any minute since 21 March 2006. Nothing is stored: posts are
- * generated for each request, and what terms they have is cached for the last few million posts.
+ * Opens an archive of generated posts for any minute since 21 March 2006. Nothing is stored. Posts are
+ * generated for each request, and the terms of the last few million posts are cached.
  *
  * @throws OptionError For an invalid option.
  */
@@ -44,7 +44,10 @@ export function openSampleArchive({ now, ...options }: SampleArchiveOptions): Ar
   return new SampleArchive({ seed, format, postsPerMinute }, now);
 }
 
-/** Finds an author without a search: a handle ends in the number from which its author is generated. */
+/**
+ * An archive that finds authors without a search, because a handle ends in the number from which its author
+ * is generated.
+ */
 class SampleArchive extends BlockArchive {
   readonly reactionsMs = REACTIONS;
   readonly #authors: SampleAuthors;
@@ -63,29 +66,33 @@ class SampleArchive extends BlockArchive {
 }
 
 /**
- * The approximate maximum of posts in a block: small, so that a first page generates few other posts.
+ * The approximate maximum number of posts in a block. It is small, so that a first page generates few other
+ * posts.
  */
 const BLOCK_POSTS = 1024;
-/** The number of posts whose atoms are cached, about 30 bytes each: 30 days at 60 posts a minute. */
+/** The number of posts whose atoms are cached, with about 30 bytes each. That is 30 days at 60 posts per minute. */
 const MAX_CACHED_POSTS = 2_700_000;
 
-/** What decides which posts an archive has. */
+/** The settings that determine the posts of an archive. */
 interface SamplePosts {
   readonly seed: string | number;
   readonly format: Format;
   readonly postsPerMinute: number;
 }
 
-/** What all blocks of an archive share. */
+/** The data that all blocks of an archive share. */
 interface Sample {
   readonly drafts: SampleDrafts;
   readonly terms: SampleTerms;
   readonly format: Format;
-  /** Opened blocks by their start. */
+  /** Opened blocks, by their start. */
   readonly opened: WeightedCache<number, SampleBlock>;
 }
 
-/** Indexed samples by their posts. Programs that start one service after another, as tests do, index the same posts once. */
+/**
+ * Samples by their settings. Programs that start one service after another, like tests, index the same posts
+ * only once.
+ */
 const SAMPLES = new Map<string, WeakRef<Sample>>();
 
 function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {
@@ -99,14 +106,14 @@ function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {
   return sample;
 }
 
-/** The sample archive in blocks of equal length: a minute to a day, depending on the rate of posts. */
+/** A sample archive as blocks of equal length, between a minute and a day, depending on the rate of posts. */
 function sampleBlocks(posts: SamplePosts): BlockStore {
   const { postsPerMinute } = posts;
   const fits = (length: number) => (postsPerMinute * length) / MINUTE <= BLOCK_POSTS;
   const length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
   let sample: Sample | undefined;
   return {
-    // One by one, because a window of 20 years has millions of blocks.
+    // Yielded one by one, because a window of 20 years has millions of blocks.
     *within({ from, to }, newestFirst) {
       const first = floorTo(length, Math.max(from, FIRST_POST));
       const count = Math.max(Math.ceil((to - first) / length), 0);
@@ -129,7 +136,10 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
   };
 }
 
-/** Where an index is built: an array that grows for each block would make most of the garbage. */
+/**
+ * A buffer in which an index is built. If a new array grew for each block, most of the garbage would come
+ * from it.
+ */
 const SCRATCH: number[] = [];
 
 class SampleBlock implements Block {
@@ -202,9 +212,9 @@ class SampleBlock implements Block {
   }
 
   /**
-   * The documents by the post that they share or reply to. The head of a post has it, so no text is generated: a search of
-   * 30 days for the retweets of one post takes 0.2 s, instead of 1 s with `SampleTerms`. Engagement totals need such a search
-   * for each post.
+   * The documents by the id of the post that they retweet or reply to. Only heads of posts are generated for
+   * this, not their text. A search of 30 days for the retweets of one post takes 0.2 s, instead of 1 s with
+   * `SampleTerms`. Engagement totals need such a search for each post.
    */
   #findReactions(): ReadonlyMap<string, readonly number[]> {
     const reactions = new Map<string, number[]>();
@@ -225,7 +235,7 @@ class SampleBlock implements Block {
     return this.#sample.drafts.draft(...this.#positionOf(document));
   }
 
-  /** The minute of a document and its index in the minute. Document 0 is the newest post. */
+  /** The minute of a document, and its index in the minute. Document 0 is the newest post. */
   #positionOf(document: number): [minute: number, index: number] {
     const position = this.count - 1 - document;
     const before = this.#before;
@@ -234,13 +244,13 @@ class SampleBlock implements Block {
   }
 }
 
-/** The prefixes of terms that name a shared or replied-to post, by the kind of the reaction. */
+/** The prefixes of terms that name a retweeted or replied-to post, by the kind of the reaction. */
 const PREFIXES: Readonly<Record<string, string>> = {
   retweet: 'retweets_of_status_id:',
   reply: 'in_reply_to_status_id:',
 };
 
-/** Whether a term names a shared or replied-to post. */
+/** Whether a term names a retweeted or replied-to post. */
 function isReactionTerm(term: string): boolean {
   return Object.values(PREFIXES).some(prefix => term.startsWith(prefix));
 }

@@ -18,23 +18,23 @@ export interface SampleAuthor {
   readonly name: string;
   readonly description: string | null;
   readonly url: string | null;
-  /** The location in the profile: often a city, sometimes a joke, sometimes nothing. */
+  /** The location in the profile: often a city, sometimes a joke, sometimes empty. */
   readonly location: string | null;
-  /** The city recognised in that location. */
+  /** The city that the service recognises in the location. */
   readonly home: SamplePlace | undefined;
-  /** The place of the author's posts. */
+  /** The index of the place of the author's posts. */
   readonly city: number;
   readonly language: SampleLanguage;
-  /** Epoch milliseconds. */
+  /** The time at which the account was created, in epoch milliseconds. */
   readonly createdAt: number;
   readonly verified: boolean;
   readonly isDefaultProfile: boolean;
-  /** The colours of background, links, sidebar border, sidebar and text, as six hexadecimal digits. */
+  /** The colours of background, links, sidebar border, sidebar and text, each as 6 hexadecimal digits. */
   readonly colors: readonly string[];
   readonly theme: number;
   readonly image: string;
   readonly banner: string | undefined;
-  /** The counts after one year; older accounts have more. */
+  /** The counts after one year. Older accounts have higher counts. */
   readonly followers: number;
   readonly friends: number;
   readonly statusesPerDay: number;
@@ -48,9 +48,9 @@ const SALT = -7;
 const { handles } = vocabulary;
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
-/** The index of the language for each percent of authors. */
+/** For each percent of authors, the index of the language. */
 const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ percent }, i) => Array<number>(percent).fill(i));
-/** For each language, the indices of places of its authors, with repetition for likely countries. */
+/** For each language, the indices of the places of its authors. Likely countries are repeated. */
 const CITIES = LANGUAGES.map(({ countries }) =>
   countries.flatMap(country => PLACES.flatMap((place, i) => (place.code === country ? [i] : []))),
 );
@@ -59,17 +59,20 @@ export interface SampleHome {
   readonly language: number;
   /** The index of the place of the author's posts. */
   readonly city: number;
-  /** The location in the profile. */
+  /** The city that the service recognises in the profile. */
   readonly home: SamplePlace | undefined;
 }
 
-/** The authors of one seed. Generated on demand; the last few thousand are cached. */
+/** The authors of one seed. They are generated on demand, and the last few thousand are cached. */
 export class SampleAuthors {
   readonly #seed: Seed;
   readonly #random = new Random();
   readonly #recent = new Map<number, SampleAuthor>();
   readonly #handles: string[] = [];
-  /** The language and city of each author, 1 higher; 0 is unknown. Each post of an author needs them. */
+  /**
+   * The language and city of each author, plus 1; 0 means unknown. They are cached, because each post of an
+   * author needs them.
+   */
   readonly #languages = new Uint8Array(AUTHORS);
   readonly #cities = new Uint16Array(AUTHORS);
 
@@ -77,7 +80,7 @@ export class SampleAuthors {
     this.#seed = seed;
   }
 
-  /** The number of authors who had joined by then. They join slowly at first. */
+  /** The number of authors who have joined at a time. At first, they join slowly. */
   static countAt(at: number): number {
     const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
@@ -108,7 +111,7 @@ export class SampleAuthors {
     return { language, city, home: random.chance(60) ? PLACES[city] : undefined };
   }
 
-  /** Without `@`. */
+  /** The handle, without `@`. */
   handleOf(index: number): string {
     this.#handles[index] ??= handleOf(this.#random.seed(this.#seed, SALT - 1, index), index);
     return this.#handles[index];
@@ -122,7 +125,7 @@ export class SampleAuthors {
   #make(index: number): SampleAuthor {
     const handle = this.handleOf(index);
     const { language: number, city, home } = this.livesIn(index);
-    // Continues the random sequence after the choice of the home.
+    // Continues the random sequence after the home was chosen.
     const random = this.#random;
     const language = languageAt(number);
     const verified = this.isVerified(index);
@@ -159,7 +162,7 @@ export class SampleAuthors {
   }
 }
 
-/** Years between joining and `at`. */
+/** The number of years between joining and `at`. */
 export function yearsOf(author: SampleAuthor, at: number): number {
   return Math.max(at - author.createdAt, 0) / (365 * DAY);
 }
@@ -167,14 +170,11 @@ export function yearsOf(author: SampleAuthor, at: number): number {
 function joinedAt(index: number): number {
   if (index < FOUNDERS) return FIRST_POST + index;
   const progress = Math.sqrt((index - FOUNDERS + 1) / (AUTHORS - FOUNDERS));
-  // A minute early, so that no author posts before joining, despite rounding.
+  // A minute early, so that rounding never lets an author post before joining.
   return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
 }
 
-/**
- * At most 15 Latin letters, digits and `_`. Different for each author, because it ends in the
- * author's number.
- */
+/** A handle of at most 15 Latin letters, digits and `_`. It is unique, because it ends in the author's number. */
 function handleOf(random: Random, index: number): string {
   const head = random.pick(handles.first);
   const tail = random.pick(handles.last);
@@ -206,7 +206,7 @@ function elsewhere(random: Random): string | null {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** `length` letters and digits as in short links. */
+/** A code of `length` letters and digits, like in short links. */
 function code(random: Random, length: number): string {
   return Array.from({ length }, () => DIGITS.charAt(random.next() % 62)).join('');
 }

@@ -31,10 +31,13 @@ import {
 
 type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 
-/** Edit metadata. */
+/** The day since which posts have edit metadata. */
 export const EDITS = Date.UTC(2022, 8, 29);
 
-/** The kinds of posts that refer to an earlier one, with their percentage of all posts since the service has had them. */
+/**
+ * The kinds of posts that refer to an earlier post, with their percentages of all posts since the service
+ * introduced them.
+ */
 const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; since: number }[] = [
   { kind: 'retweet', percent: 27, since: Date.UTC(2009, 10, 6) },
   { kind: 'quote', percent: 6, since: Date.UTC(2015, 3, 7) },
@@ -42,7 +45,7 @@ const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; sin
   { kind: 'edit', percent: 1, since: EDITS },
 ];
 
-/** The kind of a post of that time, by a random number from 0 to 100. */
+/** The kind of a post at a time, by a random number from 0 to 100. */
 function kindOf(roll: number, at: number): SampleKind {
   let rest = roll;
   for (const { kind, percent, since } of KINDS) {
@@ -52,15 +55,18 @@ function kindOf(roll: number, at: number): SampleKind {
   return 'post';
 }
 
-/** How many of 100 posts have each. Tags, links and so on belong to the post itself, not to a retweeted one. */
+/**
+ * The percentages of posts with each property. Tags, links and so on belong to the post itself, not to a
+ * retweeted post.
+ */
 const PERCENT = {
-  /** Posts in English, whatever the author's language. */
+  /** Posts in English, by authors of other languages. */
   english: 7,
   /** Posts without a sentence. */
   wordless: 3,
   secondSentence: 40,
   thirdSentence: 15,
-  /** More than 140 characters, since these are allowed. */
+  /** Posts with more than 140 characters, since these are allowed. */
   long: 13,
   emoji: 30,
   emojiIfWordless: 70,
@@ -72,7 +78,7 @@ const PERCENT = {
   linkIfWordless: 60,
   media: 15,
   place: 6,
-  /** Of 100 posts with a place: posts in the author's city, and posts with an exact position. */
+  /** Of the posts with a place: posts in the author's city, and posts with an exact position. */
   ownCity: 80,
   position: 30,
   /** Posts with at least one retweet, and posts with at least one like. */
@@ -80,18 +86,15 @@ const PERCENT = {
   liked: 50,
 } as const;
 
-/** The facts of a post that other posts need: author, time, and the earlier post that it refers to. */
+/** The data of a post that other posts need: author, time, and the earlier post that it refers to. */
 export interface SampleHead {
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   readonly at: number;
   readonly minute: number;
   readonly index: number;
   readonly author: number;
   readonly kind: SampleKind;
-  /**
-   * The post that is retweeted, quoted, replied to or edited. It is always earlier, and never a
-   * retweet.
-   */
+  /** The retweeted, quoted, replied-to or edited post. It is always earlier, and never a retweet. */
   readonly target: SampleHead | undefined;
 }
 
@@ -100,11 +103,11 @@ export interface SampleDraft extends SampleHead {
   readonly language: number;
   /** Whether the text has no sentence, so that the service recognises no language. */
   readonly isWordless: boolean;
-  /** The keys of its fragments. */
+  /** The keys of the text's fragments. */
   readonly parts: readonly number[];
-  /** 1 to 4 photos, 5 a video, 6 an animation. */
+  /** The media: 1 to 4 photos, 5 for a video, 6 for an animation. */
   readonly media: number;
-  /** Index of a place, or -1. */
+  /** The index of a place, or -1. */
   readonly place: number;
   readonly hasPoint: boolean;
   readonly source: number;
@@ -117,21 +120,24 @@ const PLACED = Date.UTC(2010, 2, 11);
 const PHOTOS = Date.UTC(2011, 7, 9);
 const SYMBOLS = Date.UTC(2012, 6, 31);
 const VIDEOS = Date.UTC(2015, 0, 27);
-/** Texts longer than 140 characters, which are truncated in `text`. */
+/** The day since which texts may be longer than 140 characters. They are truncated in `text`. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
-/** Titles and descriptions of linked pages, and topics of influence. */
+/** The day since which posts have titles and descriptions of linked pages, and topics of influence. */
 export const ENRICHED = Date.UTC(2016, 6, 29);
 
-/** Hardly any post is shared or replied to later than this: only by a chain of retweets. */
+/**
+ * The time after which posts are hardly ever retweeted or replied to, except by a chain of retweets. In
+ * milliseconds.
+ */
 export const REACTIONS = 12 * HOUR;
 
 /** The first post of every eighth minute is popular. */
 const POPULAR = 8;
-/** The number of popular posts that are kept; they cover more than `REACTIONS`. */
+/** The number of popular posts to cache. They cover more than `REACTIONS`. */
 const RECENT = 128;
 const placeOf = (minute: number): number => (minute / POPULAR) & (RECENT - 1);
 
-/** Posts per hour of the day (UTC), relative to the mean. */
+/** The number of posts in each hour of the day (UTC), relative to the mean. */
 const HOURS = [
   1.05, 1.1, 1.15, 1.1, 1.0, 0.9, 0.8, 0.75, 0.75, 0.8, 0.85, 0.95, 1.05, 1.1, 1.15, 1.15, 1.1,
   1.05, 1.05, 1.05, 1.05, 1.0, 1.0, 1.05,
@@ -147,7 +153,7 @@ export class SampleDrafts {
   readonly #seed: Seed;
   readonly #postsPerMinute: number;
   readonly #random = new Random();
-  /** The last popular posts, each at a place of its minute: many others refer to them. */
+  /** The last popular posts, which many others refer to. The position of each depends on its minute. */
   readonly #heads = new Array<SampleHead | undefined>(RECENT);
   readonly #drafts = new Array<SampleDraft | undefined>(RECENT);
 
@@ -158,17 +164,14 @@ export class SampleDrafts {
     this.fragments = new SampleFragments(this.authors);
   }
 
-  /**
-   * The number of posts of a minute (since 1970). Some minutes are rounded up, so that the mean is
-   * exact.
-   */
+  /** The number of posts in a minute (since 1970). Some minutes are rounded up, so that the mean is exact. */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;
     const mean = this.#postsPerMinute * (HOURS[Math.floor(minute / 60) % 24] as number);
     return Math.floor(mean + (mix(minute ^ this.#seed.a) >>> 0) / 0x1_0000_0000);
   }
 
-  /** The time of post `index` of a minute, in epoch milliseconds. */
+  /** The time of the post with this index in a minute, in epoch milliseconds. */
   timeOf(minute: number, index: number): number {
     const within = index + this.#random.seed(this.#seed, minute, index).unit() * 0.9;
     return minute * MINUTE + Math.floor((within * MINUTE) / this.countAt(minute));
@@ -185,7 +188,7 @@ export class SampleDrafts {
     const kind = kindOf(roll, at);
     const target = kind === 'post' ? undefined : this.#targetOf(kind, minute, back, which);
     if (target === undefined) return { at, minute, index, author, kind: 'post', target };
-    // An edit is by the same author.
+    // An edit has the same author as the edited post.
     return { at, minute, index, author: kind === 'edit' ? target.author : author, kind, target };
   }
 
@@ -213,7 +216,7 @@ export class SampleDrafts {
     const retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
     const likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
     const parts = kind === 'retweet' ? [] : this.#write(head, language, isWordless, random);
-    // Not `...head`: with it, the index of a month takes twice the time.
+    // Not `...head`, with which indexing a month takes twice the time.
     return {
       at,
       minute: head.minute,
@@ -233,7 +236,7 @@ export class SampleDrafts {
     };
   }
 
-  /** The draft of a post that another one refers to. */
+  /** The draft of a post that another post refers to. */
   targetDraft(head: SampleHead): SampleDraft {
     if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head);
     const known = this.#drafts[placeOf(head.minute)];
@@ -252,7 +255,7 @@ export class SampleDrafts {
     return head;
   }
 
-  /** The edited post with another remark, or without a fragment if it is full. */
+  /** The edited post with another remark. If that makes the text too long, the last fragment is removed instead. */
   #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
     const { language } = edited;
     const remark = remarkKey(language, random.below(languageAt(language).remarks.length));
@@ -261,7 +264,7 @@ export class SampleDrafts {
     return { ...edited, ...head, parts, retweets: 0, likes: 0 };
   }
 
-  /** A post up to six hours earlier, often one of the few that many share. */
+  /** The head of a post up to six hours earlier, often one of the few popular posts. */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
     let earlier = minute - 1 - Math.floor(back * back * span);
@@ -303,7 +306,7 @@ export class SampleDrafts {
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
       parts.push(fragmentKey(LINK, random.skewed(LINKS)));
     if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
-    // The limit was 140 characters before 280. Links to media and quotes use 24 each.
+    // The limit was 140 characters before it was 280. Links to media and quotes take 24 each.
     const limit = head.at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
     while (this.fragments.lengthOf(parts) > limit)
@@ -312,7 +315,7 @@ export class SampleDrafts {
   }
 }
 
-/** The id of a post: ascending by minute and index, and time-based since ids are. */
+/** The id of a post. Ids ascend by minute and index, and are based on the time since the service has such ids. */
 export function idOf({ at, minute, index }: SampleHead): string {
   if (at < SNOWFLAKES) return String(20 + (minute - FIRST_POST / MINUTE) * 12_200 + index);
   return snowflake(at, ((mix(minute) & 0x3ff) << 12) | (index & 0xfff));
@@ -343,4 +346,4 @@ function writeOne(
   }
 }
 
-// How often generated posts are retweets, quotes, replies and edits, and how often they have what: percentages.
+// The percentages of generated posts that are retweets, quotes, replies and edits, and that have certain properties.

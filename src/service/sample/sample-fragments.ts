@@ -14,12 +14,12 @@ import {
   TOPICS,
 } from './sample-vocabulary.js';
 
-/** A fragment of a post's text. Fragments are joined by a space. */
+/** A fragment of a post's text. Fragments are joined with spaces. */
 interface Fragment {
   readonly text: string;
   /** The length in code points, the unit of entity indices. */
   readonly length: number;
-  /** The entities in it. Offsets are in code points from the start of the fragment. */
+  /** The entity in the fragment, if there is one. Offsets are in code points from the start of the fragment. */
   readonly entity?: FragmentEntity | undefined;
 }
 
@@ -32,7 +32,7 @@ export type FragmentEntity = {
   | { readonly kind: 'link'; readonly link: SampleLink }
 );
 
-/** The kinds of fragments. A kind and its subject form an integer key below `FRAGMENTS`. */
+/** The kinds of fragments. A kind and a subject form an integer key below `FRAGMENTS`. */
 const SENTENCE = 0;
 const REMARK = 1;
 const LEAD = 2;
@@ -45,7 +45,7 @@ export const LINK = 8;
 
 export const WORDS = TOPICS * 4;
 
-/** How many subjects each kind has. */
+/** The number of subjects for each kind. */
 const SUBJECTS = [
   LANGUAGES.length * 4096,
   LANGUAGES.length * 32,
@@ -61,12 +61,12 @@ const SUBJECTS = [
 const FIRST_KEYS = SUBJECTS.map((_, kind) =>
   SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
 );
-/** The number of keys, few enough for arrays with an item for each. */
+/** The number of keys. There are few enough for arrays with an element for each key. */
 export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
 
 export const fragmentKey = (kind: number, of: number): number => (FIRST_KEYS[kind] as number) + of;
 
-/** A sentence about one word, which may be a hashtag. */
+/** The key of a sentence about a word, which may be a hashtag. */
 export function sentenceKey(
   language: number,
   sentence: number,
@@ -79,14 +79,14 @@ export function sentenceKey(
 export const remarkKey = (language: number, remark: number) =>
   fragmentKey(REMARK, language * 32 + remark);
 export const leadKey = (language: number, lead: number) => fragmentKey(LEAD, language * 32 + lead);
-/** The tag of a word, or a common tag for an index beyond the words. */
+/** The key for the tag of a word, or of a common tag if the index is beyond the words. */
 export const tagKey = (language: number, word: number) => fragmentKey(TAG, language * 128 + word);
 
-/** The fragments of one seed by key. There are few compared to posts, so all are cached. */
+/** The fragments of one seed, by key. All are cached, because there are few compared to posts. */
 export class SampleFragments {
   readonly #authors: SampleAuthors;
   readonly #made = new Array<Fragment | undefined>(FRAGMENTS);
-  /** 0 is unknown. */
+  /** The length of each fragment; 0 means unknown. */
   readonly #lengths = new Uint16Array(FRAGMENTS);
 
   constructor(authors: SampleAuthors) {
@@ -103,7 +103,7 @@ export class SampleFragments {
     return fragment;
   }
 
-  /** The number of code points of the fragments, joined by spaces. */
+  /** The length of the fragments in code points, joined with spaces. */
   lengthOf(keys: readonly number[]): number {
     let length = Math.max(keys.length - 1, 0);
     for (const key of keys) length += this.#lengths[key] || this.get(key).length;
@@ -192,7 +192,7 @@ function wordAt(language: SampleLanguage, word: number): string {
 const ARTICLES =
   /^(?:(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|der|die|das|mein|meine) |l')/i;
 
-/** A word as a hashtag: without article, spaces and punctuation. */
+/** A word as a hashtag, without article, spaces and punctuation. */
 function tagOf(language: SampleLanguage, word: number): string {
   return wordAt(language, word)
     .replace(ARTICLES, '')

@@ -6,18 +6,19 @@ import { renderActivityStreams } from './render-activity-streams.js';
 import { renderOriginal } from './render-original.js';
 import { type SampleDraft, SampleDrafts } from './sample-draft.js';
 
-/** The seed, format and density of generated posts. */
+/** Options of generated posts: the seed, the format and the density. */
 export interface SampleOptions {
   /**
-   * Decides the generated posts: the same seed gives the same posts on any machine, at any time.
+   * The seed of the generated posts. The same seed gives the same posts on any machine, at any time.
    * @default 'millrace'
    */
   readonly seed?: string | number | undefined;
-  /** Format of the generated posts. @default 'original' */
+  /** The format of the generated posts. @default 'original' */
   readonly format?: Format | undefined;
   /**
-   * Generated posts in an average minute, up to 20,000, 0 for none; the number varies with the hour of the day.
-   * @default 3.5, about 150,000 a month
+   * The average number of generated posts per minute, up to 20,000; 0 for none. The number varies with the
+   * hour of the day.
+   * @default 3.5, about 150,000 per month
    */
   readonly postsPerMinute?: number | undefined;
 }
@@ -50,10 +51,10 @@ const TIME = special<Date | number>(
 );
 
 /**
- * Generates the posts of one minute of the sample archive, oldest first: of any minute since 21 March
- * 2006, also in the future. Nothing is stored; the same arguments give the same bytes.
+ * Generates the posts of one minute of the sample archive, oldest first. The minute may be any since 21 March
+ * 2006, even in the future. Nothing is stored, and the same arguments give the same bytes.
  *
- * @param minute `Date` or epoch milliseconds, floored to its minute.
+ * @param minute A `Date` or epoch milliseconds, floored to its minute.
  * @throws OptionError For an invalid option, or a time before the first post.
  * @example
  * const posts = samplePosts(new Date('2024-02-29T12:34:00Z'), { postsPerMinute: 100 });
@@ -77,7 +78,7 @@ export function renderActivity(draft: SampleDraft, drafts: SampleDrafts, format:
 
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
 
-/** The authors of the last seed are cached, because minutes are mostly requested in sequence. */
+/** The drafts of a seed. The last are cached, because minutes are usually requested in sequence. */
 function draftsOf(seed: string | number, postsPerMinute: number): SampleDrafts {
   const key = JSON.stringify([String(seed), postsPerMinute]);
   if (latest?.key !== key) latest = { key, drafts: new SampleDrafts(seedOf(seed), postsPerMinute) };

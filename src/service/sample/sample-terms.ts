@@ -13,13 +13,13 @@ import { LANGUAGES, PLACES, type SamplePlace, SOURCES } from './sample-vocabular
 
 const SEARCH = dialectOf('search');
 
-// The atoms of posts: fragments first, then people in each relation to a post, then the rest.
+// The numbers of atoms: first fragments, then people in each relation to a post, then the rest.
 const FROM = FRAGMENTS;
 const TO = FROM + AUTHORS;
 const RETWEETS_OF = TO + AUTHORS;
 const QUOTES = RETWEETS_OF + AUTHORS;
 const LANGUAGE = QUOTES + AUTHORS;
-/** The language of posts without words. */
+/** The atom for the language of posts without words. */
 const WORDLESS = LANGUAGE + LANGUAGES.length;
 const SOURCE = WORDLESS + 1;
 const PLACE = SOURCE + SOURCES.length;
@@ -28,7 +28,7 @@ const VIDEO = IMAGES + 1;
 const ANIMATION = IMAGES + 2;
 const ATOMS = IMAGES + 3;
 
-/** The atom of an author, by the operator that asks for it. */
+/** The atoms of an author, by the operator that matches the author. */
 const PEOPLE = {
   'from:': FROM,
   '@': fragmentKey(MENTION, 0),
@@ -36,23 +36,23 @@ const PEOPLE = {
   'retweets_of:': RETWEETS_OF,
 } as const;
 
-/** The maximum number of terms whose atoms are kept as bits, with 35 KB each. */
+/** The maximum number of terms whose atoms are cached as bits, with 35 KB each. */
 const MAX_LOOKUPS = 256;
 
-/** The posts of a block as atoms, in sequence; `starts` has the start of each post. */
+/** The posts of a block as atoms, one post after another. `starts` has the start of each post. */
 export interface AtomIndex {
   readonly starts: Int32Array;
   readonly atoms: Int32Array;
 }
 
-/** What has a term. */
+/** The atoms and pairs of words that have a term. */
 interface Lookup {
-  /** Its atoms: bit `i` is atom `i`. */
+  /** The atoms with the term: bit `i` is atom `i`. */
   readonly bits: Uint32Array;
-  /** The adjacent single words that form it, of the first `singles` single words. */
+  /** The pairs of adjacent single words that form the term, among the first `singles` single words. */
   pairs: readonly Pair[];
   singles: number;
-  /** How many of the term's atoms are in `bits`: more become known. */
+  /** The number of the term's atoms that are already in `bits`, since more atoms are added over time. */
   read: number;
 }
 
@@ -62,10 +62,11 @@ type Pair = readonly [before: number, word: number];
 /**
  * Finds sample posts by the search terms of `postTerms`, without printing a post.
  *
- * A post is stored as its atoms: the keys of its fragments and numbers for its author, language and so on, about seven. Each
- * atom has fixed terms: those that `postTerms` gives for a post with the fields of this atom alone, so a new operator is indexed
- * here too. A post has a term if one of its atoms has it, with two exceptions: adjacent fragments may form a term
- * of two characters, and ids and short links are computed from the post.
+ * A post is stored as about seven atoms: the keys of its fragments, and numbers for its author, language and
+ * so on. The terms of an atom are the result of `postTerms` for a post that has only the fields of this atom,
+ * so that new operators are indexed here, too. A post has a term if one of its atoms has it. There are two
+ * exceptions: adjacent fragments may form a term of two characters, and ids and short links are computed from
+ * the post.
  */
 export class SampleTerms {
   readonly #drafts: SampleDrafts;
@@ -75,7 +76,7 @@ export class SampleTerms {
   readonly #lookups = new Map<string, Lookup>();
   /** The numbers of the words for which `isSingle` is true, from 1. */
   readonly #singles = new Map<string, number>();
-  /** The first and the last word of a fragment if it is single, otherwise 0. */
+  /** The first and the last word of each fragment, by number; 0 if the word is not single. */
   readonly #first = new Uint16Array(FRAGMENTS);
   readonly #last = new Uint16Array(FRAGMENTS);
   readonly #hasWords = new Uint8Array(FRAGMENTS);
@@ -94,11 +95,11 @@ export class SampleTerms {
     this.#add(ANIMATION, mediaFields('animated_gif'));
   }
 
-  /** The atoms of a draft: first the atoms of its text, in order. */
+  /** Adds the atoms of a draft to `into`, starting with the atoms of its text in order. */
   collect(draft: SampleDraft, into: number[]): void {
     const { kind, target } = draft;
     const start = into.length;
-    // A retweet has the text of the shared post.
+    // A retweet has the text of the retweeted post.
     const isRetweet = kind === 'retweet' && target !== undefined;
     const content = isRetweet ? this.#drafts.targetDraft(target) : draft;
     if (isRetweet) into.push(fragmentKey(MENTION, target.author));
@@ -139,7 +140,7 @@ export class SampleTerms {
     }
   }
 
-  /** What has a term, with the atoms and words that have become known since the last call. */
+  /** Returns the atoms and pairs of a term, including those that were added since the last call. */
   #lookup(term: string): Lookup {
     const known = this.#authorAtom(term) ?? this.#atoms.get(term) ?? [];
     if (this.#lookups.size > MAX_LOOKUPS) this.#lookups.clear();
@@ -160,7 +161,7 @@ export class SampleTerms {
     return lookup;
   }
 
-  /** The atom of a term that names an author, by handle or id; empty for an unknown author. */
+  /** The atom of a term that names an author by handle or id. Empty for an unknown author. */
   #authorAtom(term: string): readonly number[] | undefined {
     for (const [prefix, first] of Object.entries(PEOPLE)) {
       if (!term.startsWith(prefix)) continue;
@@ -170,7 +171,7 @@ export class SampleTerms {
     return undefined;
   }
 
-  /** The two single words, by number, that form a term where they are adjacent. */
+  /** The pairs of single words, by number, that form a term if they are adjacent. */
   #pairsOf(term: string): readonly Pair[] {
     return [...this.#singles].flatMap(([word, number]) => {
       const next = term.startsWith(word) ? this.#singles.get(term.slice(word.length)) : undefined;
@@ -190,7 +191,7 @@ export class SampleTerms {
     return false;
   }
 
-  /** Whether a post has a term that only few have: of a short link, or an id. */
+  /** Whether a post has a term that is rare: of a short link, or an id. */
   #hasComputed(term: string, atoms: Int32Array, headAt: () => SampleHead): boolean {
     const hasMedia = atoms.some(atom => atom >= IMAGES);
     const isQuote = atoms.some(atom => atom >= QUOTES && atom < LANGUAGE);
@@ -218,7 +219,7 @@ export class SampleTerms {
     else this.#addTerms(atom, this.#quoteTerms(author));
   }
 
-  /** Adds an atom with the terms of a post that has these fields and no other. */
+  /** Adds an atom with the terms of a post that has only these fields. */
   #add(atom: number, fields: Partial<PostFields>): void {
     this.#addTerms(atom, termsOf(fields));
   }
@@ -251,7 +252,7 @@ export class SampleTerms {
     return getOrMake(this.#singles, word, () => this.#singles.size + 1);
   }
 
-  /** The terms of an author's home and verification, which many authors have in common. */
+  /** The terms of an author's home and verification, which many authors share. */
   #profileTerms(index: number): readonly string[] {
     const { authors } = this.#drafts;
     const { city, home } = authors.livesIn(index);
@@ -284,10 +285,10 @@ export class SampleTerms {
   }
 }
 
-/** Terms that `#hasComputed` may find: the code of a short link, or words of digits. */
+/** Matches terms that `#hasComputed` may find: the code of a short link, or words of digits. */
 const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
 
-/** Some post, of which only the author counts. */
+/** A post of which only the author is used. */
 const ANY_POST: SampleHead = {
   at: Date.UTC(2024, 0),
   minute: 0,
@@ -321,7 +322,7 @@ const NO_AUTHOR: AuthorFields = {
   homes: [],
 };
 
-/** A post without anything that has a term. */
+/** A post without any terms. */
 const NOTHING: PostFields = {
   id: '',
   text: '',
@@ -352,7 +353,7 @@ const NOTHING: PostFields = {
   quotedText: '',
 };
 
-/** The words of a short link that all of them have. */
+/** The words that all short links have. */
 const SHORT_LINK = 'https://t.co/';
 
 const REPLY_TERMS = termsOf({ replyTo: NOBODY });
@@ -386,7 +387,7 @@ function linkTo(expanded: string, display: string): Link {
   return { url: '', expanded, unwound: '', display, title: '', description: '' };
 }
 
-/** The link of a quote to the post that it quotes. */
+/** The link in a quote to the quoted post. */
 function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
   const page = postPage(quoted, drafts);
   return linkTo(page, pageDisplay(page));
@@ -400,7 +401,7 @@ function termsOf(fields: Partial<PostFields>): readonly string[] {
   return termsOfPost(postWith(fields));
 }
 
-/** The terms of a post, without terms of empty fields, which are only a prefix. */
+/** The terms of a post. Terms of empty fields, which are only a prefix, are removed. */
 function termsOfPost(post: RulePost): readonly string[] {
   return [...postTerms(post)].filter(term => !term.endsWith(':') && !term.endsWith('@'));
 }

@@ -8,13 +8,13 @@ import {
 import type { FragmentEntity } from './sample-fragments.js';
 import { linkCode } from './sample-vocabulary.js';
 
-/** The text of a post and its entities. */
+/** The text of a post with its entities. */
 export interface SampleText {
   readonly full: string;
   readonly length: number;
-  /** Offsets from the start of the full text. */
+  /** The entities. Offsets are from the start of the full text. */
   readonly entities: readonly FragmentEntity[];
-  /** The displayed range: without the mention at the start of a reply and the links at the end. */
+  /** The displayed range, without the mention at the start of a reply and the links at the end. */
   readonly shown: readonly [number, number];
   /** The short link to the quoted post, and its position. */
   readonly quoteLink: TrailingLink | undefined;
@@ -41,7 +41,7 @@ export interface CutText {
 const SHORT_LINK = 23;
 const CUT_TO = 140;
 
-/** The text of a draft, except for a retweet, which has the text of another post. */
+/** The text of a draft. Not for a retweet, which has the text of another post. */
 export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   let full = '';
   let length = 0;
@@ -76,7 +76,7 @@ export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText 
   return { full, length, entities, shown: [shownFrom, shownTo], quoteLink, mediaLink, cut };
 }
 
-/** The truncated text: up to a space, an ellipsis, and a link to the full text. */
+/** The truncated text, which ends at a space, with an ellipsis and a link to the full text. */
 function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
   const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK - 2, shownTo));
   const space = points.lastIndexOf(' ');
@@ -92,8 +92,8 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
 }
 
 /**
- * The text of a retweet; the number of code points before the shared text, `RT @handle: `; and how many of the shared text
- * it includes.
+ * The text of a retweet, with the number of code points before the retweeted text (`RT @handle: `) and the
+ * number of code points of the retweeted text that it includes.
  */
 export function retweetText(handle: string, original: SampleText) {
   const lead = `RT @${handle}: `;
@@ -112,12 +112,12 @@ function mediaUrlOf(draft: SampleDraft): string | undefined {
   return draft.media > 0 ? mediaLink(draft) : undefined;
 }
 
-/** The short link to a post that is quoted. */
+/** The short link to a quoted post. */
 export const quoteLink = (quoted: SampleHead): string => shortLink(quoted, 1);
 /** The short link to the media of a post. */
 export const mediaLink = (head: SampleHead): string => shortLink(head, 2);
 
-/** A short link of one post; `purpose` distinguishes its links. */
+/** A short link of a post. `purpose` distinguishes several links of the same post. */
 function shortLink(head: SampleHead, purpose: number): string {
   const code = (mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0;
   return `https://t.co/${linkCode(code)}`;

@@ -2,14 +2,14 @@ import languages from './languages.json' with { type: 'json' };
 import places from './places.json' with { type: 'json' };
 import vocabulary from './vocabulary.json' with { type: 'json' };
 
-// The words, sources, links and places of sample posts. Only ever append to a list, also to the lists of a language: the posts of a seed depend
-// on the order.
+// The words, sources, links and places of sample posts. Only append to these lists, and to the lists of a language,
+// because the posts of a seed depend on their order.
 
 const { sites, sections, heads, subjects, tails, names } = vocabulary;
 
 export const EMOJI: readonly string[] = vocabulary.emoji;
 export const CASHTAGS: readonly string[] = vocabulary.cashtags;
-/** Tags without a topic, in Latin letters in every language. */
+/** Tags without a topic, in Latin letters for every language. */
 export const COMMON_TAGS: readonly string[] = vocabulary.commonTags;
 export const SUBJECTS: readonly string[] = subjects;
 
@@ -18,12 +18,12 @@ export interface SampleSource {
   readonly link: string;
 }
 
-/** The applications that posts come from, the most common first. */
+/** The applications that posts come from, most common first. */
 export const SOURCES: readonly SampleSource[] = vocabulary.sources;
 
 /** A linked page. */
 export interface SampleLink {
-  /** The ten characters of its short link. */
+  /** The 10 characters of its short link. */
   readonly code: string;
   readonly url: string;
   readonly display: string;
@@ -33,7 +33,7 @@ export interface SampleLink {
 
 export const LINKS = 4096;
 
-/** Link `index` of `LINKS`: all sample archives link the same pages. */
+/** The link with this index in `LINKS`. All sample archives link to the same pages. */
 export function sampleLink(index: number): SampleLink {
   const { host, name: site } = around(sites, index);
   const section = around(sections, index >>> 2);
@@ -55,7 +55,7 @@ function around<T>(list: readonly T[], index: number): T {
   return list[index % list.length] as T;
 }
 
-/** Ten letters and digits, different for each number below 62^5. */
+/** A code of 10 letters and digits, which is unique for numbers below 62^5. */
 export function linkCode(index: number): string {
   const digits = 'qL0vZ8mXc1RtY5bNw3KpF7hGj2DsA9eUi4oPyEaTlWnBgQrHkCxJuMdSfV6zIO';
   let code = '';
@@ -66,10 +66,10 @@ export function linkCode(index: number): string {
   return code;
 }
 
-/** The number of invented names. Small indices are the famous ones. */
+/** The number of invented names. Small indices are famous names. */
 export const NAMES = 32_768;
 
-/** An invented name of a band, a town or a product: a word that occurs in no other part of a post. */
+/** An invented name of a band, a town or a product. The word occurs in no other part of a post. */
 export function sampleName(index: number): string {
   const { first, middle, last } = names;
   return around(first, index) + around(middle, index >>> 5) + around(last, index >>> 10);
@@ -80,13 +80,13 @@ export interface SamplePlace {
   readonly name: string;
   readonly region: string;
   readonly country: string;
-  /** ISO 3166-1 alpha-2. */
+  /** The country code of ISO 3166-1 alpha-2. */
   readonly code: string;
-  /** Degrees, longitude first. */
+  /** The centre in degrees, longitude first. */
   readonly center: readonly [number, number];
-  /** Hours ahead of UTC, without summer time. */
+  /** The hours ahead of UTC, without summer time. */
   readonly utcOffset: number;
-  /** 16 hexadecimal digits. */
+  /** The id, as 16 hexadecimal digits. */
   readonly id: string;
 }
 
@@ -96,29 +96,32 @@ export const PLACES: readonly SamplePlace[] = places.map((place, index) => ({
   id: (0x5a1b_0000_0000_0000n + BigInt(index) * 0x0000_0f3d_91c7_2b05n).toString(16),
 }));
 
-/** The words that sample posts of one language are made of. Every sentence has at most one gap, `%`. */
+/** The words of which sample posts of one language consist. A sentence has at most one gap, `%`. */
 export interface SampleLanguage {
-  /** The code in `lang` of a post. */
+  /** The code of the language in `lang` of a post. */
   readonly code: string;
-  /** How many of a hundred authors write in it. */
+  /** The percentage of authors who write in it. */
   readonly percent: number;
-  /** What people write about, from coffee to pets as in English: for each topic four words, with their article. */
+  /**
+   * The topics of posts, from coffee to pets in the order of the English list. Each has four words with their
+   * article.
+   */
   readonly topics: readonly (readonly string[])[];
   /** Sentences with a gap for a word of a topic. */
   readonly sentences: readonly string[];
   /** Sentences without a gap. */
   readonly remarks: readonly string[];
-  /** Comes before a name: of a song, a place, a product. */
+  /** Words before the name of a song, a place or a product. */
   readonly leads: readonly string[];
-  /** Parts of a profile's description. */
+  /** Parts of profile descriptions. */
   readonly bios: readonly string[];
   readonly givenNames: readonly string[];
   readonly familyNames: readonly string[];
-  /** ISO codes of countries where its authors live, the most likely first. */
+  /** The ISO codes of countries where its authors live, most likely first. */
   readonly countries: readonly string[];
 }
 
-/** Each language has as many. */
+/** The number of topics, which is the same in each language. */
 export const TOPICS = 12;
 
 export const LANGUAGES: readonly SampleLanguage[] = languages;

@@ -11,37 +11,37 @@ import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import type { ServiceContext } from '../service-context.js';
 
-/** What the handlers of search and counts use, of a request that passed the checks that both share. */
+/** The parts that handlers of search and counts need, from a request that has passed the checks that both share. */
 export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: SearchProduct;
   readonly given: GivenParameters;
-  /** What the time limit left of pages of counts, by the `next` that asked for them. */
+  /** The ends of pages of counts that a time limit has cut, by the `next` with which each page was requested. */
   readonly cutPages: Map<string, Window>;
 }
 
-/** Parameters that only one of the two endpoints has. */
+/** The parameters that only one of the two endpoints has. */
 export interface EndpointParameters<Parameters> {
   readonly endpoint: Endpoint;
   readonly names: readonly string[];
-  /** Returns the values with their defaults, as JSON, and adds problems to `problems`. */
+  /** Reads the parameters with their defaults, as JSON, and adds problems to `problems`. */
   read(given: GivenParameters, problems: string[]): Parameters;
 }
 
-/** A request for posts or for counts, checked and resolved. */
+/** A checked and resolved request for posts or counts. */
 export interface SearchRequest<Parameters> {
   readonly query: string;
   readonly tree: RuleNode;
   readonly parameters: Parameters;
-  /** The dates as resolved; `requestParameters` echoes them. */
+  /** The resolved dates. `requestParameters` in the response repeats them. */
   readonly window: Window;
-  /** The time at which the first page was requested. All pages answer as of then. */
+  /** The time at which the first page was requested. All pages show the posts of that time. */
   readonly asOf: number;
-  /** The start of the page; by default the end of the window. */
+  /** The start of the page; by default, the end of the window. */
   readonly after: SortKey | undefined;
-  /** The `next` of the request; the first page has none. */
+  /** The `next` of the request; absent for the first page. */
   readonly next: string | undefined;
-  /** The `next` of a page that ends there. */
+  /** Returns the `next` of a page that ends at this position. */
   nextAfter(last: SortKey): string;
 }
 
@@ -54,19 +54,18 @@ export type GivenParameters = Readonly<Record<string, unknown>>;
 
 const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 
-/** The longest query, with every character escaped, needs 25 KB. */
+/** The maximum size of a body in bytes. The longest query, with every character escaped, needs 25 KB. */
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Makes the checks with which a request for posts or counts begins; both share their rates. The order of all checks:
+ * Creates the first checks of requests for posts and counts, which share their rates. All checks are, in
+ * order:
  * 1. the credentials: 401;
  * 2. product, account and label: 404;
- * 3. the rates: 429;
- * 4. the body is a JSON object: 413, 415, 400;
- * 5. the parameters, all at once: 422;
- * 6. `next` belongs to this request: 422.
+ * 3. the rates: 429; 4. the body is a JSON object: 413, 415, 400; 5. the parameters, all at once: 422; 6.
+ *   `next` belongs to this request: 422.
  *
- * `resolveRequest` makes the last two.
+ * `resolveRequest` does the last two.
  */
 export function searchChecks(
   context: ServiceContext,
@@ -84,9 +83,10 @@ export function searchChecks(
 }
 
 /**
- * The parameters of a GET or a POST as they were sent.
+ * Reads the parameters of a GET or a POST as they were sent.
  *
- * @throws HttpProblem 413, 415 or 400 for a body that is not a JSON object; 422 for a parameter in the wrong place.
+ * @throws HttpProblem 413, 415 or 400 for a body that is not a JSON object; 422 for a parameter in the wrong
+ * place.
  */
 function readParameters(incoming: RequestContext): GivenParameters | Promise<GivenParameters> {
   return incoming.method === 'GET' ? fromQuery(incoming.url) : fromBody(incoming);
@@ -213,7 +213,7 @@ async function fromBody({ request, url }: RequestContext): Promise<GivenParamete
     throw unprocessable([
       `Invalid parameter '${stray}'. The parameters of a POST belong in its JSON body.`,
     ]);
-  // Some clients send null for omitted parameters.
+  // Some clients send `null` for omitted parameters.
   return Object.assign(
     Object.create(null),
     Object.fromEntries(Object.entries(body).filter(entry => entry[1] !== null)),
@@ -221,8 +221,8 @@ async function fromBody({ request, url }: RequestContext): Promise<GivenParamete
 }
 
 /**
- * The window of the dates of a request at an instant. Without `toDate` it ends at that instant, without `fromDate` it
- * starts 30 days before its end.
+ * The window for the dates of a request at an instant. Without `toDate`, it ends at that instant; without
+ * `fromDate`, it starts 30 days before its end.
  */
 function searchWindow(
   dates: { readonly fromDate: string | undefined; readonly toDate: string | undefined },
@@ -246,7 +246,7 @@ function searchWindow(
     return text === undefined ? undefined : readDate(text, what, bounds, problems);
   };
   const from = given('fromDate');
-  // To the second: only the echo of the window is floored to the minute.
+  // To the second, because only the repetition of the window in the response is floored to the minute.
   const to = given('toDate') ?? asOf;
   if (problems.length === before && from !== undefined && from >= to)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
@@ -255,30 +255,31 @@ function searchWindow(
 }
 
 /**
- * The content of a `next`. The service keeps no state for it, so it never expires. It gives the same page again, unless a
- * time limit ends the page. A page of posts may then end at another post, and its own `next` continues there. A page of
- * counts ends at the same bucket while `cutPages` has its end.
+ * The content of a `next`. The service stores no state for it, so it never expires. The same `next` returns
+ * the same page, unless a time limit ends the page. A page of posts may then end at another post, and its
+ * `next` continues from there. A page of counts ends at the same bucket as long as `cutPages` has its end.
  */
 interface NextToken {
-  /**
-   * The time of the request for the first page, which decides which posts are old enough to be found.
-   */
+  /** The time of the request for the first page, which determines the posts that are old enough to be found. */
   readonly asOf: number;
-  /** The window as resolved then. */
+  /** The window as it was resolved for the first page. */
   readonly window: Window;
-  /** The next page begins strictly after this post. */
+  /** The key of the last post. The next page begins after it. */
   readonly after: SortKey;
   /** A digest of the other parts of the request. */
   readonly request: string;
 }
 
 const SIGNATURE_BYTES = 16;
-/** A part of the key, so that a token of an earlier form is refused. To be raised with each change of `NextToken`. */
+/**
+ * The version of the token, as a part of the key, so that tokens of an earlier version are refused. Must be
+ * incremented with each change of `NextToken`.
+ */
 const FORM = 2;
 
 /**
- * Encodes and decodes signed tokens. Their key derives from the seed, so that they stay valid after a
- * restart.
+ * Creates functions that encode and decode signed tokens. Their key is derived from the seed, so tokens stay
+ * valid after a restart.
  */
 export function createNextTokens(seed: string | number) {
   const key = createHash('sha256').update(`next-${FORM} ${seed}`).digest();
@@ -289,12 +290,12 @@ export function createNextTokens(seed: string | number) {
       const payload = Buffer.from(JSON.stringify(token));
       return Buffer.concat([sign(payload), payload]).toString('base64');
     },
-    /** `undefined` for any text except the result of `encode` with the same seed. */
+    /** Decodes a token. Returns `undefined` for any text except a result of `encode` with the same seed. */
     decode(text: string): NextToken | undefined {
       const bytes = Buffer.from(text, 'base64');
       const payload = bytes.subarray(SIGNATURE_BYTES);
       const signature = bytes.subarray(0, SIGNATURE_BYTES);
-      // Base64 decoding ignores invalid characters, but only the exact text is valid.
+      // Base64 decoding ignores invalid characters, but only the exact text is accepted.
       if (bytes.toString('base64') !== text || !isSameSecret(signature, sign(payload)))
         return undefined;
       return JSON.parse(payload.toString());
@@ -302,7 +303,7 @@ export function createNextTokens(seed: string | number) {
   };
 }
 
-/** The digest of the parts of a request, as JSON. */
+/** A digest of parts of a request, as JSON. */
 function requestDigest(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16);
 }

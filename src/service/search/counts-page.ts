@@ -13,7 +13,7 @@ import {
 const BUCKETS = { day: DAY, hour: HOUR, minute: MINUTE } as const;
 type Bucket = keyof typeof BUCKETS;
 
-/** One page of counts. */
+/** Returns one page of counts. */
 export async function countsPage(
   incoming: RequestContext,
   { context, product, given, cutPages }: SearchParts,
@@ -53,7 +53,7 @@ const PARAMETERS: EndpointParameters<{ readonly bucket: Bucket }> = {
 };
 
 interface PageRequest {
-  /** Its `after` is the bucket boundary where the previous page ended. */
+  /** The request. Its `after` is the bucket boundary at which the previous page ended. */
   readonly request: SearchRequest<unknown>;
   readonly rule: ArchiveQuery;
   readonly context: ServiceContext;
@@ -69,7 +69,7 @@ interface CountedPage {
   readonly edge: number | undefined;
 }
 
-/** The buckets of a page in its order, and where the next page starts. */
+/** The buckets of a page in their order, and the start of the next page. */
 async function countBuckets(page: PageRequest): Promise<CountedPage> {
   const { window } = page.request;
   const { buckets, counted } = await countAgain(spanOf(page), page);
@@ -78,7 +78,7 @@ async function countBuckets(page: PageRequest): Promise<CountedPage> {
     : { buckets, edge: counted.to < window.to ? counted.to : undefined };
 }
 
-/** What a page covers at most: 31 days in whole buckets, unless a planted fault ends it earlier. */
+/** The longest time that a page covers: 31 days in whole buckets, unless a planted fault ends it earlier. */
 function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageRequest): Window {
   const { window, after } = request;
   const { responseSpanMs } = context.settings.limits;
@@ -99,10 +99,13 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
   return { from, to: Math.min(window.to, latest) };
 }
 
-/** The number of pages that were cut and are kept. */
+/** The maximum number of cut pages to remember. */
 const MAX_CUT_PAGES = 10_000;
 
-/** Counts a page, which is the same each time that its `next` is used, although a time limit cuts it at another bucket. */
+/**
+ * Counts a page. It is the same whenever its `next` is used, even if a time limit would now cut it at another
+ * bucket.
+ */
 async function countAgain(asked: Window, page: PageRequest): Promise<CountsResult> {
   const { cutPages } = page;
   const { next } = page.request;
@@ -111,7 +114,7 @@ async function countAgain(asked: Window, page: PageRequest): Promise<CountsResul
   const answer = await countWindow(asked, page);
   const { from, to } = answer.counted;
   if (next === undefined || (from === asked.from && to === asked.to)) return answer;
-  // The same request may have been answered in the meantime.
+  // The same request may have been answered since.
   if (cutPages.has(next)) return countAgain(asked, page);
   cutPages.set(next, answer.counted);
   const [oldest = next] = cutPages.keys();
@@ -119,7 +122,7 @@ async function countAgain(asked: Window, page: PageRequest): Promise<CountsResul
   return answer;
 }
 
-/** Counts the whole buckets that the time limit allows, one at least. */
+/** Counts as many whole buckets as the time limit allows, at least one. */
 async function countWindow(asked: Window, page: PageRequest): Promise<CountsResult> {
   const { context, bucketMs, newestFirst } = page;
   const { buckets, counted } = await countFound(asked, page, context.settings.countsTimeoutMs);
@@ -137,7 +140,7 @@ async function countWindow(asked: Window, page: PageRequest): Promise<CountsResu
   return countFound(one, page);
 }
 
-/** Counts a window, and adds the buckets at its end that are too new to hold posts. */
+/** Counts a window, and adds the buckets at its end that are too new to have posts. */
 async function countFound(
   { from, to }: Window,
   { request, rule, context, incoming, bucketMs, newestFirst }: PageRequest,

@@ -18,7 +18,7 @@ interface DataParameters {
   readonly tag: string | null;
 }
 
-/** One page of posts. */
+/** Returns one page of posts. */
 export async function searchPage(
   incoming: RequestContext,
   { context, product, given }: SearchParts,
@@ -61,7 +61,7 @@ export function searchParameters({
     names: ['maxResults', 'tag'],
     read(given, problems) {
       const { maxResults: value = limits.maxResultsDefault } = given;
-      // A GET has only text, and some clients send text in a POST, too.
+      // Parameters of a GET are always strings, and some clients send strings in a POST, too.
       const isDigits = typeof value === 'string' && /^\d{1,9}$/.test(value);
       const maxResults = isDigits || Number.isInteger(value) ? Number(value) : Number.NaN;
       if (!(maxResults >= limits.maxResultsMin && maxResults <= limits.maxResultsMax))
@@ -77,11 +77,11 @@ export function searchParameters({
 interface Page {
   readonly posts: readonly ArchivedPost[];
   readonly next: string | undefined;
-  /** Whether the time limit ended it. */
+  /** Whether the time limit has ended the page. */
   readonly isLate?: boolean;
 }
 
-/** The posts of a page, newest first, and the `next` of the page after it. */
+/** The posts of a page, newest first, and the `next` of the next page. */
 export async function findPage(
   request: SearchRequest<DataParameters>,
   { settings, archive }: ServiceContext,
@@ -91,7 +91,7 @@ export async function findPage(
   const { responseSpanMs, searchDelayMs } = settings.limits;
   const found = Math.min(window.to, asOf - searchDelayMs);
   const to = after === undefined ? found : Math.min(found, after.at + 1);
-  // A response covers 31 days at most.
+  // A response covers at most 31 days.
   const from = Math.max(window.from, to - responseSpanMs);
   if (from >= to) return { posts: [], next: undefined };
   const matches = compileRule(tree, { product: 'search' });
@@ -104,18 +104,18 @@ export async function findPage(
   if (more && last !== undefined)
     return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
   if (reached !== undefined) return { posts, next: nextAfter(reached), isLate: true };
-  // The rest of the window may have no match, but this response does not cover it.
+  // The rest of the window may have no matching post, but this response does not cover it, so there is a next page.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }
 
-/** The position just before a post: the page after it begins with the post. */
+/** The position just before a post. A page after this position begins with the post. */
 function justBefore({ at, id }: SortKey): SortKey {
   return { at, id: String(BigInt(id) + 1n) };
 }
 
 /**
- * The rule of a search is not stored, so it has no id. It gets one of 63 bits from its text and tag:
- * the same search, the same id.
+ * The matching rule of a search. It is not stored, so its id is derived from its text and tag: 63 bits, which
+ * are the same for the same search.
  */
 function matchingRule({ query, parameters: { tag } }: SearchRequest<DataParameters>): MatchingRule {
   const digest = createHash('sha256')

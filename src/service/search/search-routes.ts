@@ -5,7 +5,7 @@ import { type SearchParts, searchChecks } from './check-search-request.js';
 import { countsPage } from './counts-page.js';
 import { searchPage } from './search-page.js';
 
-/** Search data and counts. `check-search-request` has the order of their checks. */
+/** The routes of search data and counts. For the order of their checks, see `check-search-request`. */
 export function searchRoutes(context: ServiceContext): readonly Route[] {
   const enter = searchChecks(context);
   return [
@@ -14,7 +14,7 @@ export function searchRoutes(context: ServiceContext): readonly Route[] {
   ];
 }
 
-/** Wraps the handler of a page: the request counts for the usage report once it was answered. */
+/** Wraps the handler of a page. A request that was answered counts for the usage report. */
 const counted =
   (page: Handler<SearchParts>): Handler<SearchParts> =>
   async (incoming, parts) => {

@@ -10,7 +10,7 @@ import {
 
 export type ReportBucket = 'month' | 'day';
 
-/** The parameters of a report. Dates are starts of UTC days in epoch milliseconds. */
+/** The parameters of a report. Dates are starts of UTC days, in epoch milliseconds. */
 export interface UsageQuery {
   readonly bucket?: ReportBucket | undefined;
   readonly from?: number | undefined;
@@ -20,7 +20,7 @@ export interface UsageQuery {
 /** The usage of a span. */
 export interface UsageItem extends Dates {
   readonly activities: number;
-  /** The number of requests for posts and counts; search products only. */
+  /** The number of requests for posts and counts. Only for search products. */
   readonly requests?: number;
 }
 
@@ -43,12 +43,12 @@ export interface ReportedPublisher extends Usage {
 export interface UsageBody extends Dates {
   readonly account: { readonly name: string; readonly status: 'active' | 'inactive' };
   readonly bucket: ReportBucket;
-  /** Empty if nothing was used in the period. */
+  /** The publishers; empty if nothing was used in the period. */
   readonly publishers: readonly ReportedPublisher[];
 }
 
 /**
- * The usage of a period by bucket, with a projection for the current month.
+ * Builds a report of the usage in a period by bucket, with a projection for the current month.
  *
  * @throws StorageError if the stored usage cannot be read.
  * @example
@@ -69,7 +69,7 @@ export async function buildUsageReport(
     bucket,
     ...datesOf(period),
   };
-  // As in the real service, a `fromDate` older than 12 months gives no data.
+  // As in the real service, if `fromDate` is more than 12 months ago, there is no data.
   if (period.from < oldest) return { ...head, publishers: [] };
 
   const window = { from: Math.min(period.from, month.from), to: Math.max(period.to, month.to) };
@@ -79,7 +79,7 @@ export async function buildUsageReport(
   );
   if (active.length === 0) return { ...head, publishers: [] };
 
-  // Extrapolates the month's usage so far, over at least one day.
+  // Extrapolates the usage of the month so far, of at least one day.
   const passedMs = Math.max(now - month.from, DAY);
   const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
   const usageOf = (name: string, type: string, of: readonly DayUsage[], withRequests = false) => ({
@@ -113,7 +113,7 @@ export async function buildUsageReport(
   };
 }
 
-/** @param project Makes a projection of a count. */
+/** @param project Returns the projection of a count. */
 function itemOf(
   days: readonly DayUsage[],
   span: Window,
@@ -130,13 +130,13 @@ function itemOf(
   };
 }
 
-/** Whether a day starts within a span. */
+/** Whether a day starts in a span. */
 function isWithin({ from, to }: Window, day: number): boolean {
   return day >= from && day < to;
 }
 
 /**
- * The period that a report covers. If `to` is today or later, it ends with the last full UTC day; without
+ * The period of a report. If `to` is today or later, the period ends with the last full UTC day; without
  * `to`, with the current minute. Without `from`, it starts two months before the month of its end.
  */
 export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
@@ -145,7 +145,7 @@ export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
   return { from: start, to: Math.max(start, end) };
 }
 
-/** The buckets of a period; the first and the last may be partial. */
+/** The buckets of a period. The first and the last may be partial. */
 export function bucketsOf({ from, to }: Window, bucket: ReportBucket): readonly Window[] {
   const buckets: Window[] = [];
   for (let start = from; start < to; ) {

@@ -15,11 +15,11 @@ interface MeterSettings extends Pick<ServiceSettings, 'limits' | 'onError'> {
   readonly stateFolder?: string | undefined;
 }
 
-/** Pending ids that trigger a write. */
+/** The number of pending ids that causes a write. */
 const MAX_PENDING_IDS = 4_000;
-/** Milliseconds of real time between writes to a state folder. */
+/** The time between writes to a state folder, in milliseconds of real time. */
 const WRITE_EVERY_MS = 250;
-/** Days whose ids are kept. After a clock is set back further, posts count again. */
+/** The number of days whose ids are kept. If the clock is set back further, posts are counted again. */
 const DAYS_OF_IDS = 3;
 
 interface Pending extends Pick<UsageChange, 'day' | 'product'> {
@@ -28,8 +28,8 @@ interface Pending extends Pick<UsageChange, 'day' | 'product'> {
 }
 
 /**
- * Counts delivered posts, each once per UTC day and product, and requests for search and counts.
- * Memory is bounded: the ids are on disk.
+ * Counts delivered posts once per UTC day and product, and requests for search and counts. Memory is bounded,
+ * because the ids are on disk.
  *
  * @example
  * context.usage.delivered('30day', posts.map(post => post.id));
@@ -43,7 +43,7 @@ export class UsageMeter {
   #writing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** The day of the last removal of old data. */
+  /** The day on which old data was last removed. */
   #prunedOn = Number.NaN;
 
   constructor(clock: Clock, settings: MeterSettings) {
@@ -52,16 +52,16 @@ export class UsageMeter {
     this.#store = new UsageStore(settings.stateFolder);
   }
 
-  /** Starts counting, also again after `close`. */
+  /** Starts counting, also after `close`. */
   open(): void {
     this.#closed = false;
   }
 
-  /** Counts posts for today by the service's clock. Does not throw: write errors go to `onError`. */
+  /** Counts posts for today by the service's clock. Does not throw; write errors go to `onError`. */
   delivered(product: ProductName, ids: readonly string[]): void {
-    // A replay can still end while the service stops.
+    // A replay may still end while the service stops.
     if (this.#closed || ids.length === 0) return;
-    // Small changes, so that each transaction blocks only briefly.
+    // In small changes, so that each transaction blocks only briefly.
     for (let start = 0; start < ids.length; start += MAX_PENDING_IDS) {
       const { ids: pending } = this.#of(product);
       const before = pending.size;
@@ -80,7 +80,7 @@ export class UsageMeter {
   }
 
   /**
-   * The counts of the days in a window.
+   * Returns the counts of the days in a window.
    *
    * @throws StorageError if they cannot be read.
    */
@@ -89,14 +89,14 @@ export class UsageMeter {
     return this.#store.days(window);
   }
 
-  /** Forgets all counts. @throws StorageError */
+  /** Removes all counts. @throws StorageError */
   async reset(): Promise<void> {
     this.#takePending();
     await this.#write();
     await this.#store.prune(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
-  /** Resolves once all counts are stored, if there is a state folder. Later calls count nothing. */
+  /** Resolves once all counts are stored, if there is a state folder. Calls after that count nothing. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#settings.stateFolder === undefined) this.#takePending();
@@ -141,7 +141,7 @@ export class UsageMeter {
     this.#prunedOn = today;
     await this.#store.prune(
       today - (DAYS_OF_IDS - 1) * DAY,
-      // One month more than reports reach, because reports start on any day of a month.
+      // One month more than reports cover, because reports may start on any day of a month.
       monthsLater(today, -this.#settings.limits.usageHistoryMonths - 1),
     );
   }
@@ -153,7 +153,7 @@ export function startOfMonth(ms: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
 }
 
-/** The same day `months` later, or earlier if negative; the last day if that month is shorter. */
+/** The same day `months` later, or earlier if negative. If that month is shorter, its last day. */
 export function monthsLater(ms: number, months: number): number {
   const date = new Date(ms);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
@@ -164,8 +164,8 @@ export function monthsLater(ms: number, months: number): number {
 }
 
 /**
- * The products that usage is counted for: each search product, each stream with its replays, and jobs.
- * Stored usage refers to a product by its number.
+ * The products whose usage is counted: each search product, each stream with its replays, and jobs. Stored
+ * usage refers to products by these numbers.
  */
 export const PRODUCTS = {
   '30day': { number: 1, type: 'search' },
@@ -187,10 +187,10 @@ function productOf(number: number): ProductName | undefined {
 
 /** The usage of a product on a UTC day. */
 export interface DayUsage {
-  /** Epoch milliseconds of its start. */
+  /** The start of the day in epoch milliseconds. */
   readonly day: number;
   readonly product: ProductName;
-  /** Each activity counts once a day. */
+  /** The number of activities, each counted once per day. */
   readonly activities: number;
   readonly requests: number;
 }
@@ -209,25 +209,25 @@ const ID = 0x69;
 const TOTAL = 0x74;
 const LARGEST_ID = 2n ** 64n - 1n;
 const EMPTY = Buffer.alloc(0);
-/** Keys removed in one transaction. */
+/** The number of keys to remove in one transaction. */
 const BATCH = 5_000;
 
 /**
- * Usage by day on disk (LMDB): the exact ids of delivered posts, and totals. Changes are transactions,
- * so a kill or a power cut at any moment leaves whole ones.
+ * The usage by day on disk (LMDB): the exact ids of delivered posts, and totals. Changes are transactions, so
+ * that only complete changes are left if the process is killed or the power fails.
  */
 export class UsageStore {
   readonly #folder: string | undefined;
   #opened: Promise<LmdbDatabase> | undefined;
   #temporary: string | undefined;
 
-  /** @param stateFolder If undefined, a temporary folder, which `close` removes. */
+  /** @param stateFolder If undefined, a temporary folder is used, which `close` removes. */
   constructor(stateFolder: string | undefined) {
     this.#folder = stateFolder && join(stateFolder, 'usage');
   }
 
   /**
-   * Adds all of it or nothing. Resolves once it survives a power cut.
+   * Adds all changes in one transaction. Resolves once they survive a power failure.
    *
    * @throws StorageError
    */
@@ -240,7 +240,7 @@ export class UsageStore {
     );
   }
 
-  /** @throws StorageError */
+  /** Returns the usage of the days in a window. @throws StorageError */
   async days({ from, to }: Window): Promise<readonly DayUsage[]> {
     const database = await this.#open();
     return this.#use('read', () => {
@@ -256,7 +256,7 @@ export class UsageStore {
   }
 
   /**
-   * Removes the ids and the totals of days before the given ones.
+   * Removes ids of days before `idsBefore`, and totals of days before `totalsBefore`.
    *
    * @throws StorageError
    */
@@ -281,7 +281,7 @@ export class UsageStore {
     }
   }
 
-  /** Resolves once everything is on disk. The store can be used again. */
+  /** Resolves once everything is on disk. The store can be used again after that. */
   async close(): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
@@ -298,7 +298,7 @@ export class UsageStore {
       return LmdbDatabase.open(absolutePath(this.#folder ?? (this.#temporary as string)));
     });
     this.#opened = opened;
-    // The next call tries again.
+    // The next call retries.
     opened.catch(() => {
       if (this.#opened === opened) this.#opened = undefined;
     });
@@ -311,7 +311,7 @@ export class UsageStore {
   }
 }
 
-/** Runs within a transaction. */
+/** Adds usage inside a transaction. */
 function addTo(
   root: RootDatabase<Buffer, Buffer>,
   { day, product, ids, requests }: UsageChange,
@@ -347,12 +347,12 @@ function keyOfId(day: number, product: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** The range of keys of whole days. */
+/** The range of keys for whole days. */
 function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
   return { start: dayKey(kind, from), end: dayKey(kind, to) };
 }
 
-/** How keys begin: their kind, and the number of the first day that begins at an instant or after it. */
+/** The start of keys: their kind, and the number of the first day that begins at or after an instant. */
 function dayKey(kind: number, ms: number): Buffer {
   const key = Buffer.of(kind, 0, 0, 0, 0);
   key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);

@@ -7,7 +7,7 @@ import type { ServiceContext } from '../service-context.js';
 import { buildUsageReport, type ReportBucket, type UsageQuery } from './build-usage-report.js';
 
 /**
- * Usage. The order of checks:
+ * The routes of usage. The checks are, in order:
  * 1. the credentials: 401;
  * 2. the account: 404;
  * 3. the rate: 429;
@@ -52,7 +52,7 @@ export function readUsageQuery(parameters: URLSearchParams): UsageQuery {
   return { bucket: bucket as ReportBucket | undefined, from, to };
 }
 
-/** Hours and minutes are ignored, as the real service does. */
+/** Reads a date as a day. Hours and minutes are ignored, as in the real service. */
 function dayOf(name: string, parameters: URLSearchParams, problems: string[]): number | undefined {
   const text = parameters.get(name);
   if (text === null) return undefined;

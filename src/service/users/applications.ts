@@ -1,7 +1,7 @@
 import { type Checked, type OptionTable, secret, special, text } from '../../base/check.js';
 import { isLoopback } from '../../base/is-loopback.js';
 
-/** The applications and users that the service knows. */
+/** Options of the service for the applications and users that it knows. */
 export interface OAuthOptions {
   /** The consumer key of the application that may request engagement totals. @default 'local-application' */
   readonly consumerKey?: string | undefined;
@@ -12,11 +12,11 @@ export interface OAuthOptions {
   /** The secret of that application, which signs its requests. @default 'unapproved-application-secret' */
   readonly unapprovedConsumerSecret?: string | undefined;
   /**
-   * Callback addresses registered for the applications; `oob` displays a PIN. The default is `oob`
-   * and every address of this machine.
+   * The callback addresses that are registered for the applications; `oob` shows a PIN. By default, `oob` and
+   * every address of this machine.
    */
   readonly callbackUrls?: readonly string[] | undefined;
-  /** Password of every author of the archive; by default the account's `password`. */
+  /** The password of every author of the archive. By default, the account's `password`. */
   readonly userPassword?: string | undefined;
 }
 
@@ -41,19 +41,22 @@ function isCallback(value: unknown): boolean {
   return value === OUT_OF_BAND || (typeof value === 'string' && webAddress(value)?.search === '');
 }
 
-/** Instead of a callback URL: the page shows a PIN, for programs that a browser cannot redirect to. */
+/**
+ * The value that replaces a callback URL if the page must show a PIN, for programs to which a browser cannot
+ * redirect.
+ */
 export const OUT_OF_BAND = 'oob';
 
-/** An http(s) URL without credentials, and without a fragment, after which added parameters are lost. */
+/** Parses an http(s) URL without credentials, and without a fragment, behind which added parameters would be lost. */
 function webAddress(text: string): URL | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   return url.username === '' && url.password === '' && !text.includes('#') ? url : undefined;
 }
 
-/** An application as users and the console see it. */
+/** An application in the form in which users and the console see it. */
 export interface Application {
-  /** Digits, as in the URL of its page on the developer site. */
+  /** The id, as digits, like in the URL of its page on the developer site. */
   readonly id: string;
   readonly key: string;
   readonly name: string;
@@ -68,7 +71,7 @@ export interface RegisteredApplication {
   readonly secret: string;
 }
 
-/** The two applications of every service: one approved, one not. */
+/** The two applications of each service: one is approved, the other is not. */
 export function registeredApplications(settings: OAuthSettings): readonly RegisteredApplication[] {
   const websiteUrl = 'http://127.0.0.1/';
   const approved = { id: '10000001', name: 'Local application', websiteUrl, approved: true };
@@ -83,8 +86,8 @@ export function registeredApplications(settings: OAuthSettings): readonly Regist
 }
 
 /**
- * Whether a callback is registered. The query is not compared. By default, `oob` and all loopback
- * addresses with any port are registered.
+ * Whether a callback is registered. Ignores its query. By default, `oob` and all loopback addresses with any
+ * port are registered.
  */
 export function isRegistered(callback: string, registered: readonly string[] | undefined): boolean {
   if (callback === OUT_OF_BAND) return registered?.includes(OUT_OF_BAND) ?? true;
@@ -97,10 +100,10 @@ export function isRegistered(callback: string, registered: readonly string[] | u
   });
 }
 
-/** The callback with parameters added to its query. */
+/** Adds parameters to the query of a callback. */
 export function withQuery(callback: string, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(callback);
-  // The existing query stays unchanged, byte for byte.
+  // The existing query must stay unchanged, byte for byte.
   const existing = url.search.slice(1);
   const added = String(new URLSearchParams(parameters));
   url.search = existing === '' ? added : `${existing}&${added}`;

@@ -7,16 +7,16 @@ import type { LookUpLimits } from '../archive/look-up-post.js';
 import { getOrMake } from '../cache.js';
 import { DeadlineError } from '../event-loop-yield.js';
 
-/** The kinds of engagement. */
+/** The kinds of engagement that have totals. */
 export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type TotaledType = (typeof TOTALED_TYPES)[number];
 
-/** The keys for grouping totals. Their order in a request, which is free, is the order of nesting. */
+/** The keys for grouping totals. A request may list them in any order, which is the order of nesting. */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
 export type Group = (typeof GROUPS)[number];
 
 export interface EngagementRequest {
-  /** Digits, each once. */
+  /** The ids, as digits, without duplicates. */
   readonly ids: readonly string[];
   readonly types: readonly TotaledType[];
   readonly groupings: ReadonlyMap<string, readonly Group[]>;
@@ -24,14 +24,14 @@ export interface EngagementRequest {
 
 export type Engagements = Record<TotaledType, number>;
 
-/** The age of a post, in milliseconds, up to which reposts and replies in the archive are counted. */
+/** The age of a post, in milliseconds, up to which retweets and replies in the archive are counted. */
 const MAX_REACTION_MS = 31 * DAY;
 const PAGE = 500;
 
 /**
- * How often posts were liked, reposted and answered, by id. Each number is the maximum of three: what
- * the post itself says, what a repost of it says, and the reposts and replies that the archive has in
- * the 31 days after it.
+ * The numbers of likes, retweets and replies of posts, by id. Each is the maximum of three numbers: the
+ * number in the post itself, the number in a retweet of it, and the number of retweets and replies in the
+ * archive in the 31 days after it.
  *
  * @throws DeadlineError
  */
@@ -61,7 +61,7 @@ export async function engagementsOf(
   return totals;
 }
 
-/** The numbers in a post of either format. */
+/** The numbers that a post of either format contains. */
 function statedBy(activity: Activity): Engagements {
   const post = activity.post as unknown as Readonly<Record<string, unknown>>;
   const count = (...names: readonly string[]) => {
@@ -85,7 +85,7 @@ interface ReactionWindow {
   readonly ids: Set<string>;
 }
 
-/** Joins overlapping windows of posts. Others stay apart, since years may be between them. */
+/** Joins overlapping windows of posts. Others stay separate, because years may be between them. */
 function reactionWindows(
   posts: readonly ArchivedPost[],
   lengthMs: number,
@@ -101,7 +101,7 @@ function reactionWindows(
   return windows;
 }
 
-/** Reposts of posts and replies to them. */
+/** The retweets of posts, and replies to them. */
 async function* reactions(
   ids: ReadonlySet<string>,
   archive: Archive,

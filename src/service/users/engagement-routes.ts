@@ -23,15 +23,13 @@ import {
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
- * Engagement totals. The order of checks:
+ * The routes of engagement totals. The checks are, in order:
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
  * 2. that the application is approved: 403;
- * 3. the rate, over all applications: 429;
- * 4. the content type: 415; the body and its content: 400;
- * 5. the posts. A post outside the archive is unavailable; a post of another author is forbidden, and
+ * 3. the rate, over all applications: 429; 4. the content type: 415; the body and its content: 400; 5. the
+ *   posts. A post outside the archive is unavailable; a post of another author is forbidden, and
  *    so is every post if the user has revoked the token. If any post is left, the response is 200 with
- *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400;
- * 6. the time that all of this takes: 503.
+ *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400; 6. the time that all of this takes: 503.
  */
 export function engagementRoutes(context: ServiceContext): readonly Route[] {
   const rate = context.quotas.window('engagementRate');
@@ -79,7 +77,7 @@ const totals: Handler<EngagementParts> = async (incoming, { context, rate }) => 
 interface LookedUp {
   readonly posts: readonly ArchivedPost[];
   readonly unavailable: readonly string[];
-  /** Ids of posts by other authors, by author id. */
+  /** The ids of posts by other authors, by author id. */
   readonly forbidden: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -112,7 +110,7 @@ function perMinute(rate: RateWindow): Record<string, string> {
   };
 }
 
-/** The errors that stand next to the totals or replace them. */
+/** The errors, which are next to the totals or replace them. */
 function errorsOf({ unavailable, forbidden }: LookedUp): object {
   const errors = [...forbidden].map(
     ([author, ids]) => `Forbidden to access tweets for author id ${author}: ${ids.join(', ')}`,
@@ -124,7 +122,7 @@ function errorsOf({ unavailable, forbidden }: LookedUp): object {
   };
 }
 
-/** Names that the response uses next to the groupings. */
+/** Names that the response uses besides the groupings. */
 const RESERVED = ['errors', 'unavailable_tweet_ids'];
 const FIELDS = ['tweet_ids', 'engagement_types', 'groupings'];
 const LARGEST_ID = 2n ** 63n - 1n;
@@ -132,7 +130,7 @@ const LARGEST_ID = 2n ** 63n - 1n;
 /**
  * Reads and checks a body.
  *
- * @throws HttpProblem 400 with all problems of the body, one a line.
+ * @throws HttpProblem 400 with all problems of the body, one per line.
  */
 export function readEngagementRequest(body: Uint8Array, limits: Limits): EngagementRequest {
   const given = parseJsonObject(body);
@@ -159,7 +157,7 @@ function readIds(value: unknown, max: number, problems: string[]): readonly stri
   return [...new Set(ids as string[])];
 }
 
-/** The members of an array that must have some. */
+/** Reads a non-empty array. */
 function readList(value: unknown, problem: string, problems: string[]): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value;
   problems.push(problem);
@@ -214,7 +212,7 @@ function readGroups(name: string, grouping: unknown, problems: string[]): readon
   return groups;
 }
 
-/** A value for an error message: on one line and shortened. */
+/** A value for an error message, on one line and truncated. */
 function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ');

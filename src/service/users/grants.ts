@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { StoredMap } from '../stored-map.js';
 
-/** An end user: an author of the archive. */
+/** An end user, who is an author of the archive. */
 export interface User {
-  /** Digits. */
+  /** The id, as digits. */
   readonly id: string;
-  /** Without `@`. */
+  /** The handle, without `@`. */
   readonly handle: string;
   readonly name: string;
 }
@@ -18,18 +18,18 @@ export interface Grant {
   readonly key: string;
   readonly token: string;
   readonly secret: string;
-  /** Epoch milliseconds. */
+  /** The time of the consent in epoch milliseconds. */
   readonly grantedAt: number;
-  /** A revoked token stays known but gives no access. */
+  /** Whether the grant was revoked. Its token stays known, but gives no access. */
   readonly revoked?: boolean | undefined;
 }
 
 /**
- * One grant per user and application, valid until revoked and stored over restarts. The id of a grant is its token, by
- * which revoked ones are found, too.
+ * The grants of users. There is one per user and application. It is valid until it is revoked, and survives
+ * restarts. The id of a grant is its token, by which revoked grants are found, too.
  */
 export class Grants extends StoredMap<Grant, StoredGrants> {
-  /** @param stateFolder If undefined, grants end when the service stops. */
+  /** @param stateFolder If undefined, grants are lost when the service stops. */
   constructor(stateFolder: string | undefined) {
     const file = stateFolder && join(stateFolder, 'oauth', 'grants.json');
     super(file, 'what users have granted', true);
@@ -46,7 +46,7 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     return grant?.revoked ? undefined : grant;
   }
 
-  /** The existing grant, or a new one with a new token. */
+  /** Returns the existing grant, or a new grant with a new token. */
   grant(user: User, key: string, grantedAt: number): Promise<Grant> {
     return this.change(grants => {
       const known = grants.get(nameOf(user, key));
@@ -63,7 +63,7 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     });
   }
 
-  /** Returns whether it existed. */
+  /** Revokes a grant. Returns whether it existed. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
     return this.change(grants => {
       const grant = grants.get(nameOf(user, key));

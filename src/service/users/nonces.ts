@@ -4,22 +4,22 @@ import pLimit from 'p-limit';
 import { LineLog } from '../../storage/line-log.js';
 import { withAnyStorageError } from '../../storage/storage-error.js';
 
-/** A used nonce: its timestamp in seconds, and a digest of its owner and itself. */
+/** A used nonce: its timestamp in seconds, and a digest of its owner and the nonce. */
 export type UsedNonce = readonly [timestamp: number, digest: string];
 
-/** Nonces in memory, about 150 bytes each. */
+/** The maximum number of nonces in memory, with about 150 bytes each. */
 const MAX_NONCES = 200_000;
 
 /**
- * The nonces of signed requests, for as long as the service accepts their timestamps. Each can be used
- * once (RFC 5849 section 3.3).
+ * The nonces of signed requests, kept while the service accepts their timestamps. Each can be used once (RFC
+ * 5849 section 3.3).
  */
 export class Nonces {
   readonly #max: number;
   /** Used nonces by timestamp, in seconds. */
   readonly #used = new Map<number, Set<string>>();
   #size = 0;
-  /** The nonces of earlier seconds are incomplete. */
+  /** The second since which all nonces are known. Nonces of earlier seconds may have been dropped. */
   #completeSince = Number.NEGATIVE_INFINITY;
 
   constructor(max = MAX_NONCES) {
@@ -27,15 +27,16 @@ export class Nonces {
   }
 
   /**
-   * Whether a repeated nonce of that second would be recognized.
+   * Whether a repeated nonce of this second would be recognized.
    *
-   * @param now In seconds. A clock that is set back to before the forgotten seconds starts over.
+   * @param now The current time in seconds. If the clock was set back to before the dropped seconds, nonces
+   * start over.
    */
   canCheck(timestamp: number, now: number): boolean {
     return timestamp >= this.#completeSince || now < this.#completeSince;
   }
 
-  /** Drops the nonces of earlier seconds, whose timestamps `canCheck` then refuses. */
+  /** Drops the nonces of earlier seconds. `canCheck` then refuses their timestamps. */
   forget(before: number): void {
     this.#completeSince = Math.max(this.#completeSince, before);
     this.expire(before);
@@ -54,7 +55,7 @@ export class Nonces {
    * Marks a nonce as used.
    *
    * @param owner The application and the token. Another owner may use the same nonce.
-   * @returns What to store of it; undefined if it was used before.
+   * @returns The nonce in the form to store it; `undefined` if it was used before.
    */
   use(owner: string, timestamp: number, nonce: string): UsedNonce | undefined {
     const entry = createHash('sha256')
@@ -73,28 +74,28 @@ export class Nonces {
       for (const entry of nonces) yield [timestamp, entry];
   }
 
-  /** Adds a stored nonce; false if it is not new. */
+  /** Adds a stored nonce. Returns false if it is not new. */
   restore([timestamp, entry]: UsedNonce): boolean {
     const nonces = this.#used.get(timestamp) ?? new Set<string>();
     if (nonces.has(entry)) return false;
     nonces.add(entry);
     this.#used.set(timestamp, nonces);
-    // With too many nonces, the oldest second is dropped and refused from then on.
+    // If there are too many nonces, the oldest second is dropped, and its timestamps are refused from then on.
     if (++this.#size > this.#max && this.#used.size > 1)
       this.forget(Math.min(...this.#used.keys()) + 1);
     return true;
   }
 }
 
-/** Lines of expired nonces that trigger a compaction of the file. */
+/** The number of lines with expired nonces at which the file is compacted. */
 const MAX_STALE_LINES = 10_000;
 
-/** Stores the used nonces, one a line. A nonce is stored before its request is answered. */
+/** Stores the used nonces, one per line. A nonce is stored before its request is answered. */
 export class NonceFile {
   readonly #file: string | undefined;
   readonly #log: LineLog<UsedNonce> | undefined;
   #lines = 0;
-  /** Serializes writes. */
+  /** Runs writes one after another. */
   readonly #serial = pLimit(1);
 
   /** @param stateFolder If undefined, nothing is stored. */
@@ -104,7 +105,7 @@ export class NonceFile {
     this.#log = new LineLog(this.#file, { mode: 0o600, folderMode: 0o700 });
   }
 
-  /** @throws StorageError if the file cannot be read. */
+  /** Reads the stored nonces. @throws StorageError if the file cannot be read. */
   async load(): Promise<readonly UsedNonce[]> {
     const used = await this.#use('read', log => log.read());
     this.#lines = used?.length ?? 0;
@@ -114,7 +115,7 @@ export class NonceFile {
   /**
    * Appends a nonce, or rewrites the file if too many of its lines have expired.
    *
-   * @param live The nonces that have not expired, including this one.
+   * @param live The nonces that have not expired, including the new nonce.
    * @throws StorageError
    */
   async add(nonce: UsedNonce, live: { readonly size: number; all(): Iterable<UsedNonce> }) {

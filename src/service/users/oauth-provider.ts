@@ -19,20 +19,23 @@ import { type Grant, Grants, type User } from './grants.js';
 /** A sign-in that waits for the user's decision. */
 export interface PendingSignIn {
   readonly application: Application;
-  /** A URL, or `oob`. */
+  /** The callback URL, or `oob`. */
   readonly callback: string;
-  /** Epoch milliseconds. */
+  /** The end of the sign-in in epoch milliseconds. */
   readonly expiresAt: number;
 }
 
-/** After consent: where the browser is redirected, or the PIN that the user types into the application. */
+/**
+ * The next step after consent: a URL to which the browser is redirected, or a PIN that the user types into
+ * the application.
+ */
 export type Approval = { readonly redirect: string } | { readonly pin: string };
 
-/** What a user has granted to an application. */
+/** A user's grant to an application. */
 export interface UserGrant {
   readonly user: User;
   readonly application: Application;
-  /** Epoch milliseconds. */
+  /** The time of the consent in epoch milliseconds. */
   readonly grantedAt: number;
 }
 
@@ -43,24 +46,30 @@ interface ProviderContext {
   archive(): Promise<Archive>;
 }
 
-/** A request token: issued in step 1 of a sign-in, approved by the user in step 2, exchanged in step 3. */
+/**
+ * A request token, which is issued in step 1 of a sign-in, approved by the user in step 2, and exchanged in
+ * step 3.
+ */
 interface RequestToken extends PendingSignIn {
   readonly token: string;
   readonly secret: string;
   approved?: { readonly verifier: string; readonly grant: Grant } | undefined;
-  /** An approval is being stored. */
+  /** Set while an approval is being stored. */
   isBeingApproved?: boolean | undefined;
   wrongVerifiers: number;
 }
 
-/** Request tokens in memory. Beyond this number, the oldest is dropped. */
+/** The maximum number of request tokens in memory. Beyond it, the oldest is dropped. */
 const MAX_TOKENS = 10_000;
-/** Stops guessing: a PIN has only seven digits. */
+/**
+ * The number of wrong verifiers after which a request token ends. Prevents guessing, because a PIN has only 7
+ * digits.
+ */
 const MAX_WRONG_VERIFIERS = 5;
 
 /**
- * The applications, the users, who are the authors of the archive, and the grants of users to
- * applications. Endpoints and pages use it; tests and scripts can sign in here without a browser.
+ * The applications, the users, who are the authors of the archive, and the grants of users to applications.
+ * Endpoints and pages use it, and tests and scripts can use it to sign in without a browser.
  *
  * @example
  * const { oauth } = service;
@@ -72,7 +81,7 @@ export class OAuthProvider {
   readonly #context: ProviderContext;
   readonly #signIns: RateWindow;
   readonly #registered: ReadonlyMap<string, RegisteredApplication>;
-  /** Request tokens by token, in order of creation. */
+  /** The request tokens, in the order of their creation. */
   readonly #requests = new Map<string, RequestToken>();
   readonly #grants: Grants;
 
@@ -86,7 +95,7 @@ export class OAuthProvider {
     this.#grants = new Grants(settings.stateFolder);
   }
 
-  /** The sign-in of a request token; undefined if the token is unknown, expired or decided. */
+  /** Returns the sign-in of a request token; `undefined` if the token is unknown, expired or decided. */
   pending(requestToken: string): PendingSignIn | undefined {
     const request = this.#find(requestToken);
     if (request === undefined || isDecided(request)) return undefined;
@@ -94,14 +103,14 @@ export class OAuthProvider {
     return { application, callback, expiresAt };
   }
 
-  /** Approved or not, unless expired. */
+  /** Finds a request token, approved or not. `undefined` if it has expired. */
   #find(requestToken: string): RequestToken | undefined {
     const request = this.#requests.get(requestToken);
     return request && request.expiresAt > this.#context.clock.now() ? request : undefined;
   }
 
   /**
-   * The user with a handle, with or without `@`, if the password is right.
+   * Returns the user with a handle, with or without `@`, if the password is right.
    *
    * @throws HttpProblem 429 with `Retry-After` after too many attempts by anyone.
    */
@@ -113,7 +122,7 @@ export class OAuthProvider {
     return findAuthor(await archive(), handle.trim(), clock.now());
   }
 
-  /** @internal A user that can sign in, for the hint of the page; undefined if the archive is empty. */
+  /** @internal Returns a user who can sign in, for the hint on the page; `undefined` if the archive is empty. */
   async exampleUser(): Promise<User | undefined> {
     const { archive, clock } = this.#context;
     return (await newestPost(await archive(), clock.now()))?.activity.author;
@@ -124,7 +133,7 @@ export class OAuthProvider {
   }
 
   /**
-   * Records the user's consent. The grant is stored when this resolves, even if the application never
+   * Records the user's consent. When this resolves, the grant is stored, even if the application never
    * fetches its access token.
    *
    * @throws HttpProblem 401 if the request token is unknown, expired or decided.
@@ -151,8 +160,8 @@ export class OAuthProvider {
   /**
    * Records the user's refusal, which ends the request token.
    *
-   * @returns The URL to redirect the browser to; undefined for `oob`.
-   * @throws HttpProblem 401 as `approve`.
+   * @returns The URL to redirect the browser to; `undefined` for `oob`.
+   * @throws HttpProblem 401 like `approve`.
    */
   deny(requestToken: string): string | undefined {
     const { callback } = this.#undecided(requestToken);
@@ -167,7 +176,7 @@ export class OAuthProvider {
     throw new HttpProblem(401, 'The request token is unknown, has expired or was used');
   }
 
-  /** The grants of a user, or of all users. */
+  /** Returns the grants of a user, or of all users. */
   grantsOf(user?: Pick<User, 'id'>): readonly UserGrant[] {
     return this.#grants.all().flatMap(grant => {
       const registered = this.#registered.get(grant.key);
@@ -178,12 +187,12 @@ export class OAuthProvider {
     });
   }
 
-  /** Revokes a grant, after which its access token gives no access. Returns whether it existed. */
+  /** Revokes a grant. Its access token then gives no access. Returns whether the grant existed. */
   revoke(user: Pick<User, 'id'>, application: Application): Promise<boolean> {
     return this.#grants.revoke(user, application.key);
   }
 
-  /** @internal The application with a consumer key. */
+  /** @internal Returns the application with a consumer key. */
   registered(key: string): RegisteredApplication | undefined {
     return this.#registered.get(key);
   }
@@ -215,15 +224,15 @@ export class OAuthProvider {
     return request;
   }
 
-  /** @internal The secret of an application's request token. */
+  /** @internal Returns the secret of an application's request token. */
   requestSecret(token: string, application: Application): string | undefined {
     const request = this.#find(token);
     return request?.application.key === application.key ? request.secret : undefined;
   }
 
   /**
-   * @internal Exchanges a request token and its verifier, which end, for the grant: step 3. A token also ends after
-   * several wrong verifiers.
+   * @internal Exchanges a request token and its verifier for the grant, which is step 3. Both are then
+   * invalid. A token also becomes invalid after several wrong verifiers.
    * @throws HttpProblem 401
    */
   exchange(token: string, verifier: string): Grant {
@@ -242,24 +251,24 @@ export class OAuthProvider {
     throw new HttpProblem(401, 'Invalid oauth_verifier for this request token');
   }
 
-  /** @internal The grant of an application's access token, even if revoked. */
+  /** @internal Returns the grant of an application's access token, even if it was revoked. */
   grantWith(token: string, application: Application): Grant | undefined {
     const grant = this.#grants.find(token);
     return grant?.key === application.key ? grant : undefined;
   }
 
-  /** @internal What all users have granted, with the tokens. */
+  /** @internal Returns the grants of all users, with their tokens. */
   kept(): ReturnType<Grants['kept']> {
     return this.#grants.kept();
   }
 
-  /** @internal Replaces what users have granted, and ends pending sign-ins. @throws StorageError */
+  /** @internal Replaces the grants of all users, and ends pending sign-ins. @throws StorageError */
   replace(kept?: ReturnType<Grants['kept']>): Promise<void> {
     this.#requests.clear();
     return this.#grants.replace(kept);
   }
 
-  /** @internal @throws StorageError if the stored grants cannot be read. */
+  /** @internal Loads the stored grants. @throws StorageError if they cannot be read. */
   open(): Promise<void> {
     return this.#grants.open();
   }

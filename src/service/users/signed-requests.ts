@@ -10,18 +10,18 @@ import type { Application } from './applications.js';
 import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
 
-/** A verified request. Everything in it is signed except a body that is not a form. */
+/** A verified request. Everything in it is signed, except a body that is not a form. */
 export interface SignedRequest {
   readonly application: Application;
   readonly token: string | undefined;
-  /** The parameters of the header, the query and a form; each has one value. */
+  /** The parameters of the header, the query and a form. Each has one value. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
 
 export interface SignedRequestOptions {
   readonly maxBodyBytes: number;
-  /** The secret of the application's token. If absent, the request must not have a token. */
+  /** Returns the secret of the application's token. If this function is absent, the request must not have a token. */
   tokenSecret?(token: string, application: Application): string | undefined;
   /** The message for an unknown token. */
   readonly tokenUnknown?: string | undefined;
@@ -35,7 +35,7 @@ const REQUIRED = [
   'oauth_timestamp',
 ] as const;
 
-/** Many clients, such as oauth-1.0a and twitter-lite, send these both in the header and in the form. */
+/** Parameters that many clients, such as oauth-1.0a and twitter-lite, send both in the header and in the form. */
 const OFTEN_REPEATED: ReadonlySet<string> = new Set([
   'oauth_callback',
   'oauth_token',
@@ -43,16 +43,13 @@ const OFTEN_REPEATED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Verifies requests signed with OAuth 1.0a (RFC 5849). The order of checks, which end in 401 unless
- * another status is given:
+ * Verifies requests signed with OAuth 1.0a (RFC 5849). The checks are, in order, with status 401 unless
+ * another is given:
  * 1. the scheme, the syntax and the required parameters of the header;
  * 2. the body: 413, 415; a form in it: 400;
- * 3. that no `oauth_` parameter is repeated, other than with the same value in header and form: 400;
- * 4. version and method of the signature, and the consumer key;
- * 5. the timestamp, by the service's clock;
- * 6. the token;
- * 7. the signature;
- * 8. the nonce, which only a request with a valid signature uses up.
+ * 3. that no `oauth_` parameter is repeated, other than with the same value in header and form: 400; 4.
+ *   version and method of the signature, and the consumer key; 5. the timestamp, by the service's clock; 6.
+ *   the token; 7. the signature; 8. the nonce, which only a request with a valid signature uses up.
  */
 export class SignedRequests {
   readonly #settings: ServiceSettings;
@@ -127,7 +124,7 @@ export class SignedRequests {
       const signature = signatureOf({ method, url, parameters }, secret, secretOfToken);
       return isSameSecret(signature, get('oauth_signature'));
     };
-    // Clients differ in whether they sign a repeated parameter once or twice.
+    // Clients differ in whether they sign a repeated parameter once or twice, so both are accepted.
     if (!isSigned([...header, ...rest]) && !isSigned([...header, ...form]))
       throw this.#unauthorized(BAD_SIGNATURE);
     const owner = JSON.stringify([application.key, token]);
@@ -142,7 +139,7 @@ export class SignedRequests {
     for (const used of await this.#file.load()) this.#nonces.restore(used);
   }
 
-  /** In seconds. */
+  /** Parses a timestamp, in seconds. */
   #timestamp(text: string): number {
     const now = this.#clock.now();
     const withinMs = this.#settings.limits.signedWithinMs;
@@ -163,7 +160,7 @@ export class SignedRequests {
   #unauthorized(message: string): HttpProblem {
     return new HttpProblem(401, message, {
       'WWW-Authenticate': 'OAuth realm="millrace"',
-      // From this, a client can tell how far its clock is off.
+      // From this header, a client can tell how wrong its clock is.
       Date: new Date(this.#clock.now()).toUTCString(),
     });
   }
@@ -196,7 +193,7 @@ function decoded<Value>(decode: () => Value, what: string): Value {
   }
 }
 
-/** RFC 5849 section 3.2: parameters of the protocol "MUST NOT appear more than once". */
+/** Collects the parameters. RFC 5849 section 3.2: parameters of the protocol "MUST NOT appear more than once". */
 function collect(all: readonly Parameter[]): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   for (const [name, value] of all) {
@@ -207,13 +204,13 @@ function collect(all: readonly Parameter[]): ReadonlyMap<string, string> {
   return parameters;
 }
 
-/** A name and its value, decoded; names may repeat. */
+/** A name and its value, decoded. Names may be repeated. */
 export type Parameter = readonly [name: string, value: string];
 
 /** The signed parts of a request. */
 interface Signed {
   readonly method: string;
-  /** The URL as requested. The query is signed, the fragment is not. */
+  /** The requested URL. Its query is signed, its fragment is not. */
   readonly url: string;
   /** The parameters of the header, without `realm`, and of a form in the body. `oauth_signature` is ignored. */
   readonly parameters: readonly Parameter[];
@@ -224,7 +221,7 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
   const all = [...parseForm(query), ...parameters].filter(([name]) => name !== 'oauth_signature');
-  // By name, then by value: NUL comes before any other character, and encoded text is ASCII.
+  // Sorted by name, then by value. NUL comes before any other character, and encoded text is ASCII.
   const normalized = all
     .map(([name, value]) => `${percentEncode(name)}\0${percentEncode(value)}`)
     .sort()
@@ -234,13 +231,16 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
   return [method.toUpperCase(), baseUri, normalized].map(percentEncode).join('&');
 }
 
-/** The HMAC-SHA1 signature (RFC 5849 section 3.4.2) in base64. Without a token, its secret is empty. */
+/**
+ * The HMAC-SHA1 signature (RFC 5849 section 3.4.2) in base64. If there is no token, its secret is an empty
+ * string.
+ */
 export function signatureOf(signed: Signed, consumerSecret: string, tokenSecret = ''): string {
   const key = `${percentEncode(consumerSecret)}&${percentEncode(tokenSecret)}`;
   return createHmac('sha1', key).update(signatureBaseString(signed)).digest('base64');
 }
 
-/** Encodes everything except letters, digits, `-`, `.`, `_` and `~` (RFC 5849 section 3.6). */
+/** Percent-encodes everything except letters, digits, `-`, `.`, `_` and `~` (RFC 5849 section 3.6). */
 export function percentEncode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -249,7 +249,7 @@ export function percentEncode(text: string): string {
 }
 
 /**
- * The parameters of a query or a form body, in order.
+ * Parses the parameters of a query or a form body, in order.
  *
  * @throws URIError if they are not percent-encoded UTF-8.
  */
@@ -267,7 +267,7 @@ function decodeForm(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-/** In lower case, without the default port of the scheme. */
+/** The host in lower case, without the default port of the scheme. */
 function hostOf(scheme: string, authority: string): string {
   const port = scheme.toLowerCase() === 'https' ? ':443' : ':80';
   const host = authority.toLowerCase();
@@ -275,8 +275,8 @@ function hostOf(scheme: string, authority: string): string {
 }
 
 /**
- * The decoded parameters of an `Authorization` header with the scheme OAuth (RFC 5849 section 3.5.1),
- * without `realm`. Undefined for another scheme; `malformed` for a syntax error.
+ * Parses the decoded parameters of an `Authorization` header with the scheme OAuth (RFC 5849 section 3.5.1),
+ * without `realm`. Returns `undefined` for another scheme, and `malformed` for a syntax error.
  */
 export function parseAuthorization(
   header: string | undefined,

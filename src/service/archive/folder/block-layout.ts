@@ -7,19 +7,19 @@ import type { SortedPost } from './post-sorter.js';
 import type { IndexedTerm } from './read-post.js';
 
 /**
- * A block on disk, all numbers little-endian:
+ * The layout of a block on disk. All numbers are little-endian:
  *
  *     header    magic (8 bytes), then the start of each part (8 each)
- *     times     seconds after the block's start, 4 bytes a post, newest first
- *     ids       8 bytes a post
+ *     times     seconds after the block's start, 4 bytes per post, newest first
+ *     ids       8 bytes per post
  *     lines     file (4), length of the line (4), offset in the file's text (8)
  *     locations JSON: the posts with a location
  *     table     the start of each bucket in the terms, 4 bytes each, and the end of the last
  *     terms     buckets: for each term its length, its UTF-8, the length of its postings, the postings,
  *               the length of its occurrences, the occurrences
  *
- * Lengths and postings are varints; postings are the differences between ascending documents, and
- * occurrences follow in the same order. Terms that are not words have none.
+ * Lengths and postings are varints. Postings are the differences between ascending documents. Occurrences
+ * have the same order. Terms that are not words have no occurrences.
  */
 export const MAGIC = 'mrblock3';
 export const BLOCK_PARTS = ['times', 'ids', 'lines', 'locations', 'table', 'terms'] as const;
@@ -32,7 +32,7 @@ export const BUCKET_BYTES = 4;
 const BUCKET_TERMS = 6;
 
 export function bucketOf(term: Buffer, buckets: number): number {
-  // A character for each byte.
+  // As Latin-1, which has one character per byte.
   let hash = hashText(HASH_START, term.toString('latin1'));
   hash ^= hash >>> 15;
   return (Math.imul(hash, 0x2c1b3c6d) >>> 0) % buckets;
@@ -40,13 +40,13 @@ export function bucketOf(term: Buffer, buckets: number): number {
 
 /** The position of a post's line. */
 export interface LinePosition {
-  /** Number of the file in the list of files. */
+  /** The number of the file in the list of files. */
   readonly file: number;
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** The maximum size of a number in bytes. */
+/** The maximum size of a varint in bytes. */
 const VARINT_BYTES = 5;
 
 /** A buffer that grows as bytes are added. */
@@ -54,7 +54,7 @@ class ByteWriter {
   #bytes = Buffer.allocUnsafe(1024);
   length = 0;
 
-  /** Adds a whole number from 0 to 2^32 - 1, seven bits a byte, low bits first. */
+  /** Adds an integer from 0 to 2^32 - 1, with 7 bits per byte, low bits first. */
   varint(value: number): void {
     this.#reserve(VARINT_BYTES);
     let rest = value;
@@ -114,7 +114,10 @@ export class VarintReader {
   }
 }
 
-/** The two low bits of each number are flags: whether the number of a string follows, and whether this is the last number. */
+/**
+ * Adds the occurrences of a word as numbers. The two low bits of each number are flags: whether the number of
+ * a string follows, and whether this is the last number.
+ */
 function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
   for (let i = 1; i < term.length; i++) {
@@ -129,12 +132,12 @@ function encodeOccurrences(term: IndexedTerm, into: number[]): void {
 }
 
 /**
- * Marks a post that has the term as a pair of adjacent characters, not as a word: a pair of regional
- * letters is the same term as a flag.
+ * Marks a post that has the term as a pair of adjacent characters, not as a word. A pair of regional
+ * indicators is the same term as a flag.
  */
 const NONE = 0x1000_0000;
 
-/** Reads the occurrences of one post into `into`, or skips them without it. */
+/** Reads the occurrences of one post into `into`, or skips them if it is absent. */
 export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
   for (let text = 0, isLast = false; !isLast; ) {
     const value = from.next();
@@ -148,12 +151,12 @@ export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
 /** A block as the bytes of a file. */
 export interface WrittenBlock {
   readonly bytes: Buffer;
-  /** The number of posts, each id once. */
+  /** The number of posts, without duplicate ids. */
   readonly posts: number;
 }
 
 /**
- * Writes a block of posts, newest first. Of posts with the same id and time, only the first is kept.
+ * Writes a block of posts, newest first. If posts have the same id and time, only the first is kept.
  *
  * @param from The start of the block's range, in epoch milliseconds.
  */
@@ -203,7 +206,7 @@ function writeEach(
   return written;
 }
 
-/** The postings of a term and its occurrences, each as the numbers that are written. */
+/** The postings of a term and its occurrences, as the numbers to write. */
 interface TermPosts {
   readonly postings: number[];
   readonly occurrences: number[];
@@ -247,7 +250,7 @@ function writeTerms(posts: readonly SortedPost[]): { table: Buffer; terms: Buffe
 
 const part = new ByteWriter();
 
-/** Valid until the next call. */
+/** The numbers as varints, valid until the next call. */
 function varints(numbers: readonly number[]): Buffer {
   part.clear();
   for (const number of numbers) part.varint(number);

@@ -33,12 +33,13 @@ import { LineReader } from './line-reader.js';
 import { indexTerm } from './read-post.js';
 
 /**
- * An archive over a folder of job files, or of any other files with one post a line, gzip, zstd or
- * plain. File names have no meaning: posts are found by their time. The index is in `.millrace-index` in the
- * folder and is rebuilt when files are added, removed or changed.
+ * Opens a folder of job files, or of other files with one post per line, in gzip, zstd or plain, as an
+ * archive. File names have no meaning, because posts are found by their time. The index is in
+ * `.millrace-index` in the folder and is rebuilt when files are added, removed or changed.
  *
  * @param format The format of the posts to serve, if the folder has posts of both formats.
- * @throws DataError for a damaged file, or a zstd file where Node has no zstd; OptionError if the folder has posts of both formats and
+ * @throws DataError for a damaged file, or a zstd file if Node has no zstd; OptionError if the folder has
+ * posts of both formats and
  *   `format` is not given, or none of `format`; StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(
@@ -74,14 +75,14 @@ function postsIn(blocks: readonly IndexedBlock[]): number {
   return blocks.reduce((sum, { posts }) => sum + posts, 0);
 }
 
-/** The maximum number of posts of cached blocks, with about 30 bytes each. */
+/** The maximum number of posts in cached blocks. Each post takes about 30 bytes. */
 const MAX_CACHED_POSTS = 1_500_000;
 
 function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStore {
   const oldestFirst = index.formats[format];
   const blocks = new Map(oldestFirst.map(block => [block.from, block]));
   const lines = new LineReader(folder, index.path, index.files);
-  /** By start of the block. */
+  /** Cached blocks, by their start. */
   const opened = new WeightedCache<number, BlockFile>(MAX_CACHED_POSTS);
   return {
     within({ from, to }, newestFirst) {
@@ -104,15 +105,15 @@ function blocksOf(folder: string, index: FolderIndex, format: Format): BlockStor
 type Part = (typeof BLOCK_PARTS)[number];
 
 /**
- * A block of the index on disk. Each lookup of a term reads a few bytes, mostly from the system's page
- * cache; ids and line positions stay in memory after their first use. No file stays open.
+ * A block of the index on disk. Each lookup of a term reads a few bytes, usually from the system's page
+ * cache. Ids and line positions stay in memory after their first use. No file stays open.
  */
 export class BlockFile implements Block {
   readonly details: BlockDetails = this;
   readonly #path: string;
   readonly #from: number;
   readonly #reader: LineReader;
-  /** Where each part starts. */
+  /** The start of each part. */
   readonly #starts: readonly number[];
   readonly #times: Buffer;
   #ids: Buffer | undefined;
@@ -180,7 +181,7 @@ export class BlockFile implements Block {
     return lines.map(line => new Activity(line));
   }
 
-  /** The postings and occurrences of a term; empty where the block does not have it. */
+  /** The postings and occurrences of a term; empty if the block does not have it. */
   #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
     const asked = Buffer.from(indexTerm(term));
     const [table, termsAt] = [this.#startOf('table'), this.#startOf('terms')];
@@ -208,7 +209,7 @@ export class BlockFile implements Block {
     return this.#starts[BLOCK_PARTS.indexOf(part)] as number;
   }
 
-  /** Any part but the last. */
+  /** Reads any part except the last. */
   #part(part: Exclude<Part, 'terms'>): Buffer {
     const start = this.#startOf(part);
     return this.#read(start, (this.#starts[BLOCK_PARTS.indexOf(part) + 1] as number) - start);

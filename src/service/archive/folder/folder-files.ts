@@ -10,12 +10,12 @@ import { CarryOver } from '../../../json/records.js';
 import { filesBelow, isCheckpointFile, STORED_POSTS } from '../../../storage/files-below.js';
 import { anyStorageError, withStorageError } from '../../../storage/storage-error.js';
 
-/** Files that are open at the same time: all of a large folder would be too many. */
+/** The maximum number of files that are open at the same time. A large folder may have too many to open all. */
 const OPEN = 64;
 
-/** A file of posts, with the size and time that reveal a change. */
+/** A file of posts, with the size and time by which a change is detected. */
 export interface ListedFile {
-  /** Relative to the folder, with `/`. */
+  /** The path relative to the folder, with `/` as the separator. */
   readonly path: string;
   readonly bytes: number;
   readonly modifiedMs: number;
@@ -32,27 +32,27 @@ export async function listFiles(folder: string): Promise<readonly ListedFile[]> 
   return (await pLimit(OPEN).map(paths, path => fileAt(folder, path))).flat();
 }
 
-/** A file, or the file that a link points to. */
+/** Returns a file, or the file to which a link points. */
 async function fileAt(folder: string, path: string): Promise<readonly ListedFile[]> {
   const file = join(folder, path);
   const found = await withStorageError('read', file, () => stat(file));
   if (!found.isFile()) return [];
-  // What cannot be opened is reported once its posts are read.
+  // A file that cannot be opened is reported when its posts are read.
   const isCheckpoint = await isCheckpointFile(file).catch(() => false);
   return isCheckpoint ? [] : [{ path, bytes: found.size, modifiedMs: found.mtimeMs }];
 }
 
 /** A line of a file, without its end. */
 export interface FileLine {
-  /** Valid until the next lines are read. */
+  /** The bytes of the line, valid until the next lines are read. */
   readonly bytes: Buffer;
-  /** Position in the file's text, inflated where the file is compressed. */
+  /** The position in the text of the file, after decompression. */
   readonly offset: number;
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly number: number;
 }
 
-/** A longer line is an error. A post has a few kilobytes. */
+/** The maximum size of a line in bytes. A post has a few kilobytes. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
@@ -64,11 +64,11 @@ const CARRIAGE_RETURN = 0x0d;
  * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
-  /** The start of a line, of earlier blocks. */
+  /** The start of a line from earlier blocks. */
   const rest = new CarryOver();
   let offset = 0;
   let number = 0;
-  /** The line that ends with `tail`; `undefined` for a blank one. */
+  /** Returns the line that ends with `tail`; `undefined` for a blank line. */
   const take = (tail: Buffer): FileLine | undefined => {
     const whole = rest.join(tail);
     number++;

@@ -31,15 +31,13 @@ import { type IndexedFile, packedName, writePackedText } from './line-reader.js'
 import { PostSorter } from './post-sorter.js';
 import { readPost } from './read-post.js';
 
-/** The layout of an index. It is raised when the files of an index change, or what a term means. */
+/** The version of the layout. It must be incremented if the files of an index or the meaning of a term change. */
 const LAYOUT = 7;
-/**
- * The approximate maximum of posts in a block. A block is a day, or a part of a day with more posts.
- */
+/** The approximate maximum number of posts in a block. A block is a day, or a part of a day that has more posts. */
 const BLOCK_POSTS = 16_384;
-/** The maximum text of a compressed file that is inflated as a whole to read a line, in bytes. */
+/** The maximum size of a compressed file's text that is inflated as a whole to read a line, in bytes. */
 const MAX_INFLATED = 16 * 1024 * 1024;
-/** An incomplete index of a killed process is removed after this time. */
+/** The incomplete index of a killed process is removed after this time, in milliseconds. */
 const ABANDONED_MS = DAY;
 
 /** The table of contents of an index. */
@@ -51,14 +49,14 @@ export interface FolderIndex {
 }
 
 export interface IndexedBlock extends Window {
-  /** File name, in the index's folder. */
+  /** The name of its file in the folder of the index. */
   readonly name: string;
   readonly posts: number;
 }
 
 /**
- * Opens the index of a folder of job files: the existing one if the files are still the same, or a new
- * one. It does not change the folder's files.
+ * Opens the index of a folder of job files. Builds a new index if the files have changed. Does not change the
+ * folder's files.
  *
  * @throws DataError with file and line of damage or of a line that is not a post, or with a zstd file
  *   where Node has no zstd; StorageError if files cannot be read or the index cannot be written.
@@ -79,8 +77,8 @@ export async function openFolderIndex(folder: string): Promise<FolderIndex> {
 }
 
 /**
- * Called before an index is read or built: a newer Node may have built the existing index, and building one may take
- * hours before it reaches the first zstd file.
+ * Refuses zstd files before an index is read or built: the existing index may come from a newer Node, and
+ * building one may take hours before it reaches the first zstd file.
  */
 async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise<void> {
   for (const file of files.filter(({ path }) => /\.zst$/i.test(path))) {
@@ -91,10 +89,10 @@ async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise
 }
 
 /**
- * The name of the index of these files: a digest of their paths, sizes and times of change, of the layout, and of the
- * operators that add terms. So an index is built again when a rule operator is added.
+ * The name of the index for these files: a digest of their paths, sizes and modification times, of the
+ * layout, and of the operators that add terms. Therefore, a new index is built if a rule operator is added.
  *
- * @param operators What is indexed. `JSON.stringify` keeps their terms and drops their functions.
+ * @param operators The indexed operators. `JSON.stringify` keeps their terms and drops their functions.
  */
 export function indexName(
   files: readonly ListedFile[],
@@ -117,7 +115,7 @@ async function readIndex(path: string): Promise<FolderIndex | undefined> {
   }
 }
 
-/** Builds an index in a temporary folder and renames it, so that every index is complete. */
+/** Builds an index in a temporary folder and renames it, so that an index is always complete. */
 async function makeIndex(
   folder: string,
   files: readonly ListedFile[],
@@ -138,12 +136,12 @@ async function makeIndex(
       cause,
     });
   } finally {
-    // If this fails, a later opening removes it as abandoned.
+    // If this fails, the folder is removed as abandoned later.
     await rm(aside, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-/** Renames a new index. Keeps the same index of another process, unless it cannot be read. */
+/** Renames a new index. If another process has created the same index, keeps that one, unless it cannot be read. */
 async function publish(aside: string, path: string): Promise<void> {
   try {
     await rename(aside, path);
@@ -228,7 +226,7 @@ async function readCompression(path: string): Promise<FileCompression> {
 
 /** Removes the indexes of earlier states of the folder, and incomplete ones of killed processes. */
 async function removeOthers(indexes: string, path: string): Promise<void> {
-  // What cannot be removed is harmless.
+  // Indexes that cannot be removed are harmless.
   for (const name of await readdir(indexes).catch(() => [])) {
     const other = join(indexes, name);
     if (other === path) continue;
@@ -241,8 +239,8 @@ async function removeOthers(indexes: string, path: string): Promise<void> {
 }
 
 /**
- * The ranges of time of an index's blocks: one for each day with posts, and several, in whole minutes,
- * for a day with more than `maxPosts`. Only a single minute may have more.
+ * The time ranges of an index's blocks. There is one for each day with posts. A day with more than `maxPosts`
+ * posts has several, in whole minutes. Only a single minute may have more than `maxPosts`.
  *
  * @param counts The number of posts of each minute.
  */
@@ -283,10 +281,7 @@ async function findIndexFolder(folder: string): Promise<string> {
   return temporaryFolder('index');
 }
 
-/**
- * Creates the folder if needed. Returns whether it belongs to this user and no other user can change
- * it.
- */
+/** Creates the folder if necessary. Returns whether it belongs to this user and no other user can change it. */
 async function isSafeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 }).catch(error => {
@@ -295,7 +290,7 @@ async function isSafeFolder(path: string): Promise<boolean> {
     const found = await lstat(path);
     const isOwner = process.getuid === undefined || found.uid === process.getuid();
     if (!found.isDirectory() || !isOwner || (found.mode & 0o022) !== 0) return false;
-    // Detects a read-only disk before the index is built.
+    // Detects a read-only disk before an index is built.
     const probe = await mkdtemp(join(path, '.probe-'));
     await rmdir(probe);
     return true;

@@ -14,16 +14,16 @@ import { getOrMake, WeightedCache } from '../../cache.js';
 import type { LinePosition } from './block-layout.js';
 import { fileBlocks, type ListedFile } from './folder-files.js';
 
-/** A file in its state when it was indexed. */
+/** A file as it was when it was indexed. */
 export interface IndexedFile extends ListedFile {
   /**
-   * `plain` is read in place, `gzip` and `zstd` are inflated into memory, `packed` has a seekable
-   * copy in the index.
+   * How lines are read: `plain` in place; `gzip` and `zstd` by inflating the file into memory; `packed` from
+   * a seekable copy in the index.
    */
   readonly form: 'plain' | 'gzip' | 'zstd' | 'packed';
-  /** Of a packed file: where each of its chunks starts in the copy, and where the last ends. */
+  /** Set for a packed file: the start of each chunk in the copy, and the end of the last. */
   readonly chunks?: readonly number[] | undefined;
-  /** The size of its text, inflated if it is compressed. */
+  /** The size of the file's text after decompression, in bytes. */
   readonly textBytes: number;
 }
 
@@ -33,12 +33,12 @@ const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 /** The name of the index's copy of a large file. */
 export const packedName = (number: number): string => `${number}.text`;
 
-/** Reads lines of an archive's files at the positions that the index has. */
+/** Reads lines of an archive's files at the positions that the index stores. */
 export class LineReader {
   readonly #folder: string;
   readonly #index: string;
   readonly #files: readonly IndexedFile[];
-  /** Inflated files, by number. */
+  /** Inflated files, by their number. */
   readonly #texts = new WeightedCache<number, Promise<Buffer>>(MAX_CACHED_BYTES);
   /** Limits the number of files that are read and inflated concurrently. */
   readonly #limit = pLimit(4);
@@ -50,7 +50,7 @@ export class LineReader {
   }
 
   /**
-   * The lines at these positions, in the same order.
+   * Returns the lines at these positions, in the same order.
    *
    * @throws StorageError If a file has changed since it was indexed.
    */
@@ -102,7 +102,7 @@ export class LineReader {
     if (text !== undefined) return text;
     if (file.form === 'zstd' && nodeZstd === undefined) throw lacksZstd(path);
     return buffer(fileBlocks(path)).catch(cause => {
-      // It was whole when it was indexed.
+      // The file was undamaged when it was indexed, so it has changed.
       throw cause instanceof DataError ? hasChanged(path, cause) : cause;
     });
   }
@@ -130,7 +130,7 @@ export class LineReader {
     });
   }
 
-  /** The path of a file, which must not have changed since it was indexed. */
+  /** Returns the path of a file. Throws if the file has changed since it was indexed. */
   async #unchanged(file: IndexedFile): Promise<string> {
     const path = join(this.#folder, file.path);
     const now = await stat(path).catch(cause => {
@@ -143,7 +143,7 @@ export class LineReader {
 
 interface AskedLine {
   readonly position: LinePosition;
-  /** Of the line in the result. */
+  /** The index of the line in the result. */
   readonly index: number;
 }
 
@@ -154,7 +154,7 @@ function byFile(positions: readonly LinePosition[]): Map<number, AskedLine[]> {
   return files;
 }
 
-/** A file may also change after its size was compared: then it is short, or damaged. */
+/** The error for a file that changed after its size was compared, so that it is too short or damaged. */
 function readError(path: string, cause: unknown): unknown {
   return cause instanceof MillraceError || (cause instanceof Error && 'syscall' in cause)
     ? storageError('read', path, cause)
@@ -174,14 +174,14 @@ function lineOf(text: Buffer, { offset, bytes }: LinePosition): Buffer {
   return Buffer.from(text.subarray(offset, offset + bytes));
 }
 
-/** The bytes of text in a chunk, so that reading any line takes a few milliseconds. */
+/** The size of a chunk's text in bytes, chosen so that reading any line takes a few milliseconds. */
 const CHUNK = 128 * 1024;
 const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
- * Writes the text of a large compressed file to `target`, compressed again in chunks, because gzip and
- * zstd can only be read from their start. Returns the positions where each starts and where the last ends.
+ * Writes the text of a large compressed file to `target`, compressed again in chunks, because gzip and zstd
+ * can only be read from their start. Returns the start of each chunk, and the end of the last.
  */
 export async function writePackedText(
   blocks: AsyncIterable<Buffer>,
@@ -200,7 +200,7 @@ export async function writePackedText(
   return starts;
 }
 
-/** The same bytes in chunks of one size; the last may be shorter. */
+/** The same bytes in chunks of equal size. The last chunk may be shorter. */
 async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   for await (const block of blocks) {
@@ -212,7 +212,10 @@ async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (rest.length > 0) yield rest;
 }
 
-/** Reads the lines at ascending positions of a file that `writePackedText` wrote, with chunks that start there. */
+/**
+ * Reads the lines at ascending positions of a file that `writePackedText` has written. `chunks` has the start
+ * of each chunk.
+ */
 export async function readPackedLines(
   path: string,
   starts: readonly number[],
@@ -245,7 +248,7 @@ export async function readPackedLines(
 }
 
 /**
- * Reads exactly `length` bytes, with several calls if one reads fewer.
+ * Reads exactly `length` bytes. Repeats the call if it reads fewer.
  *
  * @throws Error If the file ends earlier.
  */

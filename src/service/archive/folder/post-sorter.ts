@@ -3,26 +3,26 @@ import { SpoolFile } from '../../../storage/spool-file.js';
 import { firstWhere } from '../block-archive.js';
 import type { IndexedPost } from './read-post.js';
 
-/** A post read from the sorter's file. */
+/** A post as read from the sorter's file. */
 export interface SortedPost extends Omit<IndexedPost, 'terms'> {
-  /** Number of its file in the list of files. */
+  /** The number of its file in the list of files. */
   readonly file: number;
-  /** Its terms as JSON: they are parsed one post at a time. */
+  /** The terms as JSON, because only one post at a time is parsed. */
   readonly terms: Buffer;
 }
 
 const RUN_BYTES = 24 * 1024 * 1024;
 
-/** A run, which is a sorted part of the file: the start of the posts of each minute. */
+/** A sorted part of the file, with the start of the posts of each minute. */
 interface SortedRun {
   readonly minutes: Float64Array;
-  /** Positions in the file: the start of each minute, then the end of the run. */
+  /** The start of each minute in the file, then the end of the run. */
   readonly starts: Float64Array;
 }
 
 /**
- * Sorts posts by minute in bounded memory. It writes runs that are each sorted in memory; `read`
- * collects a range of minutes from all runs.
+ * Sorts posts by minute in bounded memory. Writes runs that are sorted in memory; `read` collects a range of
+ * minutes from all runs.
  */
 export class PostSorter {
   readonly #file: SpoolFile;
@@ -40,12 +40,15 @@ export class PostSorter {
     this.#runBytes = runBytes;
   }
 
-  /** `folder` is for a temporary file; `runBytes` is the size of a run, which is sorted in memory. */
+  /**
+   * Creates a sorter. `folder` is for a temporary file; `runBytes` is the size of a run, which is sorted in
+   * memory.
+   */
   static async create(folder: string, runBytes = RUN_BYTES): Promise<PostSorter> {
     return new PostSorter(await SpoolFile.open('posts to sort', folder), runBytes);
   }
 
-  /** Adds a post of the file with the number `file`. */
+  /** Adds a post from the file with the number `file`. */
   async add({ terms, ...post }: IndexedPost, file: number): Promise<void> {
     const head = JSON.stringify({ ...post, file });
     const bytes = Buffer.from(`${head}\n${JSON.stringify(terms)}\n`);
@@ -56,7 +59,7 @@ export class PostSorter {
     this.counts.set(minute, (this.counts.get(minute) ?? 0) + 1);
   }
 
-  /** Completes the file; `read` may be called after it. */
+  /** Writes the last run. After that, `read` may be called. */
   async finish(): Promise<void> {
     // The sort is stable: posts of the same minute stay in the order of the files.
     const posts = this.#posts.sort((a, b) => a.minute - b.minute);
@@ -81,7 +84,7 @@ export class PostSorter {
     this.#size = 0;
   }
 
-  /** The posts from one minute to another, exclusive, unordered. */
+  /** The posts from one minute (inclusive) to another (exclusive), in any order. */
   async read(from: number, to: number): Promise<readonly SortedPost[]> {
     const posts: SortedPost[] = [];
     for (const { minutes, starts } of this.#runs) {

@@ -19,7 +19,7 @@ import {
 } from '../block.js';
 import type { FileLine } from './folder-files.js';
 
-/** A term of a post with its occurrences: none for a term that is not a word. */
+/** A term of a post with its occurrences. A term that is not a word has none. */
 export type IndexedTerm = readonly [text: string, ...occurrences: Occurrence[]];
 
 /** The data of a post that the index stores. */
@@ -27,20 +27,20 @@ export interface IndexedPost extends SortKey {
   readonly format: Format;
   readonly terms: readonly IndexedTerm[];
   readonly location: Omit<PostLocation, 'document'> | undefined;
-  /** Position of its line in the file's text. */
+  /** The position of its line in the file's text. */
   readonly offset: number;
   readonly bytes: number;
 }
 
 const ID_LIMIT = 2n ** 64n;
-/** No rule can use a longer term: a query has at most 2048 characters. */
+/** Longer terms are not indexed, because no rule can contain them: a query has at most 2048 characters. */
 const MAX_TERM_UNITS = 2048 + 64;
 
 /**
- * The post of a line, or `undefined` if the line is a message, such as the `info` at the end of a job
- * file.
+ * Reads the post in a line. Returns `undefined` if the line is a message, such as the `info` line at the end
+ * of a job file.
  *
- * @throws DataError with file and line if it is neither.
+ * @throws DataError with file and line if the line is neither.
  */
 export function readPost(line: FileLine, path: string): IndexedPost | undefined {
   try {
@@ -67,9 +67,7 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
   }
 }
 
-/**
- * A term in the form that is stored: UTF-8 cannot encode a lone surrogate, so such a term is escaped.
- */
+/** A term in the form in which it is stored. UTF-8 cannot encode a lone surrogate, so such a term is escaped. */
 export function indexTerm(term: string): string {
   return term.isWellFormed() ? term : `\0${JSON.stringify(term)}`;
 }
@@ -88,7 +86,7 @@ function locationOf({ position, place }: PostFields): Omit<PostLocation, 'docume
   return position === undefined && corners.length === 0 ? undefined : { position, corners };
 }
 
-/** The occurrences of each word of a post, by term. Words of a field have its prefix. */
+/** The occurrences of each word of a post, by term. The term of a word in a field has the field's prefix. */
 function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
   const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {
@@ -106,7 +104,7 @@ function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[
   return all;
 }
 
-/** Removes repeated strings: the URLs of a link are often equal. */
+/** Removes duplicate strings, since the URLs of a link are often equal. */
 function distinct(texts: readonly Tokens[]): readonly Tokens[] {
   return texts.filter((text, i) => texts.findIndex(({ folded }) => folded === text.folded) === i);
 }

@@ -2,12 +2,12 @@ import { type Html, html } from './html.js';
 import { printNumber } from './page-parts.js';
 
 export interface Bar {
-  /** Below the bar; may be empty. */
+  /** The text below the bar. May be empty. */
   readonly label: string;
   /** The full name, for the tooltip. */
   readonly name: string;
   readonly value: number;
-  /** The link of the bar. */
+  /** The address to which the bar links. */
   readonly address?: string | undefined;
   /** The projected value. */
   readonly projected?: number | undefined;
@@ -18,13 +18,13 @@ export interface BarChart {
   readonly summary: string;
   readonly bars: readonly Bar[];
   readonly lines?: readonly { readonly kind: 'alert' | 'cap'; readonly value: number }[];
-  /** A row of bars, without text. */
+  /** Whether the chart is only a row of bars, without text. */
   readonly isSmall?: boolean;
 }
 
 /**
- * Bars in SVG, with the numbers as tooltips. Vertical positions are pixels. Horizontal ones are percentages, so that text
- * keeps its size on phones.
+ * Renders bars as SVG, with the numbers as tooltips. Vertical positions are in pixels. Horizontal positions
+ * are percentages, so that text keeps its size on phones.
  */
 export function barChart({ summary, bars, lines = [], isSmall = false }: BarChart): Html {
   const isLinked = bars.some(({ address }) => address !== undefined);
@@ -61,7 +61,7 @@ ${!isSmall && [top / 2, top].map(value => html`<text class="scale" x="-8" text-a
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
-/** The label of a bar: below its middle, or within the chart where the bar is at its edge. */
+/** The label of a bar, below its middle. For a bar at an edge, it is moved into the chart. */
 function labelAt(x: number, width: number): Html {
   const middle = x + width / 2;
   if (middle > 97) return html`x="${round(x + width)}%" text-anchor="end"`;
@@ -70,7 +70,7 @@ function labelAt(x: number, width: number): Html {
     : html`x="${round(middle)}%" text-anchor="middle"`;
 }
 
-/** Rounds up to one even digit, or 1, followed by zeroes, so that half of it is a whole number. */
+/** Rounds up to 1 or an even digit, followed by zeros, so that half of it is an integer. */
 function roundUp(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 6, 8, 10].find(factor => factor * unit >= value) ?? 10;

@@ -1,4 +1,4 @@
-/** Safe markup. Only `html` escapes; the constructor takes markup without escaping. */
+/** Safe markup. Only `html` escapes values; the constructor takes markup without escaping it. */
 export class Html {
   readonly text: string;
 
@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** A value in markup. Text is escaped, lists are joined, and false, null and undefined are skipped. */
+/** A value in markup. Text is escaped, lists are joined, and `false`, `null` and `undefined` are skipped. */
 export type HtmlValue =
   | Html
   | string
@@ -32,7 +32,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return new Html(text);
 }
 
-/** User-provided text in a `bdi` element, so that its direction does not affect the text around it. */
+/** Text from users, in a `bdi` element, so that its direction does not affect the text around it. */
 export function isolated(text: string): Html {
   return html`<bdi>${text}</bdi>`;
 }
@@ -54,8 +54,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Control characters, except tabs and line ends, become U+FFFD; so do lone surrogates when the page is
- * encoded.
+ * Replaces control characters, except tabs and line ends, with U+FFFD. Lone surrogates are replaced when the
+ * page is encoded.
  */
 function escaped(text: string): string {
   return text

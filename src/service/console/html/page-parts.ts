@@ -3,12 +3,12 @@ import { Html, type HtmlValue, html } from './html.js';
 
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
-/** A state as a word, with a colour that repeats its meaning. */
+/** Renders a state as a word. Its colour only repeats the meaning. */
 export function renderState(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
 
-/** A list of names and values. Skips a fact that is `false`. */
+/** Renders a list of names and values. Skips values that are `false`. */
 export function facts(
   entries: readonly (readonly [name: string, value: HtmlValue] | false)[],
 ): Html {
@@ -21,14 +21,17 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
-/** What was typed into a form, unseen in another one. */
+/** The typed values of a form, as hidden fields of another form. */
 export function hiddenFields(form: URLSearchParams): readonly Html[] {
   return [...form]
     .filter(([name]) => name !== 'csrf')
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
 }
 
-/** Says what a refused option has to be in the words of a form: without the call, and without what a program passed. */
+/**
+ * Rewrites a message about a refused option for a form, without the name of the call and the value that was
+ * passed.
+ */
 export function inWords(message: string): string {
   const words = message
     .replace(/^[\w.]+: (?:`posts`: )?/, '')
@@ -40,7 +43,7 @@ export function inWords(message: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.?]$/.test(words) ? '' : '.'}`;
 }
 
-/** The fields of a sign-in: a name, a password, and why the last attempt failed. */
+/** The fields of a sign-in: a name, a password, and the reason why the last attempt failed. */
 export function signInFields(
   [id, label, attributes]: readonly [id: string, label: string, attributes?: Html],
   value: string,
@@ -52,7 +55,7 @@ export function signInFields(
 ${secretField('password', 'Password', problem)}`;
 }
 
-/** The last field of a sign-in, and why the last attempt failed. */
+/** The last field of a sign-in, with the reason why the last attempt failed. */
 export function secretField(id: string, label: string, problem: string | undefined): Html {
   const isWrong = problem !== undefined;
   return html`<div class="field"><label for="${id}">${label}</label>
@@ -60,14 +63,14 @@ export function secretField(id: string, label: string, problem: string | undefin
 ${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}`;
 }
 
-/** The options of a `select`. */
+/** The options of a `select` element. */
 export function options(values: readonly string[], current: string): readonly Html[] {
   return values.map(
     value => html`<option${value === current && html` selected`}>${value}</option>`,
   );
 }
 
-/** Code in which a line can end after the separators of addresses and JSON, and not within a flag. */
+/** Code in which a line may break after the separators of addresses and JSON, but not inside a flag. */
 export function breakable(code: string): Html {
   return new Html(
     html`${code}`.text
@@ -87,7 +90,7 @@ export function command(caption: HtmlValue, text: string, typescript?: string): 
 /**
  * Links of which one is current, such as filters of a list.
  *
- * @param show What a link says, and where it leads.
+ * @param show Returns the text and the address of a link.
  */
 export function choices<Value>(
   label: string,
@@ -101,27 +104,27 @@ export function choices<Value>(
   })}</ul></nav>`;
 }
 
-/** What an action of a page did, or why it failed. */
+/** The outcome of an action on a page: what it did, or why it failed. */
 export interface Message {
   readonly tone: 'good' | 'bad';
   readonly text: string;
 }
 
-/** A message with the page and the element that show it. */
+/** A message, with the page and the element that show it. */
 export interface Said {
   readonly message: Message;
   readonly path: string;
   readonly id: string;
-  /** In milliseconds of real time. */
+  /** The time until which it is shown, in milliseconds of real time. */
   readonly until: number;
 }
 
-/** The message of the element with an id, if there is one for it. */
+/** Returns the message for the element with this id, if there is one. */
 export type MessageAt = (id: string) => Html | undefined;
 
 /**
- * The message of a page, shown once: by `messageAt` in the element that it is about, or by `rest` at the top if there is
- * none.
+ * Places the message of a page so that it is shown once: by `messageAt` in its element, or by `rest` at the
+ * top of the page if that element does not exist.
  */
 export function placeMessage(said: Said | undefined) {
   let left = said;
@@ -134,36 +137,36 @@ export function placeMessage(said: Said | undefined) {
   return { messageAt, rest };
 }
 
-/** A message as markup, read out by screen readers. */
+/** A message as markup, which screen readers read aloud. */
 export function messageBox({ tone, text }: Message, id?: string): Html {
   return tone === 'good'
     ? html`<p class="notice" role="status">${text}</p>`
     : html`<p class="alarm" role="alert"${id !== undefined && html` id="${id}"`}>${text}</p>`;
 }
 
-/** An instant, to the second. */
+/** Renders an instant, to the second. */
 export function instant(ms: number): Html {
   return html`<time datetime="${isoOf(ms, SECOND)}">${instantText(ms)}</time>`;
 }
 
-/** `2026-11-21 20:33:12 UTC` */
+/** Formats an instant as `2026-11-21 20:33:12 UTC`. */
 export function instantText(ms: number): string {
   return isoOf(ms, SECOND).replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** The same for a narrow column: the time of day above the date. */
+/** Renders an instant for a narrow column, with the time of day above the date. */
 export function compactInstant(ms: number): Html {
   const iso = isoOf(ms, SECOND);
   const [date, time] = iso.split('T');
   return html`<time datetime="${iso}">${time?.replace('Z', '')} UTC <span class="second">${date}</span></time>`;
 }
 
-/** An instant, to the minute. */
+/** Renders an instant, to the minute. */
 export function renderMinute(ms: number): Html {
   return html`${minuteWithoutZone(ms)} UTC`;
 }
 
-/** `2026-11-21 20:33 to 20:43 UTC`; the date stands twice where the days differ. */
+/** Renders a window as `2026-11-21 20:33 to 20:43 UTC`. If the days differ, both dates are shown. */
 export function renderWindow({ from, to }: Window): Html {
   const isOneDay = floorTo(DAY, from) === floorTo(DAY, to);
   const end = isoOf(to, MINUTE);
@@ -177,7 +180,7 @@ function minuteWithoutZone(ms: number): Html {
   return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', '')}</time>`;
 }
 
-/** An ISO date and time, without the parts below the unit. */
+/** An ISO date and time, without the parts that are smaller than the unit. */
 function isoOf(ms: number, unit: typeof SECOND | typeof MINUTE): string {
   const iso = new Date(floorTo(unit, ms)).toISOString();
   return iso.replace(unit === SECOND ? /\.000Z$/ : /:00\.000Z$/, 'Z');
@@ -189,14 +192,14 @@ export function printNumber(value: number): string {
   return count.format(value);
 }
 
-/** `1 post`, `2 posts` */
+/** Formats a count as `1 post` or `2 posts`. */
 export function printCount(value: number, one: string, many = `${one}s`): string {
   return `${printNumber(value)} ${value === 1 ? one : many}`;
 }
 
 const BYTE_UNITS = ['kB', 'MB', 'GB', 'TB'] as const;
 
-/** `532 bytes`, `12.5 kB`: in powers of 1000. */
+/** Formats a size as `532 bytes` or `12.5 kB`, in powers of 1000. */
 export function printSize(bytes: number): string {
   if (bytes < 999.5) return printCount(Math.round(bytes), 'byte');
   let value = bytes;
@@ -215,7 +218,7 @@ const TIME_UNITS = [
   ['day', DAY],
 ] as const;
 
-/** `400 ms`, `20 seconds`, `6 minutes`, `1.5 hours`: in the largest unit that fits. */
+/** Formats a duration as `400 ms`, `20 seconds`, `6 minutes` or `1.5 hours`, in the largest unit that fits. */
 export function printDuration(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   const [unit, unitMs] = TIME_UNITS.findLast(([, unitMs]) => ms >= unitMs) ?? TIME_UNITS[0];
@@ -223,7 +226,7 @@ export function printDuration(ms: number): string {
   return `${value} ${value === '1' ? unit : `${unit}s`}`;
 }
 
-/** `23 minutes 59 seconds`: the two largest units, for a duration of at least a second. */
+/** Formats a duration of at least a second in its two largest units, such as `23 minutes 59 seconds`. */
 export function printExactDuration(ms: number): string {
   let rest = ms;
   const parts = TIME_UNITS.toReversed().flatMap(([unit, unitMs]) => {
@@ -234,7 +237,7 @@ export function printExactDuration(ms: number): string {
   return parts.slice(0, 2).join(' ');
 }
 
-/** With one decimal below 100, none from there on. */
+/** Formats a number with one decimal below 100, otherwise with none. */
 function shortNumber(value: number): string {
   return count.format(value < 99.95 ? Math.round(value * 10) / 10 : Math.round(value));
 }

@@ -11,35 +11,41 @@ export const CONSOLE_HOME = '/console';
 /** The page that lists a user's grants. */
 export const GRANTS_PATH = '/oauth/grants';
 
-/** The parts of the service that have pages, shown after its name, each with its first page. */
+/**
+ * The parts of the service that have pages, with the first page of each. They are shown after the name of the
+ * service.
+ */
 const AREAS = { console: CONSOLE_HOME, accounts: GRANTS_PATH };
 
 export interface HtmlPage {
   readonly title: HtmlValue;
-  /** Below the heading. */
+  /** The sentence below the heading. */
   readonly lead?: HtmlValue;
   readonly body: HtmlValue;
   readonly area: keyof typeof AREAS;
-  /** A page with a menu is wide, and has the script of the console. */
+  /** The menu. A page with a menu is wide, and loads the script of the console. */
   readonly menu?: Menu | undefined;
-  /** What the last action said, if no part of the body shows it. */
+  /** The message of the last action, if no part of the body shows it. */
   readonly message?: HtmlValue;
-  /** 200 by default. */
+  /** The status of the response; 200 by default. */
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Another origin that a form of the page may redirect to; browsers check redirects, too. */
+  /** Another origin to which a form of the page may redirect, since browsers check redirects, too. */
   readonly formTarget?: string | undefined;
 }
 
-/** The pages of an area: on a phone closed, at the side of a wide screen. */
+/** The pages of an area. On a phone, the menu is closed; on a wide screen, it is at the side. */
 export interface Menu {
   /** The name of the current page. */
   readonly current: string;
-  /** The links, and what else belongs to each page. */
+  /** The links, and the other content of each entry. */
   readonly entries: HtmlValue;
 }
 
-/** The URLs of style sheet and script have a digest, so that browsers do not use old ones from their cache. */
+/**
+ * The paths of style sheet and script. Their URLs contain a digest, so that browsers do not use old versions
+ * from their cache.
+ */
 const STYLE_PATH = '/pages/style.css';
 const ICON_PATH = '/pages/icon.svg';
 const SCRIPT_PATH = '/pages/script.js';
@@ -86,7 +92,7 @@ const wheel = new Html(
   ICON.replace('<svg ', '<svg aria-hidden="true" ').replace('#0a8a84', 'currentColor'),
 );
 
-/** The title element allows only text. */
+/** Removes elements from a title, because the `title` element allows only text. */
 function textOf(title: HtmlValue): Html {
   return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
 }
@@ -102,7 +108,7 @@ export function pageResponse(page: HtmlPage): HandlerResponse {
   };
 }
 
-/** A redirect after a form (303 See Other), so that a reload does not send the form again. */
+/** A redirect after a form (303 See Other), so that reloading does not send the form again. */
 export function seeOther(
   location: string,
   headers: Readonly<Record<string, string>> = {},
@@ -114,12 +120,12 @@ export function seeOther(
   };
 }
 
-/** The static files of the pages, without user data. */
+/** The routes of the static files of the pages, without user data. */
 export const ASSETS: RouteTable<unknown> = {
   [STYLE_PATH]: asset('text/css; charset=utf-8', STYLE_SHEET),
   [SCRIPT_PATH]: asset('text/javascript; charset=utf-8', SCRIPT),
   [ICON_PATH]: asset('image/svg+xml', ICON),
-  // Browsers request this by default.
+  // Browsers request this path by default.
   '/favicon.ico': asset('image/svg+xml', ICON),
 };
 
@@ -129,7 +135,7 @@ function asset(type: string, text: string) {
   return { GET: (): HandlerResponse => ({ status: 200, headers, body: [Buffer.from(text)] }) };
 }
 
-/** Security headers: only the script of the console, no content of other sites, no frames, no caching. */
+/** The security headers: only the script of the console, no content of other sites, no frames, no caching. */
 function securityHeaders(hasScript = false, formTarget?: string): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
   return {
@@ -150,7 +156,7 @@ function securityHeaders(hasScript = false, formTarget?: string): Record<string,
   };
 }
 
-/** Shows an error as a page, with the menu for those who are signed in. */
+/** Shows an error as a page. Visitors who are signed in get the menu. */
 export function errorPage({ status, message, headers }: HttpProblem, menu?: Menu): HandlerResponse {
   const body = html`<div class="card">${messageBox({ tone: 'bad', text: message })}
 <p><a class="button" href="${CONSOLE_HOME}">To the console</a></p></div>`;

@@ -8,29 +8,35 @@ import type { Message, Said } from './page-parts.js';
 
 /** The visitor of a page. */
 export interface Visitor<User> {
-  /** Undefined if not signed in. */
+  /** The user; `undefined` if the visitor is not signed in. */
   readonly user: User | undefined;
   /** The token that every form of this browser must send. */
   readonly csrf: string;
-  /** `Set-Cookie`, if the browser has no valid cookie yet. */
+  /** The `Set-Cookie` header, if the browser has no valid cookie yet. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 interface Session<User> {
   readonly user: User;
-  /** In milliseconds of real time, so that moving the service's clock does not sign users out. */
+  /**
+   * The end of the session in milliseconds of real time, so that moving the service's clock does not sign
+   * users out.
+   */
   readonly expiresAt: number;
-  /** What the last action said. */
+  /** The message of the last action. */
   said?: Said | undefined;
 }
 
 const SESSION_MS = 12 * HOUR;
-/** How long a reload of the page shows the message again. */
+/** How long reloading the page shows the message again, in milliseconds. */
 const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
 const MAX_FORM_BYTES = 64 * 1024;
 
-/** A form of this origin with an outdated token, since the browser has signed out or in after it got the form. */
+/**
+ * Thrown for a form of this origin with an outdated token, because the browser has signed in or out since it
+ * got the form.
+ */
 export class StaleForm extends HttpProblem {
   readonly form: URLSearchParams;
 
@@ -41,8 +47,8 @@ export class StaleForm extends HttpProblem {
 }
 
 /**
- * Sign-in sessions in memory. Each browser has a random id in a cookie, from which the token of its
- * forms derives, so nothing is stored before a sign-in. A sign-in changes the id.
+ * Sign-in sessions in memory. Each browser has a random id in a cookie. The token of its forms is derived
+ * from the id, so nothing is stored before a sign-in. A sign-in changes the id.
  */
 export class Sessions<User> {
   readonly #name: string;
@@ -53,7 +59,8 @@ export class Sessions<User> {
 
   /**
    * @param path The path prefix of the pages, for the cookie.
-   * @param sameSite Whether a link of another site opens the pages with the session (`Lax`) or without it.
+   * @param sameSite Whether a link from another site opens the pages with the session (`Lax`) or without it
+   * (`Strict`).
    */
   constructor(name: string, path: string, sameSite: 'Lax' | 'Strict' = 'Lax') {
     this.#name = name;
@@ -74,8 +81,8 @@ export class Sessions<User> {
   /**
    * Reads a form of one of the pages.
    *
-   * @throws HttpProblem 415 or 413 if it is not a form or too large, 403 if another site sent it, as `StaleForm` if a browser
-   * says that it is of this site.
+   * @throws HttpProblem 415 if it is not a form, 413 if it is too large, and 403 if another site sent it or
+   * its token is wrong. If the browser reports that this site sent it, the 403 is a `StaleForm`.
    */
   async readForm(request: IncomingMessage, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
@@ -93,7 +100,7 @@ export class Sessions<User> {
     return isSameSecret(token ?? '', this.#csrf(this.#idOf(request) ?? newId()));
   }
 
-  /** Returns headers for the response. */
+  /** Signs a visitor in. Returns headers for the response. */
   signIn(request: IncomingMessage, who: User): Readonly<Record<string, string>> {
     this.signOut(request);
     const now = Date.now();
@@ -104,7 +111,7 @@ export class Sessions<User> {
     return this.#cookie(request, id);
   }
 
-  /** Returns headers for the response. */
+  /** Signs a visitor out. Returns headers for the response. */
   signOut(request: IncomingMessage): Readonly<Record<string, string>> {
     this.#sessions.delete(this.#idOf(request) ?? '');
     return this.#cookie(request, '', '; Max-Age=0');
@@ -118,12 +125,12 @@ export class Sessions<User> {
     session.said = { message, path, id: hash.slice(1), until: Date.now() + MESSAGE_MS };
   }
 
-  /** The message of a page. It goes once another page was shown, or after a minute. */
+  /** The message of a page. It is removed after another page was shown, or after a minute. */
   message(request: IncomingMessage, path: string): Said | undefined {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;
     if (said?.path === path && said.until > Date.now()) return said;
-    // The response to HEAD shows nothing, and the script of a page only parts without messages.
+    // The response to HEAD shows no message, and the script of a page loads only parts without messages.
     const isShown = request.method !== 'HEAD' && request.headers['sec-fetch-dest'] !== 'empty';
     if (session !== undefined && isShown) session.said = undefined;
     return undefined;
@@ -152,7 +159,10 @@ export class Sessions<User> {
     return { 'Set-Cookie': cookie };
   }
 
-  /** Cookies ignore ports, so the name has the port: services on one machine must not share it. */
+  /**
+   * The name of the cookie. It contains the port, because cookies ignore ports, and services on one machine
+   * must not share it.
+   */
   #cookieName({ socket }: IncomingMessage): string {
     return `${this.#name}-${socket.localPort}`;
   }
@@ -168,7 +178,10 @@ const CROSS_SITE =
   'This form did not come from a page that you have open here, or you have signed out since. ' +
   'Nothing was changed. Go back, load the page again, and send the form once more.';
 
-/** Reads the headers that browsers add. `Origin` is `null`, since the pages send no referrer. */
+/**
+ * Whether a request comes from this origin, by the headers that browsers add. `Origin` is `null`, because the
+ * pages send no referrer.
+ */
 function isSameOrigin({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   const { origin = 'null', host } = headers;

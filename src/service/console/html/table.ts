@@ -4,7 +4,7 @@ import { type MessageAt, printCount, printNumber } from './page-parts.js';
 export interface HtmlColumn<Row> {
   readonly kind: 'header' | 'beside' | 'number' | 'text';
   readonly label: string;
-  /** A cell without content has nothing on a phone. */
+  /** Renders a cell. A cell without content is not shown on a phone. */
   readonly cell: (row: Row) => HtmlValue;
   /** The label on a phone; empty for a cell that needs none. */
   readonly phoneLabel: string;
@@ -12,17 +12,20 @@ export interface HtmlColumn<Row> {
 
 type Cell<Row> = HtmlColumn<Row>['cell'];
 
-/** Makes the columns of a table. On a phone, the label of the column is used, unless another one is given. */
+/**
+ * Functions that create columns of a table. On a phone, the label of the column is used, unless another label
+ * is given.
+ */
 export const column = {
-  /** Names the row. A phone shows it first. */
+  /** A column that names the row. A phone shows it first. */
   header<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'header', label, cell, phoneLabel: label };
   },
-  /** A phone shows it in the same line as the header, without its label. */
+  /** A column that a phone shows on the same line as the header, without its label. */
   beside<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'beside', label, cell, phoneLabel: '' };
   },
-  /** Aligned to the right. */
+  /** A column that is aligned to the right. */
   number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): HtmlColumn<Row> {
     return { kind: 'number', label, cell, phoneLabel };
   },
@@ -32,16 +35,17 @@ export const column = {
 };
 
 export interface HtmlTableOptions<Row> {
-  /** The id of a row, to which a link can lead, and under which its message is shown. */
+  /** Returns the id of a row, which links use, and under which its message is shown. */
   readonly idOf?: (row: Row) => string;
   readonly messageAt?: MessageAt | undefined;
-  /** What a click on the row's second line shows. */
+  /** Returns the details of a row, which a click on its second line shows. */
   readonly detailsOf?: (row: Row) => HtmlValue;
 }
 
 /**
- * A table, which phones show as a list of rows. The explicit roles keep it a table for screen readers,
- * since browsers drop the implicit ones when CSS changes the layout. Each row has a body, with its message and details.
+ * Renders a table, which phones show as a list of rows. Explicit roles keep it a table for screen readers,
+ * because browsers drop the implicit roles when CSS changes the layout. Each row has a separate `tbody` with
+ * its message and details.
  */
 export function table<Row>(
   caption: HtmlValue,
@@ -81,8 +85,8 @@ export interface ListOptions<Row> extends HtmlTableOptions<Row>, PageOptions {
 }
 
 /**
- * The page of a long list, newest first: its rows, which ones these are, and links to the newer and the older ones.
- * The `suffix` is `, page 2` for the title of the page; empty on the first.
+ * Renders one page of a long list, newest first, with links to newer and older pages. `suffix` is `, page 2`
+ * for the title of the page; empty on the first page.
  */
 export function listPage<Row>(
   url: URL,
@@ -94,7 +98,10 @@ export function listPage<Row>(
   return { suffix, list: html`${table(caption, columns, rows, options)}${pager}` };
 }
 
-/** Which rows of a list are on its page: from the first one to before the end, with links to the other pages. */
+/**
+ * The rows of a list on its current page, by their first index and the end (exclusive), with links to the
+ * other pages.
+ */
 export function rowsOfPage(
   url: URL,
   count: number,
@@ -118,7 +125,7 @@ export function rowsOfPage(
 
 type PageLink = readonly [rel: string, text: string, address: string];
 
-/** Links to the other pages, and which one this is. */
+/** Links to the other pages, and the number of the current page. */
 export function pagerOf(position: string, links: readonly (PageLink | false)[]): Html {
   return html`<nav class="row" aria-label="Pages">${links.map(
     link => link && html`<a class="button plain" rel="${link[0]}" href="${link[2]}">${link[1]}</a>`,
@@ -126,20 +133,20 @@ export function pagerOf(position: string, links: readonly (PageLink | false)[]):
 }
 
 interface PageOptions {
-  /** The number of rows of a page. By default 12, which fit three screens of a phone, or one wide screen. */
+  /** The number of rows on a page. The default is 12, which fit on three screens of a phone or one wide screen. */
   readonly pageRows?: number;
-  /** The parameter of the address that selects the page: `page` by default. */
+  /** The parameter of the address that selects the page. @default 'page' */
   readonly parameter?: string;
-  /** What the links to the pages before and after say. */
+  /** The texts of the links to the previous and the next page. */
   readonly words?: readonly [before: string, after: string];
 }
 
-/** The caption of a list: `3 jobs, newest first`. */
+/** The caption of a list, such as `3 jobs, newest first`. */
 export function newestFirstCaption(all: readonly unknown[], one: string): string {
   return `${printCount(all.length, one)}, newest first`;
 }
 
-/** The address of a page with other parameters; undefined leaves one out. */
+/** The address of a page with changed parameters. A parameter that is `undefined` is removed. */
 export function withParameters(
   { pathname, searchParams }: URL,
   changes: Readonly<Record<string, string | readonly string[] | undefined>>,
