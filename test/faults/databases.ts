@@ -16,8 +16,14 @@ import { CommitCutter } from '../databases/commit-cutter.js';
 import { hasPostgres, INSTALL_POSTGRES, PostgresServer } from '../databases/postgres-server.js';
 import { type Contents, readDuckDb, readPostgres, readSqlite } from '../databases/stored-rows.js';
 import { SmallDisk } from '../jetstream/small-disk.js';
-import { eachWithHit } from './each-with-hit.js';
-import type { Cell, Counts, Part, Setting, Trial } from './part.js';
+import {
+  type Cell,
+  type Counts,
+  eachWithHit,
+  type Part,
+  type Setting,
+  type Trial,
+} from './part.js';
 import type { Random } from './random.js';
 
 const EXAMPLES = {

@@ -2,11 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import { spawn } from '../child-processes.js';
-import { currentCommit } from './current-commit.js';
 import type { Part, RecordedCell } from './part.js';
 import { MACHINE } from './record.js';
 import { oneLine, table } from './report.js';
 import { runSuite, type SuiteFigures } from './run-suite.js';
+import { currentCommit } from './staleness.js';
 
 const BUSY_LOOPS = 8;
 /** A line for each run of the suite, as the script is started from the root of the project. */

@@ -2,11 +2,10 @@ import path from 'node:path';
 import { chaos, type Fault, mayLose, type PostArchive, writeArchive } from '../jetstream/chaos.js';
 import { hasNatsServer, INSTALL } from '../jetstream/nats-server.js';
 import { canMountDisk } from '../jetstream/small-disk.js';
-import { eachWithHit } from './each-with-hit.js';
 import { PUBLISHER_CELLS } from './jetstream/publisher-cells.js';
 import { READER_CELLS } from './jetstream/reader-cells.js';
 import { type StreamCell, StreamSetting } from './jetstream/stream-setting.js';
-import type { Cell, Part } from './part.js';
+import { type Cell, eachWithHit, type Part } from './part.js';
 
 const FAULTS: Readonly<
   Record<string, { readonly faults: readonly Fault[]; readonly seeds: number }>

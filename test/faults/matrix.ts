@@ -1,7 +1,5 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { cellName } from './cell-name.js';
-import { eachWithHit } from './each-with-hit.js';
 import { type BundledChild, bundleChild } from './matrix/bundle-child.js';
 import { cleanCompliance, cleanRun } from './matrix/clean-run.js';
 import type { Fault } from './matrix/fault.js';
@@ -13,7 +11,7 @@ import { ROWS, type Row } from './matrix/rows.js';
 import { tryCompliance } from './matrix/try-compliance.js';
 import { tryFault } from './matrix/try-fault.js';
 import { cleanChild, killCompliance, tryKills } from './matrix/try-kills.js';
-import type { Cell, Part } from './part.js';
+import { type Cell, cellName, eachWithHit, type Part } from './part.js';
 
 interface Square {
   readonly cell: Cell;

@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import type { Random } from './random.js';
 
 /** What a cell expects to happen: every trial of it checks that. */
@@ -114,4 +116,30 @@ export interface RecordedCell extends CellResult {
   readonly machine: string;
   /** That of its last trials; older results have none. */
   readonly commit?: string | undefined;
+}
+
+/** The name of a cell of a pipeline under a fault, as `--cell` takes it: `search/kill-9-at-random`. */
+export function cellName(row: string, fault: string): string {
+  return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
+}
+
+/**
+ * A trial without the fault shows nothing: it is made again where the fault can miss, and fails where it cannot.
+ *
+ * @param draws How often a trial is made until its fault takes effect.
+ */
+export function eachWithHit(
+  trials: Trials,
+  draws: number,
+  attempt: (trial: Trial) => Promise<Counts>,
+): Promise<void> {
+  return trials.each(async trial => {
+    for (let draw = 1; draw <= draws; draw++) {
+      const folder = path.join(trial.folder, String(draw));
+      await mkdir(folder);
+      const counts = await attempt({ ...trial, folder });
+      if ((counts.hits ?? 0) > 0) return counts;
+    }
+    throw new Error('The fault never took effect, so the trial shows nothing');
+  });
 }

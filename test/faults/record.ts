@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
-import { currentCommit } from './current-commit.js';
 import type { CellResult, Curves, Part, RecordedCell } from './part.js';
+import { currentCommit } from './staleness.js';
 
 /** By part and cell. */
 export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedCell>>>>;

@@ -93,3 +93,19 @@ export function staleness(age: number | undefined): string | undefined {
   if (age === undefined) return 'of an unknown commit';
   return age < STALE_COMMITS ? undefined : `${age} commits ago`;
 }
+
+/** What runs write themselves: it makes no other commit of what they try. */
+const WRITTEN = ['results.json', 'RESULTS.md', 'suite-runs.jsonl'];
+
+/** The commit that is tried, with `+` where files differ from it. Undefined outside of a clone. */
+export function currentCommit(): string | undefined {
+  const git = (...args: readonly string[]) =>
+    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const others = WRITTEN.map(name => `:!test/faults/${name}`);
+  try {
+    const changes = git('status', '--porcelain', '--', 'src', 'test', 'examples', ...others);
+    return `${git('rev-parse', '--short', 'HEAD').trim()}${changes === '' ? '' : '+'}`;
+  } catch {
+    return undefined;
+  }
+}

@@ -5,7 +5,6 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { root } from '../pages.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { calls } from './calls.js';
-import { currentCommit } from './current-commit.js';
 import { disks } from './disks.js';
 import { fuzz } from './fuzz.js';
 import { jetstream } from './jetstream.js';
@@ -13,7 +12,7 @@ import { matrix } from './matrix.js';
 import type { Cell, Counts, Part, RecordedCell, Trial } from './part.js';
 import { record, replaces } from './record.js';
 import { resultsPage } from './report.js';
-import { commitsSince, staleness, touchedBy } from './staleness.js';
+import { commitsSince, currentCommit, staleness, touchedBy } from './staleness.js';
 import { tryPart } from './try-part.js';
 
 /** No part here loads it. */

@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { stdoutOf } from './stdout-of.js';
-import { straceArguments } from './system-calls.js';
+import { stdoutOf, straceArguments } from './system-calls.js';
 
 export interface CutOptions {
   readonly library: URL;

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { outputOf, spawn } from '../../child-processes.js';
 import { keptByLmdb } from './kept-by-lmdb.js';
-import { stdoutOf } from './stdout-of.js';
+import { stdoutOf } from './system-calls.js';
 
 export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
 

@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { jobServer, servedFiles, UUID } from '../../jobs/job-server.js';
 import { LOGIN } from '../../login.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import type { KeptFiles } from './kept-files.js';
 
 /** Tokens of users. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ofPost, ofUser } from '../../compliance/event.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { Random } from '../random.js';
 
 /** What is kept in a file of LMDB, and what a process does with it, in steps. */

@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import type { DataFile, JobRecord } from '../../../src/service/jobs/job-record.js';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { unchecked } from '../../unchecked.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import type { KeptFiles } from './kept-files.js';
 
 const STATE = `${MOUNT}/deep/state`;

@@ -2,7 +2,7 @@ import { appendFile, mkdir } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import type { KeptFiles } from './kept-files.js';
 
 interface Item {

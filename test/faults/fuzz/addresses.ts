@@ -4,10 +4,9 @@ import { isIPv4 } from 'node:net';
 import path from 'node:path';
 import type { Endpoint } from '../../../src/service/http/router.js';
 import type { JobRecord } from '../../../src/service/jobs/job-record.js';
-import { loadModule } from '../load-module.js';
-import { answerOf } from './answer-of.js';
+import { loadModule } from '../load-library.js';
+import { answerOf, pathsOf } from './bare-requests.js';
 import { check, expectSame, type ParserKind, temporaryFolder } from './parser.js';
-import { pathsOf } from './paths-of.js';
 
 const START = Date.UTC(2024, 0, 1);
 const DAY = 86_400_000;

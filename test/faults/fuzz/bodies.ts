@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { unchecked } from '../../unchecked.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { loadModule } from '../load-module.js';
-import { answerOf } from './answer-of.js';
+import { loadModule } from '../load-library.js';
+import { answerOf, pathsOf } from './bare-requests.js';
 import { check, expectSame, type Outcome, outcomes, type ParserKind } from './parser.js';
-import { pathsOf } from './paths-of.js';
 
 const PATH = '/callback';
 const TOKEN = 'request+token=';

@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind } from './parser.js';
 import { seedPost } from './seeds.js';

@@ -1,5 +1,5 @@
 import { unchecked } from '../../unchecked.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { check, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 

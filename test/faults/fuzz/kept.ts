@@ -3,7 +3,7 @@ import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Checkpoint } from '../../../src/sinks/commit/checkpoint-text.js';
 import { unchecked } from '../../unchecked.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 
 /** A parser that reads bytes of others, with what it promises for any bytes. */

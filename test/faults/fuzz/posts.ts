@@ -1,4 +1,4 @@
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { check, expectSame, isRecord, outcomes, type ParserKind, parsedJson } from './parser.js';
 import { seedJson, seedPost } from './seeds.js';
 

@@ -1,5 +1,5 @@
 import { unchecked } from '../../unchecked.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { seedPost } from './seeds.js';
 

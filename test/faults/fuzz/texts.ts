@@ -1,4 +1,4 @@
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 
 /** Signed tokens for the next page. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { unchecked } from '../../unchecked.js';
-import { loadModule } from '../load-module.js';
+import { loadModule } from '../load-library.js';
 import { check, outcomes, type ParserKind } from './parser.js';
 
 /** A request that is not answered after so long, because it is not whole, is given up. */

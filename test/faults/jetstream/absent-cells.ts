@@ -1,4 +1,4 @@
-import { cellName } from '../cell-name.js';
+import { cellName } from '../part.js';
 import type { StreamCell } from './stream-setting.js';
 
 type Row = 'reader' | 'publisher';

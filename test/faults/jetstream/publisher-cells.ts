@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MemoryWatch } from '../../memory-watch.js';
-import { cellName } from '../cell-name.js';
-import type { Counts, Trial } from '../part.js';
+import { type Counts, cellName, type Trial } from '../part.js';
 import { absentCells } from './absent-cells.js';
 import { POSTS, publishes, SETTINGS } from './publisher-run.js';
 import type { StreamCell, StreamSetting } from './stream-setting.js';

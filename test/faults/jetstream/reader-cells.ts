@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Ended, KilledChild, killAgainAndAgain } from '../../killed-child.js';
 import { MemoryWatch } from '../../memory-watch.js';
-import { cellName } from '../cell-name.js';
 import { failDisk, watchDisk } from '../matrix/failing-disk.js';
-import type { Counts, Trial } from '../part.js';
+import { type Counts, cellName, type Trial } from '../part.js';
 import type { Random } from '../random.js';
 import { absentCells } from './absent-cells.js';
 import type { ReaderWork } from './reader-child.js';

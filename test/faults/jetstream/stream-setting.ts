@@ -1,7 +1,6 @@
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
-import { loadLibrary } from '../load-library.js';
-import { loadModule } from '../load-module.js';
+import { loadLibrary, loadModule } from '../load-library.js';
 import { type BundledChild, bundleChild } from '../matrix/bundle-child.js';
 import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';

@@ -1,3 +1,4 @@
+import { createCipheriv, createHash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Activity } from '../../../src/post/activity.js';
@@ -5,7 +6,6 @@ import type { ArchivedPost } from '../../../src/service/archive/archive.js';
 import { samplePosts } from '../../../src/service/index.js';
 import { MemoryArchive } from '../../service/memory-archive.js';
 import { post } from '../../sinks/posts.js';
-import { randomText } from './random-text.js';
 import { idAt, WINDOWS } from './windows.js';
 
 const MINUTE = 60_000;
@@ -163,4 +163,11 @@ class RepeatingArchive extends MemoryArchive {
         posts: posts.flatMap((post, index) => (index % 3 === 0 ? [post, post] : [post])),
       };
   }
+}
+
+/** Text of that many bytes, the same for the same seed, which gzip makes a quarter smaller. */
+export function randomText(seed: string, bytes: number): string {
+  const key = createHash('sha256').update(seed).digest();
+  const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
+  return cipher.update(Buffer.alloc((bytes * 3) / 4)).toString('base64');
 }

@@ -3,12 +3,13 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
+
 // From the compiled library, also if `--library` names another one: what that one records, this one must find.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
+import { randomText } from './archive.js';
 import { firstUnnamed, isNamed, type Minutes } from './named-gaps.js';
-import { randomText } from './random-text.js';
 import { minuteOf } from './windows.js';
 import type { World } from './world.js';
 

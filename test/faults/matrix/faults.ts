@@ -1,20 +1,18 @@
 import type { Endpoint } from 'millrace/service';
 import type { Counts, Expectation } from '../part.js';
 import { BURST_EVENTS } from './compliance.js';
+import { consumeSlowly, LARGE_EVENT_BYTES, slowWorld, stallWhilePaused } from './consumers.js';
 import { isExpired } from './expected.js';
 import { failDisk, watchDisk } from './failing-disk.js';
 import type { Fault, FaultSetting, Planted } from './fault.js';
 import type { Tampering } from './fault-proxy.js';
 import { lieAboutSums } from './lying-sums.js';
 import { ONLY_KILLED } from './only-killed.js';
-import { stallWhilePaused } from './paused-consumer.js';
 import { IN_THREADS, type RowName } from './pipelines.js';
 import type { Row } from './rows.js';
 import { PATHS } from './sent.js';
-import { aim, contentCut, fromRequest, inBody, plant } from './service-fault.js';
-import { consumeSlowly, LARGE_EVENT_BYTES, slowWorld } from './slow-consumer.js';
+import { aim, contentCut, fromRequest, inBody, plant, waitAfter429 } from './service-fault.js';
 import { damageStored, spoilRecord } from './spoil-record.js';
-import { waitAfter429 } from './wait-after-429.js';
 import { threadMessages } from './watched-thread.js';
 import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, WINDOWS } from './windows.js';
 
