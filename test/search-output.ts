@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { spellings } from './security/spellings.js';
+import { spellings } from './security/secrets.js';
 
 /** Passwords that the tests use. None of them may be printed. */
 export const TEST_SECRETS = ['secret-password', 'canary pa55/word"'];

@@ -1,29 +1,18 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { account, collect, files, type Gap, OptionError, pipeline, replay, tap } from 'millrace';
-import { createService, type Service } from 'millrace/service';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { collect, files, type Gap, OptionError, pipeline, replay, tap } from 'millrace';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
-import { temporaryFolder } from '../temporary-folder.js';
-import { timingOf } from './service-timing.js';
+import { acme, folder, service, setUpServiceReplay } from './replay-of-service.js';
 
-let service: Service;
-let folder: string;
-let addresses: Awaited<ReturnType<Service['start']>>;
 let start: number;
 const gaps: Gap[] = [];
 
-beforeEach(async () => {
-  service = createService({ limits: 'relaxed', postsPerMinute: 1, heartbeatMs: 50 });
-  addresses = await service.start(0);
-  service.clock.freeze();
-  folder = await temporaryFolder();
+setUpServiceReplay({ postsPerMinute: 1 });
+beforeEach(() => {
   start = floorTo(MINUTE, service.clock.now()) - 2 * HOUR;
   gaps.length = 0;
 });
-afterEach(() => service.stop());
-
-const acme = () => account({ ...addresses, timing: timingOf(service) });
 
 const common = () => ({ streamType: 'firehose', fromDate: new Date(start), folder }) as const;
 

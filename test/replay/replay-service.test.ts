@@ -4,7 +4,6 @@ import path from 'node:path';
 import fc from 'fast-check';
 import {
   type Activity,
-  account,
   activities,
   collect,
   completeness,
@@ -26,36 +25,28 @@ import {
   replayRules,
   withoutDeleted,
 } from 'millrace';
-import { createService, type Fault, type Service } from 'millrace/service';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Fault } from 'millrace/service';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/base/time.js';
 import { draws } from '../suite.js';
-import { temporaryFolder } from '../temporary-folder.js';
-import { timingOf } from './service-timing.js';
+import {
+  acme as accountOf,
+  folder,
+  service,
+  setUpServiceReplay,
+  startService,
+} from './replay-of-service.js';
 
 const MINUTES = 20;
-let service: Service;
-let folder: string;
-let addresses: Awaited<ReturnType<Service['start']>>;
 let window: Window;
 
-beforeEach(async () => {
-  service = createService({ limits: 'relaxed', postsPerMinute: 10, heartbeatMs: 50 });
-  addresses = await service.start(0);
-  service.clock.freeze();
-  folder = await temporaryFolder();
+setUpServiceReplay({ postsPerMinute: 10 });
+beforeEach(() => {
   const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;
   window = { from: to - MINUTES * MINUTE, to };
 });
-afterEach(() => service.stop());
 
-function acme() {
-  return account({
-    ...addresses,
-    timeouts: { connectMs: 5_000, responseMs: 5_000, silenceMs: 400 },
-    timing: timingOf(service),
-  });
-}
+const acme = () => accountOf({ timeouts: { connectMs: 5_000, responseMs: 5_000, silenceMs: 400 } });
 
 function posts(options: Partial<ReplayOptions> = {}) {
   return replay(acme(), {
@@ -313,8 +304,7 @@ describe('rules of the local service', () => {
 
   it('cannot change while a replay runs', async () => {
     await service.stop();
-    service = createService({ limits: 'relaxed', replayPostsPerSecond: 20 });
-    addresses = await service.start(0);
+    await startService({ replayPostsPerSecond: 20 });
     const of = acme();
     await replayRules.add(of, [{ value: 'lang:en OR lang:es' }]);
     const stop = new AbortController();

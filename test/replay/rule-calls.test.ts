@@ -1,38 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HttpError, OptionError, RulesError } from '../../src/base/errors.js';
-import { type Account, account } from '../../src/http/account.js';
+import { account } from '../../src/http/account.js';
 import {
   addReplayRules,
   deleteReplayRules,
   getReplayRules,
   validateReplayRules,
 } from '../../src/replay/rule-calls.js';
-import { RulesStream } from '../http/rules-stream.js';
-import { reset, ScriptedServer, status } from '../http/scripted-server.js';
+import { reset, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
-import { LOGIN } from '../login.js';
 import { unchecked } from '../unchecked.js';
+import { acme, server, setUpRules, stream } from './scripted-rules.js';
 
-let server: ScriptedServer;
-let stream: RulesStream;
-let acme: Account;
-
-beforeEach(async () => {
-  server = await new ScriptedServer().start();
-  stream = new RulesStream(server);
-  acme = account(
-    {
-      rulesUrl: `${server.url}/base/`,
-      account: 'Acme Co',
-      publisher: 'twitter',
-      streamLabel: 'prod',
-      ...LOGIN,
-      timing: impatient(),
-    },
-    {},
-  );
-});
-afterEach(() => server.stop());
+setUpRules();
 
 /** Bodies that the local service never sends. */
 const OTHER_BODIES = [

@@ -1,36 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { OptionError, RulesError } from '../../src/base/errors.js';
-import { type Account, account } from '../../src/http/account.js';
 import { listReplayRules } from '../../src/replay/rule-calls.js';
 import { renderRuleChanges, syncRules } from '../../src/replay/sync-rules.js';
 import { collect } from '../../src/sinks/collect.js';
 import { AT_ONCE_MS } from '../at-once.js';
-import { RulesStream } from '../http/rules-stream.js';
-import { ScriptedServer } from '../http/scripted-server.js';
-import { impatient } from '../http/virtual-time.js';
-import { LOGIN } from '../login.js';
 import { unchecked } from '../unchecked.js';
+import { acme, server, setUpRules, stream } from './scripted-rules.js';
 
-let server: ScriptedServer;
-let stream: RulesStream;
-let acme: Account;
-
-beforeEach(async () => {
-  server = await new ScriptedServer().start();
-  stream = new RulesStream(server);
-  acme = account(
-    {
-      rulesUrl: server.url,
-      account: 'acme',
-      publisher: 'twitter',
-      streamLabel: 'prod',
-      ...LOGIN,
-      timing: impatient(),
-    },
-    {},
-  );
-});
-afterEach(() => server.stop());
+setUpRules();
 
 const held = () => [...stream.rules.values()].map(({ value, tag }) => ({ value, tag }));
 

@@ -5,18 +5,22 @@ import { expect, it } from 'vitest';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { spellings } from './spellings.js';
+import { spellings } from './secrets.js';
+
+/** What a script of this folder prints. */
+async function printedBy(script: string, args: readonly string[]) {
+  const file = compiled(path.join(import.meta.dirname, script));
+  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
+  return { stdout, stderr };
+}
 
 const SECRETS = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie-user-password'];
 
 it('no secret appears in what is printed or stored, whatever the service answers', async () => {
   const folder = await temporaryFolder();
   const secret = await temporaryFolder();
-  const script = compiled(path.join(import.meta.dirname, 'use-secrets.ts'));
-  const child = spawn(process.execPath, [script, folder, secret, ...SECRETS], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
+  const { stdout, stderr } = await printedBy('use-secrets.ts', [folder, secret, ...SECRETS]);
   expect(stdout.toString().endsWith('done\n'), stderr.toString().slice(-2_000)).toBe(true);
   const tokens = JSON.parse(await readFile(path.join(secret, 'tokens.json'), 'utf8')) as string[];
   expect(tokens.length).toBe(2);
@@ -51,12 +55,8 @@ it('no secret appears in what is printed or stored, whatever the service answers
 
 it('no secret appears in any error of a 200 that echoes what it was sent, as HTML or JSON', async () => {
   const folder = await temporaryFolder();
-  const script = compiled(path.join(import.meta.dirname, 'use-echoes.ts'));
   const secrets = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie/signature='];
-  const child = spawn(process.execPath, [script, folder, ...secrets], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
+  const { stdout, stderr } = await printedBy('use-echoes.ts', [folder, ...secrets]);
   const [, json = '{}'] = /^failed (.*)\n$/m.exec(stdout.toString().slice(-2_000)) ?? [];
   const failed = JSON.parse(json) as Record<string, number>;
   expect(Object.keys(failed).length, stderr.toString().slice(-2_000)).toBeGreaterThan(20);

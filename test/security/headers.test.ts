@@ -13,21 +13,7 @@ import {
 } from 'millrace';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/http/settings.js';
-import { LOGIN } from '../login.js';
-
-const OPTIONS = {
-  account: 'acme',
-  publisher: 'twitter',
-  label: 'dev',
-  streamLabel: 'prod',
-  complianceLabel: 'prod',
-  rulestream: 'r',
-  ...LOGIN,
-  consumerKey: 'key',
-  consumerSecret: 'secret',
-  accessToken: 'token',
-  accessTokenSecret: 'secret',
-} as const;
+import { ACME } from './acme.js';
 
 /** A server that refuses every request, and has the bytes of each as they came. */
 async function recorder(options: AccountOptions = {}) {
@@ -46,7 +32,7 @@ async function recorder(options: AccountOptions = {}) {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const acme = account({ url: `http://127.0.0.1:${port}`, ...OPTIONS, ...options }, {});
+  const acme = account({ url: `http://127.0.0.1:${port}`, ...ACME, ...options }, {});
   onTestFinished(async () => {
     await acme.close();
     server.close();
@@ -116,7 +102,7 @@ describe('the headers of a request', () => {
       fc.property(fc.constantFrom(...texts), injected, (option, text) => {
         let error: unknown;
         try {
-          account({ ...OPTIONS, url: 'http://127.0.0.1:1', [option]: text }, {});
+          account({ ...ACME, url: 'http://127.0.0.1:1', [option]: text }, {});
         } catch (thrown) {
           error = thrown;
         }

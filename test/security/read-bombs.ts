@@ -20,7 +20,7 @@ import {
 } from 'millrace';
 import { peakMemory } from '../../bench/peak-memory.js';
 import { collectGarbage } from '../collect-garbage.js';
-import { LOGIN } from '../login.js';
+import { ACME, listedJob, pastHour } from './acme.js';
 
 const [url = '', folder = '', ...names] = process.argv.slice(2);
 const acme = account(
@@ -28,37 +28,15 @@ const acme = account(
     url,
     oauthUrl: url,
     dataUrl: url,
-    account: 'acme',
-    publisher: 'twitter',
-    label: 'dev',
-    streamLabel: 'prod',
-    complianceLabel: 'prod',
-    rulestream: 'r',
-    ...LOGIN,
-    consumerKey: 'key',
-    consumerSecret: 'secret',
-    accessToken: 'token',
-    accessTokenSecret: 'secret',
+    ...ACME,
     retry: { attempts: 1 },
     limits: { replay: [] },
   },
   {},
 );
 const query = { product: 'fullarchive', query: 'rain' } as const;
-const hour = 3_600_000;
-const dates = { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };
 /** A job whose listing is in order, and whose one file is the bomb. */
-const job: jobs.DeliveredJob = {
-  title: 'a job',
-  uuid: 'listed',
-  status: 'delivered',
-  statusMessage: '',
-  publisher: 'twitter',
-  jobURL: `${url}/jobs/listed.json`,
-  fromDate: '202401010000',
-  toDate: '202401010010',
-  results: { activityCount: 1, fileCount: 1 },
-};
+const job = listedJob(url);
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   search: () => pipeline(search(acme, query), collect()),
   counts: () => pipeline(counts(acme, { ...query, bucket: 'day' }), collect()),
@@ -73,7 +51,7 @@ const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   compliance: () => pipeline(compliance(acme), collect()),
   replay: () =>
     pipeline(
-      replay(acme, { streamType: 'firehose', folder, timings: { attempts: 1 }, ...dates }),
+      replay(acme, { streamType: 'firehose', folder, timings: { attempts: 1 }, ...pastHour() }),
       collect(),
     ),
 };

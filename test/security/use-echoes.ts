@@ -25,7 +25,8 @@ import {
 import { impatient } from '../http/virtual-time.js';
 import { isNightly } from '../suite.js';
 import { unchecked } from '../unchecked.js';
-import { show } from './show.js';
+import { ACME, listedJob, pastHour } from './acme.js';
+import { show } from './secrets.js';
 
 const [folder = '', password = '', consumerSecret = '', signature = ''] = process.argv.slice(2);
 
@@ -100,14 +101,8 @@ const url = `http://127.0.0.1:${port}`;
 const acme = account(
   {
     url,
-    account: 'acme',
-    publisher: 'twitter',
-    label: 'dev',
-    streamLabel: 'prod',
-    complianceLabel: 'prod',
-    email: 'a@example.com',
+    ...ACME,
     password,
-    consumerKey: 'key',
     consumerSecret,
     accessToken: `${password}-token`,
     accessTokenSecret: `${password}-own`,
@@ -118,19 +113,7 @@ const acme = account(
   },
   {},
 );
-const job: jobs.DeliveredJob = {
-  title: 'a job',
-  uuid: 'listed',
-  status: 'delivered',
-  statusMessage: '',
-  publisher: 'twitter',
-  jobURL: `${url}/jobs/listed.json`,
-  fromDate: '202401010000',
-  toDate: '202401010010',
-  results: { activityCount: 1, fileCount: 1 },
-};
-const hour = 3_600_000;
-const dates = { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };
+const job = listedJob(url);
 const query = { product: 'fullarchive', query: 'rain' } as const;
 const rules = [{ value: 'rain' }];
 const request: jobs.JobRequest = {
@@ -155,7 +138,7 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   jobFiles: () => pipeline(jobFiles(acme, job), gunzip(), jsonLines(), collect()),
   'jobs.download': () => jobs.download(acme, job, { folder: path.join(folder, 'job') }),
   replay: () =>
-    pipeline(replay(acme, { streamType: 'firehose', folder, timings, ...dates }), collect()),
+    pipeline(replay(acme, { streamType: 'firehose', folder, timings, ...pastHour() }), collect()),
   compliance: () =>
     pipeline(compliance(acme, { folder, timings, backfill: false, onGap: () => {} }), collect()),
   'compliance with onDamaged': () =>

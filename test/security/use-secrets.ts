@@ -25,7 +25,7 @@ import {
 import { createService, type Fault } from 'millrace/service';
 import { impatient } from '../http/virtual-time.js';
 import { bySuite, isNightly } from '../suite.js';
-import { show } from './show.js';
+import { show } from './secrets.js';
 
 const [folder = '', secret = '', ...more] = process.argv.slice(2);
 const [password = '', consumerSecret = '', userPassword = ''] = more;
