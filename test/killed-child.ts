@@ -91,6 +91,8 @@ export interface KillUntilDone {
   start(): KilledChild;
   /** The first process is killed at a random time up to this. */
   readonly maxMs: number;
+  /** After so many kills, a process is left to its end. @default any number */
+  readonly maxKills?: number | undefined;
   /** Resolves when that time begins. @default when the script has printed `started` */
   begun?(child: KilledChild): Promise<unknown>;
   /** Runs one process to its end, and checks what it leaves. */
@@ -99,10 +101,11 @@ export interface KillUntilDone {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Starts a script again and again, and kills it later each time, until a process ends before it is killed. */
+/** Starts a script again and again, and kills it later each time, until a process ends by itself. */
 export async function killUntilDone({
   start,
   maxMs,
+  maxKills = Number.POSITIVE_INFINITY,
   begun = child => child.started,
   attempt = end => end(),
   random,
@@ -113,6 +116,7 @@ export async function killUntilDone({
     let started = 0;
     const ended = await attempt(async () => {
       const child = start();
+      if (kills >= maxKills) return child.end();
       await begun(child);
       started = performance.now();
       const late = sleep(random.next() * wait, 'late');

@@ -14,7 +14,7 @@ import { bySuite } from '../suite.js';
 import { hasPostgres, PostgresServer } from './postgres-server.js';
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../examples/21-into-postgres.ts');
-const KILLS = bySuite(2, 40);
+const KILLS = bySuite(1, 40);
 
 describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
   let service: Service;
@@ -69,7 +69,8 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
       const { kills: more } = await killUntilDone({
         start,
         begun: () => sleep(200),
-        maxMs: 100,
+        maxMs: 200,
+        maxKills: KILLS,
         random: { next: Math.random },
       });
       kills += more;

@@ -16,6 +16,7 @@ import { CommitCutter } from '../databases/commit-cutter.js';
 import { hasPostgres, INSTALL_POSTGRES, PostgresServer } from '../databases/postgres-server.js';
 import { type Contents, readDuckDb, readPostgres, readSqlite } from '../databases/stored-rows.js';
 import { SmallDisk } from '../jetstream/small-disk.js';
+import { KilledChild, killUntilDone } from '../killed-child.js';
 import {
   type Cell,
   type Counts,
@@ -36,6 +37,8 @@ type Database = keyof typeof EXAMPLES;
 
 /** Twice what a run without a fault takes, roughly: some kills come too late. */
 const RUN_MS = 900;
+/** Before this, no script has written anything. */
+const MIN_MS = 100;
 
 /** Less than what a run needs. */
 const ROOM_KIB = { sqlite: 500, duckdb: 900, 'files and sqlite': 900 } as const;
@@ -159,6 +162,16 @@ class Shared {
     return { child, ended: outputOf(child) };
   }
 
+  /** Starts the script of a database to kill it. */
+  startToKill(
+    database: Database,
+    cwd: string,
+    env: Readonly<Record<string, string>> = {},
+  ): KilledChild {
+    const script = path.join(this.#scripts, `${EXAMPLES[database]}.js`);
+    return new KilledChild(script, [], { cwd, env: { ...this.env, ...env } });
+  }
+
   /** Runs it until a run ends well; an error must be one of Millrace's. Resolves to the number of errors. */
   async finish(
     database: Database,
@@ -265,29 +278,24 @@ async function readFilesAndSqlite(folder: string): Promise<Contents> {
 }
 
 function killed(database: Database): Attempt {
-  return async (shared, { random, folder }) => {
+  return async (shared, { random, folder, signal }) => {
     const server = database === 'postgres' ? await shared.server() : undefined;
-    const env = server?.env();
-    let hits = 0;
     let committed = 0;
-    for (;;) {
-      const { child, ended } = shared.start(database, folder, env);
-      const killing = sleep(random.whole(100, RUN_MS)).then(() => child.kill('SIGKILL'));
-      const { signal, code, stderr } = await ended;
-      await killing;
-      if (signal !== 'SIGKILL') {
-        if (code !== 0) throw new Error(stderr);
-        break;
-      }
-      hits++;
-      committed += shared.mustBeCommitted(await contentsOf(database, folder, server));
-      if (hits > 8) {
-        await shared.finish(database, folder, env);
-        break;
-      }
-    }
+    const { kills } = await killUntilDone({
+      start: () => shared.startToKill(database, folder, server?.env()),
+      begun: () => sleep(MIN_MS),
+      maxMs: RUN_MS - MIN_MS,
+      random,
+      signal,
+      attempt: async end => {
+        const ended = await end();
+        if (ended === 'killed')
+          committed += shared.mustBeCommitted(await contentsOf(database, folder, server));
+        return ended;
+      },
+    });
     return {
-      hits,
+      hits: kills,
       committed,
       ...shared.mustBeComplete(await contentsOf(database, folder, server)),
     };
