@@ -3,6 +3,7 @@ import { crc32, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
+import { thisProcess } from '../../../src/base/process-identity.js';
 import { type Cursor, Flow } from '../../../src/flow/flow.js';
 import { pipeline } from '../../../src/flow/pipeline.js';
 import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/commit/checkpoint-file.js';
@@ -50,6 +51,26 @@ describe('a checkpoint', () => {
     const opened: number[] = [];
     await finish(options, from => opened.push(from));
     expect(opened).toEqual([2]);
+  });
+
+  it('stays as it was once another process has taken its lock over', async () => {
+    const options = optionsIn(await temporaryFolder());
+    const checkpoint = options.checkpoint as string;
+    let before = '';
+    const taken = new Flow<string>(async function* (run) {
+      let given = 0;
+      for await (const batch of places(BATCHES).batches(run)) {
+        if (given++ === 2) {
+          before = await readFile(checkpoint, 'utf8');
+          await rm(`${checkpoint}.lock`);
+          const other = JSON.stringify({ ...thisProcess(), token: 'of another' });
+          await writeFile(`${checkpoint}.lock`, other);
+        }
+        yield batch;
+      }
+    });
+    await expect(pipeline(taken, files(options))).rejects.toThrow(/took .*run\.json\.lock over/);
+    expect(await readFile(checkpoint, 'utf8')).toBe(before);
   });
 
   it('is read as it was written, whatever its files', async () => {
