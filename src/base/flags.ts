@@ -20,7 +20,7 @@ export interface Flag {
   readonly placeholder: string;
   /** Converts what was given for the flag to the value of the option. */
   readonly read: (given: FlagValue) => unknown;
-  /** What the command passes to the library if the flag is not given. */
+  /** The value that the command passes to the library if the flag is not given. */
   readonly fallback: unknown;
   /** The default, as the help shows it. */
   readonly shownDefault: string | undefined;

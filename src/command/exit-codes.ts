@@ -57,7 +57,10 @@ function inVariables(line: string): string {
     );
 }
 
-/** A line without the later sentences and clauses that name an option for which the command has no flag. */
+/**
+ * Removes the sentences and clauses of a line that name an option for which the command has no flag. Always
+ * keeps the first.
+ */
 function withoutOthers(line: string, flagOf: (option: string) => string | undefined): string {
   const isKept = (part: string, index: number) =>
     index === 0 || [...part.matchAll(NAMED)].every(([, option = '']) => flagOf(option));

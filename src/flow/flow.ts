@@ -223,7 +223,7 @@ export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) 
  */
 export type FlowSink<In, Result = void> = (input: Flow<In>, run: SinkRun) => Promise<Result>;
 
-/** How progress counts the items that an operator made by `perBatch` drops, and how a checkpoint identifies the operator. */
+/** Options of `perBatch`: the name under which progress counts dropped items, and how a checkpoint identifies the operator. */
 export interface PerBatchOptions extends OperatorOptions {
   /** The name under which progress counts dropped items. */
   readonly name?: string | undefined;
@@ -255,10 +255,10 @@ export function perBatch<In, Out>(
   );
 }
 
-/** How a checkpoint identifies an operator made by `operator`. */
+/** Options of `operator`: how a checkpoint identifies the operator. */
 export interface OperatorOptions {
   /**
-   * What a checkpoint records of this operator. The checkpoint refuses to resume with a different operator.
+   * The step that a checkpoint records for this operator. The checkpoint refuses to resume with a different operator.
    * Set it for operators that hold state or decide which items pass.
    */
   readonly step?: FlowStep | undefined;

@@ -90,12 +90,12 @@ export type LastArgument<Before, Last> = [Last] extends [never]
       ? PipelineOptions | undefined
       : 'There is no sink: put one before the options, such as files() or collect()';
 
-/** What `pipeline` resolves to. */
+/** The type of the result of `pipeline`. */
 export type ResultOf<Before, Last> = [Last] extends [Callable | AnySink]
   ? SinkResult<Last>
   : SinkResult<Before>;
 
-/** What a sink resolves to. Streams have no result. */
+/** The type of the result of a sink. Streams have no result. */
 export type SinkResult<S> = S extends (...args: never) => PromiseLike<infer Result>
   ? Result
   : Awaited<ReturnType<Sink<never>>>;

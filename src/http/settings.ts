@@ -62,7 +62,7 @@ export const SETTINGS = {
   },
   /** Base address of usage. */
   accountApiUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_ACCOUNT_API_URL' },
-  /** Base address of sign-in of users. */
+  /** Base address of user sign-in. */
   oauthUrl: { kind: 'url', endpoint: true, env: 'MILLRACE_OAUTH_URL' },
   /** Base address of engagement totals. */
   dataUrl: { kind: 'url', endpoint: true, env: 'MILLRACE_DATA_URL' },

@@ -70,7 +70,7 @@ function wrongHeader(name: keyof typeof HEADERS, text: string, wanted: string): 
 // Matches three numbers that a cursor can store exactly.
 const POSITION = /^(\d{1,15}) (\d{1,15}) (\d{1,15})$/;
 
-/** Formats the header of a position. */
+/** Formats a position for its header. */
 export function shownPosition({ position, acknowledged, series }: SubjectPosition): string {
   return `${position} ${acknowledged} ${series}`;
 }

@@ -270,7 +270,7 @@ export class EntryWriter {
 
   #tick(): void {
     if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
-    // Also while a commit waits for acknowledgements, which may take minutes if the stream is full.
+    // Does not wait for a running commit, which may wait minutes for acknowledgements if the stream is full.
     else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
       void this.#showLife();
   }

@@ -158,7 +158,7 @@ class MessageReader {
     return message?.seq;
   }
 
-  /** What the requests of this reader do, for messages. */
+  /** A description of the requests of this reader, for messages. */
   get #reading(): string {
     return `read the stream ${this.#options.stream.name}`;
   }

@@ -262,7 +262,7 @@ export interface ReadStream {
   readonly stream: string;
   /** The prefix of the stream's subjects, if `toJetStream` fills it. */
   readonly subject: string | undefined;
-  /** The subjects to read from any other stream. */
+  /** The subjects to read, if `toJetStream` does not fill the stream. */
   readonly subjects: readonly string[] | undefined;
   /** Whether to wait for a stream that does not exist yet. */
   readonly waitForStream: boolean;

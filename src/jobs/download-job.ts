@@ -67,7 +67,7 @@ const OPTIONS = {
 /**
  * Downloads the gzip files of a delivered job to a folder. Each file is named by the ten minutes that it
  * covers, such as `20240101/0010.json.gz`. The folder is then an archive for `localFiles` and for the local
- * service. Each file is checked like by `jobFiles` before it gets its name.
+ * service. Each file is checked as `jobFiles` does before it gets its name.
  *
  * If the download was stopped, a second call checks the files in the folder and fetches only the missing
  * files.

@@ -80,7 +80,7 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // Functions of the caller must be called for each record in order, so they exclude a plan.
+      // With functions of the caller, there is no plan, because they must be called for each record in order.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }

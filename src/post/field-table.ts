@@ -218,7 +218,7 @@ const STREAMS_EXTENDED = 'long_object.twitter_extended_entities ?? twitter_exten
 /** Fields of the post itself. */
 export const OWN = {
   id: id('id_str ?? id', 'id'),
-  /** `parsePost` uses it to restore `id`. */
+  /** The id as a string, from which `parsePost` restores `id`. */
   idString: value('id_str', 'id_str'),
   postedAt: fields('time')('created_at', 'postedTime'),
   postedSecond: second('created_at', 'postedTime'),

@@ -58,7 +58,7 @@ const POST_KEYS = [
 const KEYS: readonly string[] = [...MESSAGE_KEYS, ...POST_KEYS];
 const KEYS_OF_CONNECTION: readonly string[] = [...CONNECTION_KEYS, ...POST_KEYS];
 
-/** How posts of the service start, in either format. */
+/** The first bytes of posts from the service, in either format. */
 const POST_STARTS = ['{"created_at":', '{"id":'].map(text => Buffer.from(text));
 
 /**

@@ -28,7 +28,10 @@ export interface Delivery {
   /** The state of the machine after this connection. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
-  /** Whether some of its activities were received before or will be received again, because minutes failed. */
+  /**
+   * Whether an earlier connection received some of these activities, or a later one will receive them again,
+   * because minutes failed.
+   */
   readonly inParts: boolean;
 }
 

@@ -33,8 +33,8 @@ export type Product = '30day' | 'fullarchive';
 /** Options that searches and counts share. */
 export interface QueryOptions {
   /**
-   * The rule with all operators, 1 to 2048 characters. It is checked like by `rules.check` for the product
-   * `search`, before anything is sent.
+   * The rule with all operators, 1 to 2048 characters. Checked as `rules.check` does for the product `search`,
+   * before anything is sent.
    */
   readonly query: string;
   /** `30day`, or `fullarchive`: everything since 21 March 2006. */
@@ -99,7 +99,7 @@ const UNBOUNDED: Bounds = {
 };
 
 /**
- * What an option of searches or counts is used for, besides controlling the run. Each option in the tables
+ * The purpose of an option of searches or counts, besides controlling the run. Each option in the tables
  * declares it.
  */
 export interface OptionRole {

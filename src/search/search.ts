@@ -90,12 +90,12 @@ export interface SearchOptions extends QueryOptions, FetchOptions {
 /** Options of `search` for many rules: the rules, the window, and how fast to fetch. */
 export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>, FetchOptions {
   /**
-   * The rules, at least one, each with an optional tag. They are packed into few queries, like by
-   * `rules.pack`. Each post is delivered once. Its `matching_rules` are the rules that it matches, like after
-   * `matchRules`.
+   * The rules, at least one, each with an optional tag. They are packed into few queries, as
+   * `rules.pack` does. Each post is delivered once. Its `matching_rules` are the rules that it matches, as
+   * `matchRules` sets them.
    */
   readonly rules: readonly Rule[];
-  /** The maximum size of a query. @default like in `rules.pack` */
+  /** The maximum size of a query. @default the limits of `rules.pack` */
   readonly queryLimits?: PackOptions | undefined;
   /**
    * Called before the first request of a run, with the queries and their minimum number of requests. If it

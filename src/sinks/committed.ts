@@ -97,7 +97,7 @@ export interface Committed {
   readonly completeSince?: Date | undefined;
   /** The number of rows that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
   readonly added?: number | undefined;
-  /** The number of changed files, like in the result of `files`. */
+  /** The number of changed files, as in the result of `files`. */
   readonly changedFiles?: number | undefined;
 }
 

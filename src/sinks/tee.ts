@@ -78,7 +78,7 @@ type ItemsOf<In, S> = [In] extends [never]
     : never
   : In;
 
-/** What a sink reads. The type of a Node `Writable` does not declare it. */
+/** The items that a sink reads. The type of a Node `Writable` does not declare it. */
 type ReaderOf<S> = S extends Writable
   ? never
   : S extends Callable | AnySink

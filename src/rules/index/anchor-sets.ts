@@ -115,7 +115,7 @@ export function rarestSet(
   return sets.reduce((best, set) => (cost(set) < cost(best) ? set : best));
 }
 
-/** How common terms are. */
+/** Tells how common terms are. */
 export interface Frequencies {
   /** The fraction of posts that have the term, 0 to 1. */
   frequency(term: number): number;

@@ -135,7 +135,7 @@ interface Context {
   readonly top: boolean;
 }
 
-/** What the checks for positive clauses need to know about a node. Computed in one pass over the tree. */
+/** The facts about a node that the checks for positive clauses need. Computed in one pass over the tree. */
 interface Summary {
   readonly node: Draft;
   /** Whether the node consists only of negations. */

@@ -16,7 +16,7 @@ export interface Problem extends Span {
    * service has no warnings, so the message of a warning is its `explanation`.
    */
   readonly message: string;
-  /** What is wrong, in words for people. The span shows where. */
+  /** An explanation of the problem for people. The span shows where it is. */
   readonly explanation: string;
   /** More information, such as the allowed values. */
   readonly note?: string | undefined;
@@ -67,7 +67,7 @@ export type ProblemCode =
   | 'R012'
   /** An operator that does not exist. */
   | 'R013'
-  /** A value that its operator does not have. */
+  /** A value that the operator does not accept. */
   | 'R014'
   /** An operator that the product does not have. */
   | 'R015'

@@ -17,7 +17,7 @@ import {
 import type { Block, BlockStore, DocumentSet } from './block.js';
 import { candidateDocuments } from './candidate-documents.js';
 
-/** The number of posts to read together for a test whether they match. */
+/** The number of posts that are read together to test whether they match. */
 const BATCH = 128;
 
 /**

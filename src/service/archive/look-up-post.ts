@@ -16,7 +16,7 @@ export function newestPost(archive: Archive, now: number): Promise<ArchivedPost 
   return lastBefore(archive, { from: FIRST_POST, to: now + 1 });
 }
 
-/** Returns the author with a handle, ignoring case, as the author is in the newest post of the archive. */
+/** Finds an author by handle, ignoring case. Returns the author as in their newest post of the archive. */
 export async function findAuthor(
   archive: Archive,
   handle: string,

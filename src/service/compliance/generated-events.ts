@@ -114,8 +114,8 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Whether a post is a retweet is only known after reading it. Treating each as a retweet selects every post
-      // that may have an event, because all events of retweets can be undone.
+      // Before a post is read, it is unknown whether it is a retweet. The test treats it as one, because every event
+      // of a retweet can be undone, so no post with an event is missed.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {

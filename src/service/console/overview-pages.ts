@@ -18,7 +18,7 @@ import {
 } from './html/page-parts.js';
 import { outcomeOf } from './stream-pages.js';
 
-/** The overview page: current activity, what to paste first, the account, and all addresses. */
+/** The overview page: current activity, the commands to paste first, the account, and all addresses. */
 export const overviewPages: readonly ConsolePage[] = [
   {
     pattern: '/console',

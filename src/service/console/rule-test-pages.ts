@@ -106,7 +106,7 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
   return { matched, view };
 }
 
-/** The typed post, given as JSON or as plain text. Missing fields are added, like for exact posts. */
+/** The typed post, given as JSON or as plain text. Missing fields are added, as for exact posts. */
 function activityOf(text: string, { context }: Visit): Activity {
   const isJson = /^\s*[{[]/.test(text);
   const posts = isJson ? splitPosts(Buffer.from(text)) : [JSON.stringify({ text: text.trim() })];

@@ -161,7 +161,7 @@ export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: stri
   return [endingOf(end), end.minutesFailed.length > 0 ? 'warn' : 'good'];
 }
 
-/** Renders the rules of the replay stream. They can be added and deleted like by programs. */
+/** Renders the rules of the replay stream. They can be added and deleted, as a program can do by requests. */
 async function shown(
   { context, csrf, messageAt, url }: Visit,
   refused?: HtmlValue,

@@ -172,7 +172,7 @@ function isAimedAt(
   pathAndQuery: string,
 ): boolean {
   if (fault.kind === 'counts-timeout' && endpoint !== 'counts') return false;
-  // Faults hit the console's pages only if they name them, so that faults can still be cleared there.
+  // A fault without an endpoint does not affect the console's pages, so that faults can be cleared there.
   const isAimed = fault.endpoint === undefined ? endpoint !== 'pages' : fault.endpoint === endpoint;
   return (
     endpoint !== 'control' &&

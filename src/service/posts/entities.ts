@@ -101,8 +101,8 @@ const ASCII_HOST = hostOf('[a-z0-9]', '[-_]', ENDS_IN_LETTERS);
 const BARE_HOST = hostOf(`[a-z0-9${LATIN}]`, '-', ENDS_IN);
 
 /**
- * A pattern for a host made of labels. Labels consist of `character`, and may have `inside` between them. The
- * last two labels may only have hyphens there.
+ * A pattern for a host name. A label starts and ends with `character`, and may contain `inside` between them.
+ * In the last two labels, only hyphens may be between them.
  */
 function hostOf(character: string, inside: string, ending: string): string {
   const label = (joiner: string) => `${character}(?:(?:${character}|${joiner})*${character})?\\.`;

@@ -124,7 +124,7 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
     format: archive.format,
     author: archive.author && (handle => exact.author(handle) ?? archive.author?.(handle)),
     post: id => exact.post(id) ?? archive.post?.(id),
-    /** `undefined` if there are posts of a test, which may be retweets and replies at any time. */
+    /** `undefined` if a test has added posts, because these can retweet or reply after any time. */
     get reactionsMs() {
       return exact.isEmpty ? archive.reactionsMs : undefined;
     },

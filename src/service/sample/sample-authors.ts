@@ -125,7 +125,7 @@ export class SampleAuthors {
   #make(index: number): SampleAuthor {
     const handle = this.handleOf(index);
     const { language: number, city, home } = this.livesIn(index);
-    // Continues the random sequence after the home was chosen.
+    // `livesIn` has started the random sequence of this author, which continues here.
     const random = this.#random;
     const language = languageAt(number);
     const verified = this.isVerified(index);
@@ -206,7 +206,7 @@ function elsewhere(random: Random): string | null {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** A code of `length` letters and digits, like in short links. */
+/** A code of `length` letters and digits, as in short links. */
 function code(random: Random, length: number): string {
   return Array.from({ length }, () => DIGITS.charAt(random.next() % 62)).join('');
 }

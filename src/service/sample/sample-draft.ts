@@ -315,7 +315,7 @@ export class SampleDrafts {
   }
 }
 
-/** The id of a post. Ids ascend by minute and index, and are based on the time since the service has such ids. */
+/** The id of a post. Ids ascend by minute and index. Since `SNOWFLAKES`, they are based on the time. */
 export function idOf({ at, minute, index }: SampleHead): string {
   if (at < SNOWFLAKES) return String(20 + (minute - FIRST_POST / MINUTE) * 12_200 + index);
   return snowflake(at, ((mix(minute) & 0x3ff) << 12) | (index & 0xfff));

@@ -1,11 +1,11 @@
 import { ID_EPOCH } from '../archive/look-up-post.js';
 
 /**
- * The start of ids based on the time. It is a minute after their epoch, when they exceed the earlier
- * sequential ids.
+ * The time from which ids are based on the time of the post. One minute after the epoch of such ids, so that
+ * they are larger than the sequential ids before.
  */
 export const SNOWFLAKES = ID_EPOCH + 60_000;
-/** The start of user ids based on the time. */
+/** The time from which ids of users are based on the time. */
 export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
 
 const HALF = 100_000;

@@ -28,7 +28,7 @@ const VIDEO = IMAGES + 1;
 const ANIMATION = IMAGES + 2;
 const ATOMS = IMAGES + 3;
 
-/** The atoms of an author, by the operator that matches the author. */
+/** The first atom of the authors, by the operator that matches an author. */
 const PEOPLE = {
   'from:': FROM,
   '@': fragmentKey(MENTION, 0),

@@ -56,7 +56,7 @@ function webAddress(text: string): URL | undefined {
 
 /** An application in the form in which users and the console see it. */
 export interface Application {
-  /** The id, as digits, like in the URL of its page on the developer site. */
+  /** The id, as digits, as in the URL of its page on the developer site. */
   readonly id: string;
   readonly key: string;
   readonly name: string;

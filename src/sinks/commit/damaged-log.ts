@@ -34,7 +34,7 @@ const FLUSH_AFTER_MS = 1_000;
 export class DamagedLog implements DamagedRecords {
   readonly outputs: Outputs;
   readonly branch = DAMAGED;
-  /** It never makes a commit due. */
+  /** `undefined`, because the log never makes a commit due. */
   readonly everyMs = undefined;
   readonly #fs: FileSystem;
   readonly #path: string;

@@ -105,7 +105,7 @@ export class FileSinkRun<T> implements Member {
     const keys = pathKeys(takesRows ? path.fields.filter(field => field !== 'tag') : []);
     const encodingNumber = engine.add({
       workers: config.workers,
-      // If posts are encoded on the main thread, they are needed there anyway.
+      // Posts that the main thread encodes are needed there, so threads would not help.
       isHere: encoding === undefined && format.wholeFiles !== undefined,
       encoding,
       columns: takesRows ? [keys] : [],
@@ -234,7 +234,7 @@ function rowEncodingOf<T>(
 ): RowEncoding | undefined {
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
     return undefined;
-  // The size from which a limited file may end, since its encoded blocks may exceed the limit.
+  // Threads encode blocks of a limited file only if the limit is large, because a block may exceed it.
   const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
   return rows !== undefined && (maxBytes >= least || rows.kind === undefined)
     ? { ...rows, compression }

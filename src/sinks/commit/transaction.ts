@@ -39,7 +39,7 @@ export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx>, RetryOptions {
   readonly rows: number;
 }
 
-/** What the run provides to a target. */
+/** The parts of a run that a target uses. */
 export interface TargetRun extends RetryRun {
   readonly owner: CheckpointOwner;
 }

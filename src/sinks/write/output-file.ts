@@ -12,7 +12,7 @@ export interface FileCounts {
   readonly lineBytes: number;
 }
 
-/** What the output files of a sink share. */
+/** The state that all output files of a sink share. */
 export interface SharedByFiles {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
@@ -52,7 +52,7 @@ export class OutputFile implements PartFile {
   posts: number;
   /** The size of the part on disk. */
   bytes: number;
-  /** Its size before compression. */
+  /** The size of the part before compression, in bytes. */
   lineBytes: number;
   fresh: boolean;
   ino = 0;

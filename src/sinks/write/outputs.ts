@@ -138,9 +138,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Whether a commit is due because of the files that it would end: one has reached its size since the last
-   * `settle`, or the files have enough items on average. If they do not have enough, looks at their items
-   * again only after more have arrived.
+   * Whether a commit is due in order to end files: a file has become full since the last `settle`, or the files
+   * have enough items on average.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;
@@ -149,8 +148,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Whether the files that still get items have enough of them. Other files are not counted, because ending
-   * them costs nothing.
+   * Whether the files that still get items have enough items on average. Other files are not counted, because
+   * ending them costs nothing. If the average is too low, counts again only after more items have arrived.
    */
   #haveItems(committedItems: number): boolean {
     if (this.#items < committedItems || this.#items < this.#lookAt) return false;

@@ -180,7 +180,7 @@ const SINKS: Readonly<
   parquet: { writes: 'Parquet', extensions: ['parquet'] },
 };
 
-/** What the end of a path tells about the contents of the file. */
+/** The parts of a path that tell the contents of the file. */
 export interface PathExtension {
   /** The extension in lower case without its dot, such as `csv` for `posts.CSV.gz`. Absent if the name has none. */
   readonly extension: string | undefined;

@@ -15,7 +15,10 @@ const MAX_MENTIONS = 64;
 const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;
 
-/** The cells of columns that are not just one field. */
+/**
+ * The cells of columns that are not just one field. A cell that returns `false` is left to its column, which
+ * reads the parsed post.
+ */
 export function specialCells(post: PostBytes): CellsOfColumns {
   return {
     ...textCells(post),

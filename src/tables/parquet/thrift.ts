@@ -12,7 +12,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.length);
   }
 
-  /** Reserves `size` bytes and returns the memory, in which they must be written at `length`. */
+  /** Reserves `size` bytes. Returns the whole memory; the caller must write the bytes at offset `length`. */
   reserve(size: number): Buffer {
     const needed = this.length + size;
     if (needed > this.#bytes.length) {

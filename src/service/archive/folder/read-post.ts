@@ -33,7 +33,7 @@ export interface IndexedPost extends SortKey {
 }
 
 const ID_LIMIT = 2n ** 64n;
-/** Longer terms are not indexed, because no rule can contain them: a query has at most 2048 characters. */
+/** Longer terms are not indexed, because no rule can contain them. A query has at most 2048 characters; 64 are spare. */
 const MAX_TERM_UNITS = 2048 + 64;
 
 /**

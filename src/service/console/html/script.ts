@@ -24,12 +24,12 @@ async function load(address) {
     addCopyButtons(old);
   }
 }
-/** What someone has opened, uses or has selected stays. */
+/** Whether a part is open, focused or selected. Such a part is not replaced. */
 function isUsed(node) {
   const { isCollapsed, anchorNode } = getSelection();
   return (!isCollapsed && node.contains(anchorNode)) || node.querySelector('details[open]') !== null || node.contains(document.activeElement);
 }
-/** Replaces the rows around those that are used. */
+/** Replaces all rows except rows that are used. */
 function mergeRows(table, fresh) {
   if (!table?.tBodies[0]?.rows[0].id || fresh === null) return false;
   const kept = new Map();
