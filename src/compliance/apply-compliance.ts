@@ -49,7 +49,7 @@ export interface RewrittenFile {
   readonly changed: number;
 }
 
-/** The result of `applyCompliance`. */
+/** The result of `applyCompliance`: the numbers of removed and changed posts, and the rewritten files. */
 export interface AppliedCompliance {
   /** The number of files read. */
   readonly files: number;

@@ -5,7 +5,7 @@ import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkEvents, type Tombstones } from './tombstones.js';
 import { checkTombstones } from './without-deleted.js';
 
-/** The result of `intoTombstones`. */
+/** The result of `intoTombstones`: the number of events that were recorded. */
 export interface Recorded {
   /** The number of events in this run, including events of unknown kinds. */
   readonly events: number;

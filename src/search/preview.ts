@@ -31,7 +31,7 @@ interface QueryPreview extends Omit<Preview, 'queries'> {
   readonly query: string;
 }
 
-/** Options of `preview`. */
+/** Options of `preview`: a signal that ends the call. */
 export interface PreviewOptions {
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
