@@ -19,7 +19,7 @@ import {
   postColumnNames,
 } from '../table-options.js';
 import type { CellWriter } from './cell-writer.js';
-import { type PostCell, postBytes } from './field-cells.js';
+import { type PostCell, postBytes, writeValue } from './field-cells.js';
 import { specialCells } from './special-cells.js';
 
 /** Creates a value from the post between two positions of a file's content. `tag` is the tag that routes the post. */
@@ -104,9 +104,12 @@ export function postRowWriter(
 ): OfPost<void> {
   const parseRow = postRowReader(call, columns, invalid);
   const readers = columns.map(readerOf);
+  /** The tag of the current post, which is not in its bytes. */
+  let currentTag: string | undefined;
+  const tagCell: PostCell = out => writeValue(out, currentTag ?? null);
   const cellsIn = (format: Format) => {
     const { begin, cells } = cellsOf(post, format);
-    return { begin, cells: columns.map(name => cells[name]) };
+    return { begin, cells: columns.map(name => (name === 'tag' ? tagCell : cells[name])) };
   };
   const original = cellsIn('original');
   let streams: typeof original | undefined;
@@ -120,6 +123,7 @@ export function postRowWriter(
     const isPlain = begin();
     // A post without an id is an error, even if no column reads the id.
     if (!isPlain) void post.id;
+    currentTag = tag;
     let view: PostView | undefined;
     for (let column = 0; column < cells.length; column++) {
       out.begin(column);

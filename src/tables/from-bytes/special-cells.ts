@@ -1,4 +1,4 @@
-import { BACKSLASH, COLON, isDigit, isSmallLetter, SPACE } from '../../json/byte-codes.js';
+import { COLON, isDigit, isSmallLetter, isTextAt, SPACE } from '../../json/byte-codes.js';
 import { AUTHOR, OWN, PLACE, REPLY, SHOWN } from '../../post/field-table.js';
 import type { PostColumnName } from '../post-columns.js';
 import { type PostBytes, type PostCell, writeNone, writeValue } from './field-cells.js';
@@ -6,6 +6,7 @@ import { type PostBytes, type PostCell, writeNone, writeValue } from './field-ce
 type CellsOfColumns = { readonly [Name in PostColumnName]?: PostCell | undefined };
 
 const RT = Buffer.from('RT @');
+const ASCII_ESCAPE = Buffer.from('\\u00');
 const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
 /** The maximum length of a handle and an id together, in bytes. */
@@ -49,10 +50,10 @@ function textCells(post: PostBytes): CellsOfColumns {
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
   /**
-   * The result for a byte that cannot be part of a prefix. -1 for a backslash, because an escape may stand
-   * for such a byte.
+   * The result for a byte that cannot be part of a prefix. -1 for an escape of an ASCII character by its
+   * number, which may stand for a byte of a prefix.
    */
-  const noPrefix = (place: number) => (bytes[place] === BACKSLASH ? -1 : 0);
+  const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 
   /**
    * The position after the `RT @handle: ` of a retweet; 0 if there is none, -1 if the text must be left to
