@@ -19,11 +19,11 @@ import { localFiles } from '../../src/sources/local-files.js';
 import { MemoryWatch } from '../memory-watch.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-const FILES = 40;
+const FILES = 16;
 const HELD = 2_000;
 const POSTS = 4_000;
 const MEGABYTE = 2 ** 20;
-/** The held posts have 2.5 MB, and what reads files has up to three of 5 MB; all files together have 200 MB. */
+/** The held posts have 2.5 MB, and what reads files has up to three of 5 MB; all files together have 80 MB. */
 const MOST = 32 * MEGABYTE;
 
 let archive: string;

@@ -3,6 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { draws } from '../../suite.js';
 import { written } from './written-column.js';
 
+/** The place of the first value that is another, or -1. `toEqual` takes seconds for a million values. */
+function firstOther(values: readonly unknown[], expected: readonly unknown[]): number {
+  const all = values.length >= expected.length ? values : expected;
+  return all.findIndex((_, at) => values[at] !== expected[at]);
+}
+
 describe('a column chunk', () => {
   it.each([1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 1_025, 4_097, 33_000, 70_000])(
     'has a dictionary of %i strings, each of which comes several times',
@@ -16,7 +22,7 @@ describe('a column chunk', () => {
         all.slice(0, different),
         all.slice(different),
       ]);
-      expect(values).toEqual(all);
+      expect(firstOther(values, all)).toBe(-1);
       expect(chunk.hasDictionary).toBe(true);
       // Each text is in it once, and the indexes have as many bits as they need.
       const texted = [...new Set(all)].reduce((sum, text) => sum + 4 + text.length, 0);
@@ -73,7 +79,7 @@ describe('a column chunk', () => {
     });
     const { chunk, values } = await written('string', [all]);
     expect(chunk.hasDictionary).toBe(true);
-    expect(values.findIndex((value, n) => value !== all[n])).toBe(-1);
+    expect(firstOther(values, all)).toBe(-1);
   });
 
   it('has a dictionary only where it and the indexes take half of what the values take', async () => {
@@ -92,11 +98,11 @@ describe('a column chunk', () => {
     expect(nulls.chunk.dataPages).toBe(3);
     const few = Array.from({ length: 800_000 }, (_, n) => (n % 3 === 0 ? 'one' : 'another'));
     const indexed = await written('string', [few]);
-    expect(indexed.values).toEqual(few);
+    expect(firstOther(indexed.values, few)).toBe(-1);
     expect(indexed.chunk.dataPages).toBe(3);
     const numbers = Array.from({ length: 300_000 }, (_, n) => n * 3);
     const plain = await written('int32', [numbers]);
-    expect(plain.values).toEqual(numbers);
+    expect(firstOther(plain.values, numbers)).toBe(-1);
     expect(plain.chunk.dataPages).toBe(2);
   });
 
