@@ -1,9 +1,10 @@
 /**
  * The test files that `npm test` skips because they are slow by nature: they start databases, clusters, browsers,
- * bundlers and package managers, kill processes again and again, measure memory, or run every example and page.
+ * bundlers and package managers, kill processes again and again, measure memory, or run or compile every example and page.
  * `npm run test:all` runs them, and so does a command line that names them.
  */
 export const SKIPPED_FILES: readonly string[] = [
+  'test/comment-examples.test.ts',
   'test/databases/**',
   'test/docker.test.ts',
   'test/faults/**',
@@ -19,6 +20,7 @@ export const SKIPPED_FILES: readonly string[] = [
   'test/service/temporary-folder.test.ts',
   'test/sinks/held-memory.test.ts',
   'test/supply.test.ts',
+  'test/types/stage-errors.test.ts',
   'test/walk.test.ts',
 ];
 
@@ -123,6 +125,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'continue where a run has committed nothing of what it has published',
     'have the posts of their language, each once, also after a run that was ended',
   ],
+  'test/jobs/fetch-job-file.test.ts': ['is described in the error'],
   'test/jobs/download-job.test.ts': ['names a large file that stays damaged, and the damage'],
   'test/jobs/job-files.test.ts': ['closes the temporary files of files that wait for their turn'],
   'test/jobs/run-job.test.ts': ['ends if the quote expires during the wait'],
@@ -137,6 +140,9 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'give the posts that a matcher gives, in threads and without',
     'stay exact while threads move them to terms that turn out to be rarer',
     'are matched on the main thread where the thread that matches them ends',
+  ],
+  'test/post/bytes/find-members-wasm.test.ts': [
+    'find-members-wasm.ts is what find-members.as compiles to',
   ],
   'test/replay/incremental.test.ts': [
     'continues where the last complete run ended, even after a crash',
@@ -312,6 +318,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'encode-values-wasm.ts is what encode-values.as compiles to',
   ],
   'test/tables/parquet/parquet-encoder.test.ts': [
+    'come out as without threads, byte for byte',
     'make more row groups where memory is short, and lose no row',
     'fill files with a checkpoint, and continue after an abort anywhere',
   ],
