@@ -93,7 +93,7 @@ export function printScript({ call, isOnStdout }: Script): string {
 }
 
 /** The maximum length of an object on one line. */
-const LINE = 80;
+const MAX_LINE_LENGTH = 80;
 const AWAITED = new Set(['openTombstones', 'jobs.run']);
 
 async function evaluate(
@@ -140,7 +140,7 @@ function print(value: unknown, indent = ''): string {
     });
   const line = `{ ${members.join(', ')} }`;
   if (members.length === 0) return '{}';
-  return line.length <= LINE
+  return line.length <= MAX_LINE_LENGTH
     ? line
     : `{\n${members.map(member => `${inner}${member},\n`).join('')}${indent}}`;
 }

@@ -17,7 +17,7 @@ const MAX_SEGMENT = 256;
 /** How long the other sources wait, in milliseconds, while this source has no batch ready. */
 const MAX_WAIT_MS = 50;
 /** The number of batches after which the event loop gets a turn, so that waiting sources can continue. */
-const UNBROKEN = 16;
+const BATCHES_PER_TURN = 16;
 
 /** The position of a source; `null` at its start. An incremental source is never `done`. */
 type Stand = Cursor | 'done' | null;
@@ -163,7 +163,7 @@ class Turns<Batch extends SourcePart> {
 
   /** The next source with a batch, an error or its end; `undefined` when all are complete. */
   async next(): Promise<Part<Batch> | undefined> {
-    if (++this.#unbroken % UNBROKEN === 0) await new Promise(setImmediate);
+    if (++this.#unbroken % BATCHES_PER_TURN === 0) await new Promise(setImmediate);
     let patience: NodeJS.Timeout | undefined;
     try {
       while (true) {

@@ -5,14 +5,14 @@ import { GZIP_MAGIC, type InflateLimits } from './compression.js';
 import { isZstd, ZstdDecoder } from './zstd.js';
 
 /** The number of bytes for one decoder call. Gzip expands up to 1,032 times, so a call returns up to 16 MiB. */
-const STEP = 16 * 1024;
+const DECODER_CALL_BYTES = 16 * 1024;
 /**
  * `chunkSize` is the size of the output buffer, which the types of Node lack. Four times the default is 20 %
  * faster.
  */
 const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
 /** The number of inflated bytes to collect before they are delivered. */
-const TOGETHER = 512 * 1024;
+const DELIVERED_BYTES = 512 * 1024;
 
 export interface GzipDecoderOptions extends InflateLimits {
   readonly origin: string | undefined;
@@ -53,10 +53,10 @@ export class GzipDecoder {
       yield [input];
       return;
     }
-    const { step = STEP } = this.#options;
+    const { step = DECODER_CALL_BYTES } = this.#options;
     for (let at = 0; at < input.length && this.#error === undefined; at += step) {
       this.#write(input.subarray(at, at + step));
-      if (this.#outputBytes >= TOGETHER) yield this.#take();
+      if (this.#outputBytes >= DELIVERED_BYTES) yield this.#take();
     }
     if (this.#outputBytes > 0) yield this.#take();
     if (this.#error !== undefined) throw this.#refuse(this.#error);

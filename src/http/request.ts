@@ -146,7 +146,7 @@ function decodedBody(handler: ResponseHandler, headers: ResponseHeaders): AsyncI
 }
 
 /** The number of bytes for one call of the decoder. Gzip expands up to 1,032 times, so a call returns up to 4 MiB. */
-const STEP = 4 * 1024;
+const DECODER_CALL_BYTES = 4 * 1024;
 
 /**
  * A body is refused as a decompression bomb if it is larger than this, and also larger than its gzip bytes
@@ -168,7 +168,7 @@ export async function* decodeBody(
     plain: 'refuse',
     maxBytes: Number.POSITIVE_INFINITY,
     origin: url,
-    step: STEP,
+    step: DECODER_CALL_BYTES,
   });
   let receivedBytes = 0;
   let decodedBytes = 0;

@@ -28,12 +28,12 @@ import type { OpenedStream } from './stream-settings.js';
  * The number of sequences to search before and after the expected place of a lost message, because replicas
  * may have it at another sequence.
  */
-const AROUND = 1_000;
+const SEARCH_DISTANCE = 1_000;
 /**
  * How often a part of the stream is read again for each replica. The servers choose a replica for each new
  * consumer. With 3 replicas, one search in 5,600 never reads one of them; with 5 replicas, one in 1,500.
  */
-const TRIES = 8;
+const TRIES_PER_REPLICA = 8;
 
 /** How to create items from messages, and where to end. */
 export interface ReadSettings<T> {
@@ -193,8 +193,8 @@ export class SubjectReader<T> {
   async *#around(sequence: number): AsyncGenerator<MessageGroup> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     yield* this.#read({
-      after: Math.max(0, sequence - AROUND),
-      until: Math.min(sequence + AROUND, state.last_seq),
+      after: Math.max(0, sequence - SEARCH_DISTANCE),
+      until: Math.min(sequence + SEARCH_DISTANCE, state.last_seq),
     });
   }
 
@@ -266,7 +266,7 @@ export async function readAgain(
 ): Promise<readonly JsMsg[]> {
   const found = new Map<string, JsMsg>();
   const count = lost.reduce((sum, { from, to }) => sum + to - from + 1, 0);
-  for (let tries = 0; tries < TRIES * replicas && found.size < count; tries++) {
+  for (let tries = 0; tries < TRIES_PER_REPLICA * replicas && found.size < count; tries++) {
     for await (const { messages } of read()) {
       for (const message of messages) {
         const { subject, headers } = message;

@@ -14,7 +14,7 @@ import { excerpt } from './excerpt.js';
 const BRACE_BIT = 0x20;
 
 /** How many bytes from the end of the document a member is searched. */
-const REACH = 1024;
+const SEARCHED_BYTES = 1024;
 
 /** The number of entries that one member has in the list of members: start and end of its key, then of its value. */
 const STRIDE = 4;
@@ -238,7 +238,7 @@ export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.le
   const needle = needleOf(key);
   const { steps } = needle;
   const { length } = needle.bytes;
-  const floor = Math.max(start, end - REACH);
+  const floor = Math.max(start, end - SEARCHED_BYTES);
   for (let at = end - length; at > floor; at -= steps[bytes[at]!]!) {
     if (bytes[at] !== QUOTE) continue;
     let same = 1;

@@ -33,7 +33,7 @@ const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
  * The size of a block in bytes. Objects created from a block live until the next block, so with small blocks
  * they are freed early.
  */
-const BLOCK = 256 * 1024;
+const BLOCK_BYTES = 256 * 1024;
 
 const OPTIONS = {
   plain: oneOf(
@@ -93,9 +93,10 @@ async function* inflateBatches(input: Batches<Uint8Array>, limits: InflateLimits
     for await (const { item: batch, result } of workAhead(input, begin, AHEAD)) {
       const { items, cursor, origin } = batch;
       if (result !== undefined) {
-        const end = Math.max(0, result.length - BLOCK);
+        const end = Math.max(0, result.length - BLOCK_BYTES);
         let at = 0;
-        for (; at < end; at += BLOCK) yield { items: [result.subarray(at, at + BLOCK)], origin };
+        for (; at < end; at += BLOCK_BYTES)
+          yield { items: [result.subarray(at, at + BLOCK_BYTES)], origin };
         yield { items: [result.subarray(at)], cursor, origin };
         continue;
       }

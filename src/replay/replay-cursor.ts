@@ -107,7 +107,7 @@ function isMinute(date: unknown): boolean {
  * The maximum difference between the time of a post and the minute of the stream that delivers it, in
  * milliseconds.
  */
-const APART = 2 * MINUTE;
+const MAX_DIFFERENCE_MS = 2 * MINUTE;
 /** The key of activities without a time. */
 const NO_TIME = Number.NaN;
 
@@ -133,7 +133,9 @@ export class SeenIds {
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {
       const near = ranges.some(
-        ({ from, to }) => Number.isNaN(minute) || (minute >= from - APART && minute < to + APART),
+        ({ from, to }) =>
+          Number.isNaN(minute) ||
+          (minute >= from - MAX_DIFFERENCE_MS && minute < to + MAX_DIFFERENCE_MS),
       );
       if (!near) this.#minutes.delete(minute);
     }

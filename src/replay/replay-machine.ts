@@ -384,16 +384,16 @@ function retriesOf({ mismatches, failures }: OpenRange): number {
  * The longest time in milliseconds between sending a request and its arrival at the service, which counts it
  * then.
  */
-const ARRIVAL = SECOND;
+const MAX_TRANSIT_MS = SECOND;
 
 /** The earliest time of the next connection under all rates. */
 function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
   const free = rates.map(({ requests, perMs }) => {
     // A time in the future means that the clock was set back.
-    const recent = connects.filter(at => at > now - perMs - ARRIVAL && at <= now);
+    const recent = connects.filter(at => at > now - perMs - MAX_TRANSIT_MS && at <= now);
     return recent.length < requests
       ? now
-      : (recent[recent.length - requests] as number) + perMs + ARRIVAL;
+      : (recent[recent.length - requests] as number) + perMs + MAX_TRANSIT_MS;
   });
   return Math.max(now, ...free);
 }

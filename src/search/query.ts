@@ -289,8 +289,8 @@ export function endpointOptions(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not define a character. Code points count an emoji as one, like people do. If the service counts
-  // differently, it refuses the rule itself.
+  // The service does not define a character. Code points are counted here, so an emoji is one. If the service
+  // counts differently, it refuses the rule itself.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(

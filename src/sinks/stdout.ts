@@ -29,7 +29,7 @@ const OPTIONS = {
  * Bytes of lines in one write: large enough to need few writes, small enough that a reader gets the first
  * lines early.
  */
-const PIECE = 256 << 10;
+const WRITE_BYTES = 256 << 10;
 
 /**
  * Writes every item as a line to the standard output, flushing at the end of each batch. If the reader closes
@@ -96,7 +96,7 @@ class LineWriter {
   }
 
   get full(): boolean {
-    return this.#length >= PIECE;
+    return this.#length >= WRITE_BYTES;
   }
 
   add(line: Line): void {

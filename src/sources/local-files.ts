@@ -34,13 +34,13 @@ import { filesBelow, isCheckpointFile, STORED_FILES } from '../storage/files-bel
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
 /** Files up to this size are read as a whole. Larger files are read in blocks. */
-const WHOLE = 8 * 1024 * 1024;
-const BLOCK = 1024 * 1024;
+const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
+const BLOCK_BYTES = 1024 * 1024;
 /**
  * The number of files to read ahead while the consumer processes an earlier file. `AHEAD_BYTES` limits their
  * size.
  */
-const AHEAD = 4;
+const MAX_FILES_AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
 
 /** Options of `localFiles`: which files of a folder it reads. */
@@ -123,7 +123,7 @@ export function localFiles(
 }
 
 /** The number of files whose size is read at the same time. For a million at once, it would take gigabytes. */
-const LOOKED_AT = 256;
+const STATS_AT_ONCE = 256;
 
 interface LocalFile {
   readonly path: string;
@@ -160,7 +160,7 @@ async function* read(
   const total = bytesOf(files);
   const expect = (coming: readonly LocalFile[]) =>
     decoder?.expect({
-      count: coming.filter(({ size }) => size <= WHOLE).length,
+      count: coming.filter(({ size }) => size <= MAX_WHOLE_BYTES).length,
       bytes: bytesOf(coming),
     });
   // Threads start while the cursors are created, unless the cursor may show that few files are left.
@@ -176,12 +176,14 @@ async function* read(
   let done = bytesOf(files.slice(0, first));
 
   const begin = (file: LocalFile) => {
-    if (file.size > WHOLE) return undefined;
+    if (file.size > MAX_WHOLE_BYTES) return undefined;
     return decoder === undefined ? readFile(file) : decodeOrRead(decoder, file, signal);
   };
   const ahead =
     decoder === undefined
-      ? workAhead(rest, begin, AHEAD, ({ size }) => Math.max(1, size / (AHEAD_BYTES / AHEAD)))
+      ? workAhead(rest, begin, MAX_FILES_AHEAD, ({ size }) =>
+          Math.max(1, size / (AHEAD_BYTES / MAX_FILES_AHEAD)),
+        )
       : workAhead(rest, begin, decoder.ahead);
   let next = first;
   if (before !== undefined && files.length === 0)
@@ -344,8 +346,10 @@ async function filesAt(
     throw new StorageError(`${root} is neither a file nor a folder`, { path: root });
   const names = await filesBelow(root, { match: matches });
   const regular: LocalFile[] = [];
-  for (let first = 0; first < names.length; first += LOOKED_AT) {
-    const some = names.slice(first, first + LOOKED_AT).map(name => fileIn(root, name, checkpoints));
+  for (let first = 0; first < names.length; first += STATS_AT_ONCE) {
+    const some = names
+      .slice(first, first + STATS_AT_ONCE)
+      .map(name => fileIn(root, name, checkpoints));
     for (const file of await Promise.all(some)) if (file !== undefined) regular.push(file);
   }
   if (regular.length === 0 && !incremental)
@@ -404,7 +408,7 @@ async function* blocksOf(
   const file = await failing(path, openToRead(path));
   let bytes = 0;
   try {
-    for await (const block of file.createReadStream({ highWaterMark: BLOCK })) {
+    for await (const block of file.createReadStream({ highWaterMark: BLOCK_BYTES })) {
       bytes += block.length;
       count(block.length);
       yield block;

@@ -51,11 +51,8 @@ const HEARTBEAT_MS = 2_000;
 const SILENT_MS = 10_000;
 /** The longest pause between two reads of a lock, in milliseconds. */
 const MAX_POLL_MS = 250;
-/**
- * Maximum depth of recovery locks. A recovery lock may itself be stale and need another recovery lock: each
- * killed process adds one level.
- */
-const LEVELS = 5;
+/** A recovery lock may itself be stale and need another recovery lock. Each killed process adds one level. */
+const MAX_RECOVERY_DEPTH = 5;
 
 /**
  * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process:
@@ -201,7 +198,7 @@ async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<
 /** Removes recovery locks that dead processes have left. Nobody needs them while the lock itself is held. */
 async function removeOldRecoveryLocks(fs: FileSystem, file: string): Promise<void> {
   let right = file;
-  for (let level = 1; level <= LEVELS; level++) {
+  for (let level = 1; level <= MAX_RECOVERY_DEPTH; level++) {
     right = recoveryLockPath(right);
     const text = await readIfThere(fs, right);
     if (text === undefined) continue;

@@ -183,7 +183,7 @@ const ROOT_AT = 40;
 const BRANCH = 0x01;
 const LEAF = 0x02;
 /** The flag of a value that is stored on separate pages. */
-const BIG = 0x01;
+const BIG_DATA_FLAG = 0x01;
 /** LMDB refuses to search deeper than this. */
 const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
@@ -221,7 +221,7 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
       if (node + 8 > pageSize) return false;
       if (depth > 1) {
         if (!hasBelow(bytes.readUIntLE(node, 6), depth - 1, hasBig)) return false;
-      } else if ((bytes.readUInt16LE(node + 4) & BIG) !== 0) {
+      } else if ((bytes.readUInt16LE(node + 4) & BIG_DATA_FLAG) !== 0) {
         const value = node + 8 + bytes.readUInt16LE(node + 6);
         if (value + 8 > pageSize) return false;
         const valueBytes = HEADER_BYTES + bytes.readUInt32LE(node);

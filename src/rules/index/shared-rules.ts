@@ -168,7 +168,7 @@ export class SharedMatcher {
 
   #find(fields: PostFields): readonly number[] {
     const found = this.#finder.match(fields, this.#indexed as IndexedRules);
-    if (this.#counted++ % COUNTED === 0) this.#count();
+    if (this.#counted++ % POSTS_PER_COUNT === 0) this.#count();
     return found;
   }
 
@@ -250,9 +250,9 @@ export class SharedMatcher {
   #count(): void {
     const { seen } = this.#rules.anchoring;
     const { present, count } = this.#finder.post;
-    for (let at = 0; at < count; at++) seen[present[at]!]! += COUNTED;
+    for (let at = 0; at < count; at++) seen[present[at]!]! += POSTS_PER_COUNT;
   }
 }
 
 /** Only one in this many posts is counted, because writing to memory that other threads read takes time. */
-const COUNTED = 4;
+const POSTS_PER_COUNT = 4;

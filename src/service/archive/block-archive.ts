@@ -18,7 +18,7 @@ import type { Block, BlockStore, DocumentSet } from './block.js';
 import { candidateDocuments } from './candidate-documents.js';
 
 /** The number of posts that are read together to test whether they match. */
-const BATCH = 128;
+const POSTS_PER_TEST = 128;
 
 /**
  * An archive made of blocks. A post is read only to deliver it, or if the index of its block cannot decide
@@ -58,7 +58,7 @@ export class BlockArchive implements Archive {
       const block = await this.#blocks.open(range);
       const [start, end] = documentRange(block, newest, after);
       const { documents, exact } = candidateDocuments(rule.tree, block);
-      const size = exact ? limit + 1 - posts.length : BATCH;
+      const size = exact ? limit + 1 - posts.length : POSTS_PER_TEST;
       for (const batch of batches(documents.members(start, end), size)) {
         if (reached !== undefined && deadline.isPast) return { posts, more: false, reached };
         const found = exact ? batch : await verifiedMatches(rule, block, batch, work);
@@ -103,7 +103,7 @@ export class BlockArchive implements Archive {
       const members = [...documents.members(start, end)];
       if (!newestFirst) members.reverse();
       let last: number | undefined;
-      for (const batch of batches(members, BATCH)) {
+      for (const batch of batches(members, POSTS_PER_TEST)) {
         const at = block.timeAt(batch[0] as number);
         // The counted part ends between two seconds, so that each post is either in it or after it.
         if (at !== last && deadline.isPast) return stopAt(newestFirst ? at + SECOND : at);

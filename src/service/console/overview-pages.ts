@@ -45,19 +45,19 @@ const TILES: Readonly<Record<keyof OverviewTotals, readonly [words: string, addr
   connections: ['connections to streams', '/console/streams'],
 };
 /** The number of bars in a small chart. Each is five minutes. */
-const PARTS = 12;
+const BARS = 12;
 
 /** The numbers of the last hour, each with a small chart. */
 function lastHour({ context }: Visit): Html {
   const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
-    const values = context.requests.totals.lastHour(name as keyof OverviewTotals, PARTS);
+    const values = context.requests.totals.lastHour(name as keyof OverviewTotals, BARS);
     const sum = values.reduce((all, value) => all + value, 0);
     const bars = values.map((value, index): Bar => {
-      const minutes = (PARTS - index) * (60 / PARTS);
-      return { label: '', name: `${minutes} to ${minutes - 60 / PARTS} minutes ago`, value };
+      const minutes = (BARS - index) * (60 / BARS);
+      return { label: '', name: `${minutes} to ${minutes - 60 / BARS} minutes ago`, value };
     });
     return html`<div><a href="${address}"><span class="headline">${printNumber(sum)}</span> ${words}</a>
-${barChart({ summary: `${printNumber(sum)} ${words} in the last hour, in parts of ${60 / PARTS} minutes`, bars, isSmall: true })}</div>`;
+${barChart({ summary: `${printNumber(sum)} ${words} in the last hour, in parts of ${60 / BARS} minutes`, bars, isSmall: true })}</div>`;
   });
   return html`<section class="card" id="last-hour" data-live aria-labelledby="hour"><h2 id="hour">Last hour</h2><div class="tiles">${tiles}</div></section>`;
 }

@@ -29,7 +29,7 @@ export interface LiveResponseOptions {
 const BATCH_BYTES = 64 * 1024;
 
 /** The number of messages that are kept for people who look at the stream. */
-const RECENT = 3;
+const KEPT_MESSAGES = 3;
 
 const LINE_END = Buffer.from('\r\n');
 const CARRIAGE_RETURN = 0x0d;
@@ -62,7 +62,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
 
   /** The current traffic. */
   get flow(): StreamFlow {
-    const next = this.#messages % RECENT;
+    const next = this.#messages % KEPT_MESSAGES;
     return {
       messages: this.#messages,
       perSecond: this.#rate.perSecond(),
@@ -95,7 +95,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
       }
       // A message without a multi-byte character is sent unchanged.
     } else {
-      this.#recent[this.#messages++ % RECENT] = message;
+      this.#recent[this.#messages++ % KEPT_MESSAGES] = message;
       this.#rate.add();
     }
     if (this.#backlog + bytes.length + LINE_END.length > backlogBytes) {

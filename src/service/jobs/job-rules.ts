@@ -39,7 +39,7 @@ function newRuleId(): string {
 }
 
 /** The number of rules to compile between two checks of the time. */
-const BATCH = 20;
+const RULES_PER_CHECK = 20;
 
 /** Compiles the rules of a job to a matcher, without blocking the event loop for long. */
 export async function compileJobRules(
@@ -48,8 +48,8 @@ export async function compileJobRules(
 ): Promise<RuleMatcher> {
   const matcher = new RuleMatcher({ product: 'historical' });
   const work = new EventLoopYield(signal);
-  for (let at = 0; at < rules.length; at += BATCH) {
-    matcher.add(rules.slice(at, at + BATCH));
+  for (let at = 0; at < rules.length; at += RULES_PER_CHECK) {
+    matcher.add(rules.slice(at, at + RULES_PER_CHECK));
     await work.pause();
   }
   return matcher;

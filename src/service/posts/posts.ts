@@ -336,11 +336,12 @@ function checkFormat(format: Format | undefined, served: Format, at: string): vo
     );
 }
 
-/** The maximum number of characters of a retweeted text. */
-const SHARED = 140;
+const MAX_RETWEET_CHARS = 140;
 
 function sharedText(shared: ContainedPost | undefined): string {
   if (shared === undefined) return '';
   const points = Array.from(`RT @${shared.handle}: ${shared.text}`);
-  return points.length <= SHARED ? points.join('') : `${points.slice(0, SHARED - 1).join('')}…`;
+  return points.length <= MAX_RETWEET_CHARS
+    ? points.join('')
+    : `${points.slice(0, MAX_RETWEET_CHARS - 1).join('')}…`;
 }

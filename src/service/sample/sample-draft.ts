@@ -134,8 +134,8 @@ export const REACTIONS = 12 * HOUR;
 /** The first post of every eighth minute is popular. */
 const POPULAR = 8;
 /** The number of popular posts to cache. They cover more than `REACTIONS`. */
-const RECENT = 128;
-const placeOf = (minute: number): number => (minute / POPULAR) & (RECENT - 1);
+const CACHED_POSTS = 128;
+const placeOf = (minute: number): number => (minute / POPULAR) & (CACHED_POSTS - 1);
 
 /** The number of posts in each hour of the day (UTC), relative to the mean. */
 const HOURS = [
@@ -154,8 +154,8 @@ export class SampleDrafts {
   readonly #postsPerMinute: number;
   readonly #random = new Random();
   /** The last popular posts, which many others refer to. The position of each depends on its minute. */
-  readonly #heads = new Array<SampleHead | undefined>(RECENT);
-  readonly #drafts = new Array<SampleDraft | undefined>(RECENT);
+  readonly #heads = new Array<SampleHead | undefined>(CACHED_POSTS);
+  readonly #drafts = new Array<SampleDraft | undefined>(CACHED_POSTS);
 
   constructor(seed: Seed, postsPerMinute: number) {
     this.#seed = seed;

@@ -275,14 +275,14 @@ const SIGNATURE_BYTES = 16;
  * The version of the token, as a part of the key, so that tokens of an earlier version are refused. Must be
  * incremented with each change of `NextToken`.
  */
-const FORM = 2;
+const TOKEN_VERSION = 2;
 
 /**
  * Creates functions that encode and decode signed tokens. Their key is derived from the seed, so tokens stay
  * valid after a restart.
  */
 export function createNextTokens(seed: string | number) {
-  const key = createHash('sha256').update(`next-${FORM} ${seed}`).digest();
+  const key = createHash('sha256').update(`next-${TOKEN_VERSION} ${seed}`).digest();
   const sign = (payload: Uint8Array) =>
     createHmac('sha256', key).update(payload).digest().subarray(0, SIGNATURE_BYTES);
   return {

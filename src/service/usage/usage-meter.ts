@@ -210,7 +210,7 @@ const TOTAL = 0x74;
 const LARGEST_ID = 2n ** 64n - 1n;
 const EMPTY = Buffer.alloc(0);
 /** The number of keys to remove in one transaction. */
-const BATCH = 5_000;
+const KEYS_PER_TRANSACTION = 5_000;
 
 /**
  * The usage by day on disk (LMDB): the exact ids of delivered posts, and totals. Changes are transactions, so
@@ -267,7 +267,7 @@ export class UsageStore {
       keysOf(TOTAL, { from: 0, to: totalsBefore }),
     ];
     for (const keys of ranges) {
-      const range = { ...keys, limit: BATCH };
+      const range = { ...keys, limit: KEYS_PER_TRANSACTION };
       let removed: number;
       do {
         removed = await this.#use('write to', async () => {
@@ -277,7 +277,7 @@ export class UsageStore {
           });
           return keys.length;
         });
-      } while (removed === BATCH);
+      } while (removed === KEYS_PER_TRANSACTION);
     }
   }
 

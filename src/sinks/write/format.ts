@@ -83,7 +83,7 @@ export interface Encoder<Entry> {
 export const MAX_BUFFER_BYTES = 1 << 20;
 export const MIN_BUFFER_BYTES = 1 << 14;
 /** The memory limit of all outputs together, in bytes, if the format sets none. */
-const LIMIT = 16 << 20;
+const DEFAULT_MAX_BYTES = 16 << 20;
 const SPARE = 16;
 
 /**
@@ -189,7 +189,7 @@ export class Buffers {
   readonly #taken = new WeakSet<ArrayBufferLike>();
   #waiting: (() => void)[] = [];
 
-  constructor(limit = LIMIT) {
+  constructor(limit = DEFAULT_MAX_BYTES) {
     this.#limit = limit;
   }
 

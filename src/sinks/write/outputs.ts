@@ -37,11 +37,8 @@ export interface FileRange {
   readonly posts: number;
 }
 
-/**
- * A file counts as still growing if it got an item among the last items. This is their number, as a divisor
- * of the items in a commit.
- */
-const RECENT = 5;
+/** A file counts as still growing if it got one of the last items: a fifth of the items in a commit. */
+const GROWING_DIVISOR = 5;
 
 /** All output files of a sink. They share memory, the limit of open files, and the first failure. */
 export class Outputs implements SharedByFiles, FilesByPath {
@@ -153,8 +150,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
    */
   #haveItems(committedItems: number): boolean {
     if (this.#items < committedItems || this.#items < this.#lookAt) return false;
-    const since = this.#items - committedItems / RECENT;
-    this.#lookAt = this.#items + committedItems / RECENT;
+    const since = this.#items - committedItems / GROWING_DIVISOR;
+    this.#lookAt = this.#items + committedItems / GROWING_DIVISOR;
     let growing = 0;
     for (const file of this.#changed) if (file.lastItem > since) growing++;
     return this.#items >= committedItems * growing;

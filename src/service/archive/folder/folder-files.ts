@@ -10,8 +10,8 @@ import { CarryOver } from '../../../json/records.js';
 import { filesBelow, isCheckpointFile, STORED_POSTS } from '../../../storage/files-below.js';
 import { anyStorageError, withStorageError } from '../../../storage/storage-error.js';
 
-/** The maximum number of files that are open at the same time. A large folder may have too many to open all. */
-const OPEN = 64;
+/** A large folder may have too many files to open all of them at the same time. */
+const MAX_OPEN_FILES = 64;
 
 /** A file of posts, with the size and time by which a change is detected. */
 export interface ListedFile {
@@ -29,7 +29,7 @@ export interface ListedFile {
  */
 export async function listFiles(folder: string): Promise<readonly ListedFile[]> {
   const paths = await filesBelow(folder, { match: name => STORED_POSTS.test(name) });
-  return (await pLimit(OPEN).map(paths, path => fileAt(folder, path))).flat();
+  return (await pLimit(MAX_OPEN_FILES).map(paths, path => fileAt(folder, path))).flat();
 }
 
 /** Returns a file, or the file to which a link points. */

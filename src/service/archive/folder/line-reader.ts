@@ -175,7 +175,7 @@ function lineOf(text: Buffer, { offset, bytes }: LinePosition): Buffer {
 }
 
 /** The size of a chunk's text in bytes, chosen so that reading any line takes a few milliseconds. */
-const CHUNK = 128 * 1024;
+const CHUNK_BYTES = 128 * 1024;
 const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
@@ -206,7 +206,8 @@ async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const block of blocks) {
     const text = Buffer.concat([rest, block]);
     let at = 0;
-    for (; at + CHUNK <= text.length; at += CHUNK) yield text.subarray(at, at + CHUNK);
+    for (; at + CHUNK_BYTES <= text.length; at += CHUNK_BYTES)
+      yield text.subarray(at, at + CHUNK_BYTES);
     rest = Buffer.from(text.subarray(at));
   }
   if (rest.length > 0) yield rest;
@@ -237,7 +238,7 @@ export async function readPackedLines(
       const line = Buffer.alloc(bytes);
       for (let read = 0; read < bytes; ) {
         const at = offset + read;
-        read += (await chunk(Math.floor(at / CHUNK))).copy(line, read, at % CHUNK);
+        read += (await chunk(Math.floor(at / CHUNK_BYTES))).copy(line, read, at % CHUNK_BYTES);
       }
       lines.push(line);
     }
