@@ -91,7 +91,8 @@ function cutLines(bytes: Buffer, limits: CheckedLimits, kind: RecordKind): Recor
   for (let from = 0; from < bytes.length; from = lines.next) {
     const count = lines.find(bytes, from, bytes.length);
     if (count === 0) return undefined;
-    records.addLines(lines, count);
+    for (let index = 0; index < count; index++)
+      records.add(lines.startOf(index), lines.endOf(index));
   }
   return records;
 }
@@ -134,11 +135,6 @@ class Records {
   constructor(bytes: Buffer, kind: RecordKind) {
     this.rows = new FileRecords(bytes, kind, Math.ceil(bytes.length / BYTES_A_RECORD));
     this.#kind = kind;
-  }
-
-  /** A function of its own: V8 optimises `cutLines` during its first call, and has to discard that at the next. */
-  addLines(lines: ObjectLines, count: number): void {
-    for (let index = 0; index < count; index++) this.add(lines.startOf(index), lines.endOf(index));
   }
 
   /** @throws RangeError if there are too many records. */

@@ -73,6 +73,11 @@ function moduleOfThread(): Module | undefined {
  * limit, over 128 KiB or 63 levels, with white space around them, and a last record without a line end.
  */
 export class ObjectLines {
+  /**
+   * V8 discards the optimised code for a class if a garbage collection finds no object of it, for example
+   * between two files. This object prevents that.
+   */
+  static readonly staying: unknown = new ObjectLines('\n', { maxBytes: 0, maxDepth: 0 });
   /** The position after the last found record and its line end. */
   next = 0;
   readonly #separator: number;
