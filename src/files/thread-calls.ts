@@ -51,8 +51,8 @@ interface Answer<T> {
 export function serveThread(abilities: ThreadAbilities): void {
   const port = parentPort!;
   const calls = callsOf(abilities, workerData as ThreadStart, () => port.close());
-  // V8 discards the optimised code that reads buffers when a thread transfers its first buffer. Doing this now, there
-  // is no such code yet.
+  // V8 discards the optimised code that reads buffers when a thread transfers its first buffer. At this
+  // point, there is no such code yet.
   releaseMemory(Buffer.allocUnsafeSlow(1));
   // Calls run one after another, because the main thread expects answers in the order of its calls.
   let last = Promise.resolve();

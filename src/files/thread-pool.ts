@@ -272,7 +272,7 @@ export class Threads {
 
   #start(): EngineThread | undefined {
     try {
-      // As in the threads: V8 would discard the optimised code that reads columns with the first transfer.
+      // The first transfer makes V8 discard optimised code that reads columns, so it happens before there is any.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
       const thread = new EngineThread(this.#script, threadStartOf(this.#setup));
       this.#threads.push(thread);

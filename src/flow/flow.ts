@@ -42,7 +42,7 @@ export interface Batch<T> {
   readonly origin?: string | undefined;
 }
 
-/** How batches travel. The size of a batch carries no meaning. */
+/** The batches of a flow. Their sizes carry no meaning. */
 export type Batches<T> = AsyncIterable<Batch<T>>;
 
 /** The request with which a reader opens a flow. */

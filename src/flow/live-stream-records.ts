@@ -13,7 +13,7 @@ import { frameRecords } from './frame-records.js';
  */
 const MAX_HEARTBEAT_BYTES = 4096;
 
-/** How many bytes of an oversized record are skipped before the stream counts as damaged. */
+/** The number of bytes of an oversized record that are skipped before the stream counts as damaged. */
 const MAX_SKIPPED_BYTES = 64 * 1024 * 1024;
 
 /** A live gzip response. Chunks that arrive together come as one array. */

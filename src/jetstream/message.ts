@@ -166,7 +166,7 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
   throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
 }
 
-/** The default limit of records from other sources. */
+/** The maximum depth of a record, equal to the default of other sources. */
 const MAX_DEPTH = 3_000;
 
 /**

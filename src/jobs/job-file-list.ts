@@ -182,7 +182,7 @@ function segmentOf(url: URL): string | undefined {
   return segment !== undefined && parseTimestamp(segment) !== undefined ? segment : undefined;
 }
 
-/** The path for a name. It has only digits, whatever the service lists. */
+/** Returns the path for a name. Only digits of the name are used, so that the service cannot choose a path. */
 function pathOf(name: string): string {
   const [, day, minute] = /^(\d{8})(\d{4})$/.exec(name) ?? [];
   if (day !== undefined) return `${day}/${minute}.json.gz`;

@@ -13,7 +13,7 @@ import { excerpt } from './excerpt.js';
 /** The only bit that differs between `{` and `[`, and between `}` and `]`. */
 const BRACE_BIT = 0x20;
 
-/** How many bytes from the end of the document a member is searched. */
+/** The number of bytes at the end of the document in which a member is searched. */
 const SEARCHED_BYTES = 1024;
 
 /** The number of entries that one member has in the list of members: start and end of its key, then of its value. */

@@ -317,6 +317,6 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // How far back `30day` reaches is checked by the service, by its own clock.
+  // The service checks whether `30day` reaches this far back, by its own clock.
   return { fromDate: from, toDate: to };
 }

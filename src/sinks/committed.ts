@@ -40,9 +40,9 @@ export interface CommittedOptions<T, Tx = void> {
   /**
    * Makes everything that `work` does durable, or nothing of it. Begin a transaction, await `work(tx)`, and
    * commit; if `work` fails, roll back and throw its error. The other functions get `tx`. After a rollback,
-   * you may call `work` again, which writes all rows again. This fails if the rows came in parts, because the
-   * source had no cursor for more than `rows` rows: the parts are no longer in memory, so the second call
-   * throws a `StorageError`, and nothing is committed.
+   * you may call `work` again, which writes all rows again. If more than `rows` rows came without a cursor,
+   * they were written in parts that are no longer in memory. A second call then throws a `StorageError`, and
+   * nothing is committed.
    *
    * Without this option, `save` is called before and after the rows are written. The first string names the
    * rows. After a failure, rows that may already be in the target are passed to `write` again, with `again`

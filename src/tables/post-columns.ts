@@ -147,8 +147,8 @@ const POSTS: ItemKind = {
   },
 };
 
-// A column is either a field from the table of fields, of the post itself or of a post that it retweets or quotes, or
-// a function of the view. For some functions, `special-cells.ts` has a faster version.
+// There are two kinds of columns. Most read a field of the field table, from the post itself or from the post that it
+// retweets or quotes. The others are functions of the view; for some of these, `special-cells.ts` has a faster version.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),

@@ -121,8 +121,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns an object whose `id` is always the current number of the term. For terms that every post is
-   * tested for.
+   * Returns an object whose `id` is always the current number of the term. Saves a look-up for each post, for
+   * terms that are tested on every post.
    */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);

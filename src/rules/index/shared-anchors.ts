@@ -8,8 +8,8 @@ import { estimateFrequency } from './term-frequency.js';
 export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
 
 /**
- * Which rules are indexed under which terms, in shared memory. Of its two copies, one is in use, while a
- * thread rewrites the other with the counts of recent posts.
+ * The index of rules by term, in shared memory. It has two copies. Threads read one, while one of them
+ * rewrites the other with the counts of recent posts.
  */
 export interface Anchoring {
   readonly copies: readonly [SharedPostings, SharedPostings];

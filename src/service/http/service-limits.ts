@@ -65,9 +65,9 @@ const STRICT = {
   engagementRate: rate(60, MINUTE),
   engagementIds: 250,
   engagementGroupings: 3,
-  /** How long a request token and its verifier are valid. */
+  /** How long a request token and its verifier are valid, in milliseconds. */
   requestTokenMs: 15 * MINUTE,
-  /** How far the timestamp of a signed request may be from the current time, in either direction. */
+  /** The maximum difference between the timestamp of a signed request and the current time, in milliseconds. */
   signedWithinMs: 5 * MINUTE,
 };
 

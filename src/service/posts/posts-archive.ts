@@ -89,8 +89,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
   };
 
   /**
-   * How the exact posts of a window change the counts of the other archive, with the part of the window that
-   * was read before the deadline. If both have a post, only the exact post is counted.
+   * Returns the changes that the exact posts of a window make to the counts of the other archive, and the part
+   * of the window that was read before the deadline. If both have a post, only the exact post is counted.
    */
   const changesOf = async (
     rule: ArchiveQuery,

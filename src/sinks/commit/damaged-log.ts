@@ -289,7 +289,7 @@ function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): 
       ...(error instanceof MillraceError && { code: error.code }),
       message: redact(message),
     },
-    // As text, so that parsing the line never changes ids that are numbers in the record.
+    // The record is a string, not JSON, so that parsing the line never changes ids that are numbers.
     ...(isUtf8(raw) ? { text: raw.toString() } : { base64: raw.toString('base64') }),
   };
 }

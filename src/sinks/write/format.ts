@@ -211,7 +211,7 @@ export class Buffers {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
     const isTaken = this.#taken.delete(buffer);
-    // The main thread creates too little garbage for this memory to be collected soon.
+    // Freed now, because the main thread creates so little garbage that it would be collected late.
     if (!isTaken) releaseMemory(block);
     else if (bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
       this.#spare.push(Buffer.from(buffer as ArrayBuffer));
