@@ -61,7 +61,7 @@ export class UsageMeter {
   delivered(product: ProductName, ids: readonly string[]): void {
     // A replay may still end while the service stops.
     if (this.#closed || ids.length === 0) return;
-    // In small changes, so that each transaction blocks only briefly.
+    // Adds the ids in small changes, so that each transaction blocks only briefly.
     for (let start = 0; start < ids.length; start += MAX_PENDING_IDS) {
       const { ids: pending } = this.#of(product);
       const before = pending.size;
