@@ -52,7 +52,7 @@ export interface MessageGroup {
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence have been read. */
   readonly position: number;
-  /** The number of messages of the subject after the last message, at the time when it was delivered. */
+  /** The number of messages of the subject that followed the last message when the server delivered it. */
   readonly behind: number;
 }
 
