@@ -108,8 +108,8 @@ export async function sendReplay(
 const MAX_CATCH_UP_MS = 20;
 
 /**
- * Spaces messages evenly in real time. Longer delays of the service itself are not made up for, because a
- * burst could overflow the buffer of the connection.
+ * Spaces messages evenly in real time. After a longer delay of the service itself, messages are not sent
+ * faster, because a burst could overflow the buffer of the connection.
  */
 class Pacer {
   readonly #perSecond: number;
