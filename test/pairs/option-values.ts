@@ -11,17 +11,17 @@ export interface Context {
   readonly run: number;
 }
 
-type Values = Readonly<Record<string, (context: Context) => unknown>>;
+export type Values = Readonly<Record<string, (context: Context) => unknown>>;
 
-const unset = { 'not given': () => undefined };
-const is = (value: unknown) => () => value;
-const numbers = (...list: readonly number[]): Values => ({
+export const unset = { 'not given': () => undefined };
+export const is = (value: unknown) => () => value;
+export const numbers = (...list: readonly number[]): Values => ({
   ...unset,
   ...Object.fromEntries(list.map(value => [String(value), is(value)])),
 });
-const flags: Values = { ...unset, true: is(true), false: is(false) };
+export const flags: Values = { ...unset, true: is(true), false: is(false) };
 const names: Values = { ...unset, given: is('a name') };
-const calls = (what: string): Values => ({
+export const calls = (what: string): Values => ({
   ...unset,
   given:
     ({ saw }) =>

@@ -7,11 +7,12 @@ import { propertySeed } from '../property-seed.js';
 import { seeded } from '../storage/simulated-disk.js';
 import { isEveryday, isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { unchecked } from '../unchecked.js';
 import { conflictOf, coveringRows, hasValues, type Row } from './covering-rows.js';
 import { filesRead } from './expected.js';
+import { optionNames } from './option-names.js';
 import { DOMAIN, FIXED, RULES, VALUES } from './option-values.js';
 import { RowRun, tombstonesOfPairs, tryRow } from './run-row.js';
+import { completed, smallestFailure } from './smallest-failure.js';
 import { store, storedFiles } from './stored-input.js';
 
 // A lock that a power cut left empty is waited for.
@@ -23,7 +24,6 @@ beforeAll(async () => {
 });
 afterAll(() => tombstones.close());
 
-const UNKNOWN = 'x'.repeat(50);
 const post = new millrace.Activity(Buffer.from('{"id":1}'));
 
 /** What each stage is made by. */
@@ -47,20 +47,9 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   committed: o => millrace.committed(o),
 };
 
-/** The options that a call knows, as its error for an unknown one lists them. */
-async function optionsOf(call: (options: never) => unknown): Promise<string[]> {
-  try {
-    await call(unchecked({ [UNKNOWN]: 1 }));
-  } catch (error) {
-    const [, list = ''] = /known are (.*)/.exec(String(error)) ?? [];
-    return [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
-  }
-  return [];
-}
-
 describe('the options of stored files', () => {
   it.each(Object.keys(CALLS))('have values for all of their pairs: %s', async stage => {
-    const options = await optionsOf(CALLS[stage]!);
+    const options = await optionNames(CALLS[stage]!);
     const listed = Object.keys(VALUES[stage]!).filter(option => !option.startsWith('('));
     const fixed = FIXED.flatMap(key =>
       key.startsWith(`${stage}.`) ? [key.slice(stage.length + 1)] : [],
@@ -91,7 +80,7 @@ describe('pairs of options', () => {
   it.each(conflicts.filter(({ refused }) => refused !== undefined))(
     'are refused before anything is read: $reason',
     async ({ refused, holds }) => {
-      const row = completed(refused!.row);
+      const row = completed(refused!.row, DOMAIN, RULES);
       expect(holds(row)).toBe(true);
       const run = new RowRun(row, await temporaryFolder(), tombstones);
       for (const file of storedFiles(row)) await store(run.input, file, row);
@@ -107,10 +96,7 @@ describe('pairs of options', () => {
   it.each(some)('deliver each post once: row $number', async ({ row, number }) => {
     asked = askedOfThreads();
     if ((await errorOf(row, number)) === undefined) return;
-    const smaller = await smallest(row, number);
-    throw new Error(`Seed ${SEED} fails with ${JSON.stringify(notFirst(smaller), null, 1)}`, {
-      cause: await errorOf(smaller, number),
-    });
+    throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
   });
 
   it('were stopped in most of the rows that have a stop', () => {
@@ -137,45 +123,4 @@ async function errorOf(row: Row, number: number): Promise<unknown> {
   } catch (error) {
     return error ?? new Error('undefined');
   }
-}
-
-/** A row with these values, and the first one of each other option. */
-function completed(given: Row): Row {
-  const row: Record<string, string> = { tee: 'no', ...given };
-  for (const key of Object.keys(given)) row[key.split('.')[0]!] = 'yes';
-  row.tee = given.tee ?? (Object.keys(given).some(key => key.startsWith('tee')) ? 'yes' : 'no');
-  for (const [stage, options] of Object.entries(DOMAIN)) {
-    row[stage] ??= RULES.always.includes(stage) ? 'yes' : 'no';
-    if (row[stage] === 'no') continue;
-    for (const [option, [first]] of Object.entries(options)) row[`${stage}.${option}`] ??= first!;
-  }
-  return row;
-}
-
-/** The values of a row that are not the first ones. */
-function notFirst(row: Row): Row {
-  const isFirst = ([key, value]: readonly [string, string]) => {
-    const [stage = '', option = ''] = key.split('.');
-    return option === ''
-      ? value === 'no' || RULES.always.includes(stage)
-      : DOMAIN[stage]![option]![0] === value;
-  };
-  return Object.fromEntries(Object.entries(row).filter(entry => !isFirst(entry)));
-}
-
-/** A row that fails with as few values as possible that are not the first ones. */
-async function smallest(row: Row, number: number): Promise<Row> {
-  let least = row;
-  for (const key of Object.keys(notFirst(row)).toSorted()) {
-    if (notFirst(least)[key] === undefined) continue;
-    const { [key]: _, ...others } = notFirst(least);
-    const isOfStage = (other: string) => !key.includes('.') && other.startsWith(`${key}.`);
-    const without = Object.fromEntries(
-      Object.entries(others).filter(([other]) => !isOfStage(other)),
-    );
-    const smaller = completed(without);
-    if (RULES.conflicts.some(({ holds }) => holds(smaller))) continue;
-    if ((await errorOf(smaller, number)) !== undefined) least = smaller;
-  }
-  return least;
 }

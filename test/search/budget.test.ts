@@ -7,15 +7,20 @@ import type { Cursor, Sink } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { Progress } from '../../src/flow/progress.js';
 import { type Account, account } from '../../src/http/account.js';
+import { compose } from '../../src/operators/compose.js';
+import { mapAsync } from '../../src/operators/map-async.js';
 import type { Activity } from '../../src/post/activity.js';
 import type { Budget } from '../../src/search/budget.js';
 import { search } from '../../src/search/search.js';
 import { createService, type Service } from '../../src/service/index.js';
 import { collect } from '../../src/sinks/collect.js';
 import { committed } from '../../src/sinks/committed.js';
+import { csv } from '../../src/sinks/csv.js';
 import { files } from '../../src/sinks/files.js';
 import { parquet } from '../../src/sinks/parquet.js';
+import { tee } from '../../src/sinks/tee.js';
 import { impatient } from '../http/virtual-time.js';
+import { StandIn } from '../sinks/stand-in.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 let service: Service;
@@ -204,6 +209,47 @@ describe('the budget of a search', () => {
     expect(requests).toBe(Math.ceil(posts.length / 10));
     expect(rows).toEqual(idsOf(posts));
   });
+
+  it('is that of each run of tee(), which commits what was paid for in all branches', async () => {
+    const folder = await temporaryFolder();
+    const checkpoint = path.join(folder, 'checkpoint.json');
+    const { posts } = await ended(search(acme, QUERY));
+    const requests = await untilComplete(() =>
+      tee(
+        compose(
+          mapAsync(async (post: Activity) => post),
+          files({ path: path.join(folder, 'a.jsonl') }),
+        ),
+        csv({ path: path.join(folder, 'b.csv'), columns: ['id'] }),
+        collect(),
+        { checkpoint },
+      ),
+    );
+    expect(requests).toBe(Math.ceil(posts.length / 10));
+    const lines = await readFile(path.join(folder, 'a.jsonl'), 'utf8');
+    expect(lines.trim().split('\n')).toEqual(posts.map(({ raw }) => String(raw)));
+    const ids = await readFile(path.join(folder, 'b.csv'), 'utf8');
+    expect(ids.trim().split(/\r?\n/).slice(1)).toEqual(idsOf(posts));
+  });
+
+  it.each([1, 3, 1000])(
+    'is that of each run of tee() with committed() of %i rows, which commits what was paid for',
+    async rows => {
+      const folder = await temporaryFolder();
+      const { posts } = await ended(search(acme, QUERY));
+      const target = new StandIn<Activity>();
+      const requests = await untilComplete(() =>
+        tee(
+          files({ path: path.join(folder, 'a.jsonl') }),
+          committed({ ...target.transactions, rows, waitMs: 60_000 }),
+        ),
+      );
+      expect(requests).toBe(Math.ceil(posts.length / 10));
+      expect(idsOf(target.rows)).toEqual(idsOf(posts));
+      const lines = await readFile(path.join(folder, 'a.jsonl'), 'utf8');
+      expect(lines.trim().split('\n')).toEqual(posts.map(({ raw }) => String(raw)));
+    },
+  );
 
   it('commits no part of rows that may be in the target of committed() already', async () => {
     let saved: string | undefined;

@@ -36,6 +36,7 @@ export class TeeCommits {
   #target: InputCursorOf | undefined;
   #stuck: NodeJS.Timeout | undefined;
   #notBefore = 0;
+  #isSpent = false;
 
   constructor(
     committer: Committer,
@@ -65,6 +66,7 @@ export class TeeCommits {
     if (this.#target === undefined) {
       if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;
     }
+    if (this.#isSpent) return;
     const input = this.#feed.inputCursorIn(cursor);
     if (input === undefined) return;
     if (this.#target === undefined) {
@@ -94,6 +96,17 @@ export class TeeCommits {
     branch.ended = true;
     branch.end = this.#feed.tookAll(index) ? end : ENDED;
     await this.#commitIfAll();
+  }
+
+  /**
+   * Called if the source has spent its budget, when a branch has written all items before this cursor. The
+   * branches commit once all of them have ended.
+   */
+  spent(index: number, cursor: Cursor): void {
+    (this.#branches[index] as BranchState).end = cursor;
+    this.#isSpent = true;
+    this.#target = undefined;
+    this.#release();
   }
 
   /** Called while a branch needs more input than can be read before the slowest branch continues. */

@@ -1,4 +1,5 @@
 import { LinkedAbort } from '../../base/abortable.js';
+import { isBudgetSpent } from '../../base/errors.js';
 import type { Engine } from '../../files/engine.js';
 import { Plan, sharedFlow } from '../../files/plan.js';
 import type { EngineBatch } from '../../files/rows.js';
@@ -199,7 +200,10 @@ export class TeeRun {
     const guard = ({ number }: OpenBranch, end: PromiseLike<void>) =>
       running.push(
         Promise.resolve(end)
-          .catch(fail)
+          // The other branches write what the service has sent before its budget was spent.
+          .catch(error => {
+            if (!(isBudgetSpent(error) && isBudgetSpent(feed.failure?.error))) fail(error);
+          })
           .finally(() => feed.leave(number)),
       );
     try {
@@ -214,6 +218,7 @@ export class TeeRun {
           reached: async cursor => commits?.reached(number, cursor),
           idle: async () => committer?.idle(),
           fail,
+          spent: cursor => commits?.spent(number, cursor),
         });
         guard(
           branch,
@@ -229,9 +234,12 @@ export class TeeRun {
     commits?.close();
     stop.unlink();
     await feed.close();
+    const end = commits?.end(before?.cursor);
+    if (failure === undefined && isBudgetSpent(feed.failure?.error) && end != null)
+      await committer?.commitLast(end);
     failure ??= feed.failure;
     if (failure !== undefined) throw failure.error;
-    return commits?.end(before?.cursor);
+    return end;
   }
 
   /** Runs the other branches without items, if the checkpoint is already complete. */
@@ -248,7 +256,9 @@ export class TeeRun {
     const { signal, resume, damaged, reached } = run;
     const bound = boundFlow(output, { signal, progress });
     if (sinkRun !== undefined)
-      return sinkRun.write(bound, { signal, resume, progress, damaged }, reached);
+      return sinkRun.write(bound, { signal, resume, progress, damaged }, reached, async cursor =>
+        run.spent?.(cursor),
+      );
     return (this.#uncommitted as UncommittedRows<unknown, unknown>).write(bound, {
       ...run,
       progress,

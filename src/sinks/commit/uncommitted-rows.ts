@@ -37,6 +37,8 @@ export interface RowsRun extends Pull {
    * all branches.
    */
   readonly commitNow?: ((cursor: Cursor) => Promise<void>) | undefined;
+  /** Called in `tee` if the source has spent its budget and the rows before this cursor can be committed. */
+  readonly spent?: ((cursor: Cursor) => void) | undefined;
 }
 
 /**
@@ -75,6 +77,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   /** The rows of the running commit. */
   #taken: readonly T[] = [];
   #parts: OpenParts<T> | undefined;
+  /** Whether the open transaction has rows that came after the last cursor. */
+  #partsPassCursor = false;
 
   constructor(
     options: UncommittedRowsOptions<T, Tx>,
@@ -158,6 +162,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     const batches = new DeadlineReader(batchesOf(input, run));
     let { pending } = this.#target.saved;
     let end: Cursor | null | undefined = run.resume ?? null;
+    let last: Cursor | undefined;
     try {
       while (true) {
         const isTimed = commitNow !== undefined && pending === undefined;
@@ -170,7 +175,10 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
         const { items, cursor } = next.value;
         for (const item of detached(items)) this.#held.push(item);
         if (cursor !== undefined || items.length > 0) end = cursor;
-        if (cursor !== undefined) this.#reach(cursor);
+        if (cursor !== undefined) {
+          last = cursor;
+          this.#reach(cursor);
+        }
         if (pending !== undefined) {
           if (await this.#isRepeated(pending, cursor, run)) pending = undefined;
           continue;
@@ -188,10 +196,12 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
       this.#reached = this.#held.length;
       return end;
     } catch (error) {
-      // The held rows were paid for, so commit them. Not if some rows may already be in the target, since these can
+      // The rows were paid for, so commit them. Not if some of them may already be in the target, since these can
       // be recognized only once all of them have arrived.
-      const isWhole = pending === undefined && this.#parts === undefined;
-      if (isBudgetSpent(error) && isWhole) await this.#commitReached(run);
+      if (isBudgetSpent(error) && pending === undefined && !this.#partsPassCursor) {
+        await this.#commitReached(run);
+        if (last !== undefined) run.spent?.(last);
+      }
       throw error;
     } finally {
       await batches.close();
@@ -234,6 +244,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
 
   #reach(cursor: Cursor): void {
     this.#reached = this.#held.length;
+    this.#partsPassCursor = false;
     this.#cursor = cursor;
     this.#dueAt ??= performance.now() + this.everyMs;
   }
@@ -287,6 +298,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
       this.#parts.committing.catch(fail);
     }
     const rows = this.#held;
+    this.#partsPassCursor ||= this.#reached < rows.length;
     this.#held = [];
     this.#reached = 0;
     await this.#parts.queue.add([rows]);

@@ -1,0 +1,52 @@
+import type { Domain, Row, Rules } from './covering-rows.js';
+
+/** A row with these values, and the first one of each other option. */
+export function completed(given: Row, domain: Domain, { always }: Rules): Row {
+  const row: Record<string, string> = { tee: 'no', ...given };
+  for (const key of Object.keys(given)) row[key.split('.')[0]!] = 'yes';
+  row.tee = given.tee ?? (Object.keys(given).some(key => key.startsWith('tee')) ? 'yes' : 'no');
+  for (const [stage, options] of Object.entries(domain)) {
+    row[stage] ??= always.includes(stage) ? 'yes' : 'no';
+    if (row[stage] === 'no') continue;
+    for (const [option, [first]] of Object.entries(options)) row[`${stage}.${option}`] ??= first!;
+  }
+  return row;
+}
+
+/** The values of a row that are not the first ones. */
+function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
+  const isFirst = ([key, value]: readonly [string, string]) => {
+    const [stage = '', option = ''] = key.split('.');
+    return option === ''
+      ? value === 'no' || always.includes(stage)
+      : domain[stage]![option]![0] === value;
+  };
+  return Object.fromEntries(Object.entries(row).filter(entry => !isFirst(entry)));
+}
+
+/**
+ * The error of a row with as few values as possible that are not the first ones.
+ *
+ * @param errorOf Tries a row; returns `undefined` if it passes.
+ */
+export async function smallestFailure(
+  row: Row,
+  domain: Domain,
+  rules: Rules,
+  errorOf: (row: Row) => Promise<unknown>,
+): Promise<Error> {
+  let least = row;
+  for (const key of Object.keys(notFirst(row, domain, rules)).toSorted()) {
+    const { [key]: removed, ...others } = notFirst(least, domain, rules);
+    if (removed === undefined) continue;
+    const isOfStage = (other: string) => !key.includes('.') && other.startsWith(`${key}.`);
+    const without = Object.fromEntries(
+      Object.entries(others).filter(([other]) => !isOfStage(other)),
+    );
+    const smaller = completed(without, domain, rules);
+    if (rules.conflicts.some(({ holds }) => holds(smaller))) continue;
+    if ((await errorOf(smaller)) !== undefined) least = smaller;
+  }
+  const values = JSON.stringify(notFirst(least, domain, rules), null, 1);
+  return new Error(`It fails with ${values}`, { cause: await errorOf(least) });
+}
