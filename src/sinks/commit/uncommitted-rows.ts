@@ -23,7 +23,7 @@ export interface UncommittedRowsOptions<T, Tx> extends TargetOptions<T, Tx> {
   readonly waitMs: number;
 }
 
-/** What the run provides to the rows for its commits. */
+/** The parts of a run that the rows need for its commits. */
 export interface RowsRun extends Pull {
   readonly signal: AbortSignal;
   /** Called with each cursor once the rows before it are held. Reading continues when the promise resolves. */
