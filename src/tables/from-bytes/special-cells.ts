@@ -277,7 +277,7 @@ function quotedIdCell(post: PostBytes): PostCell {
 
 function editCells(post: PostBytes): CellsOfColumns {
   const { at, elements, startOf, endOf, isNone, isText, isList, whole } = post;
-  const { readList, writeList, writeCount, writeFlag } = post;
+  const { oncePerPost, readList, writeList, writeCount, writeFlag } = post;
   const history = at('edit_history');
   const initialId = at('edit_history.initial_tweet_id');
   const editIds = at('edit_history.edit_tweet_ids');
@@ -288,13 +288,19 @@ function editCells(post: PostBytes): CellsOfColumns {
   const isWholeOrAbsent = (value: number) =>
     startOf(value) === 0 || !Number.isNaN(whole(value, 15));
 
+  /** Whether the edits are valid; `undefined` if the post has none. */
+  const areValid = oncePerPost(() => {
+    if (isNone(history)) return undefined;
+    if (!isText(initialId) || !isList(editIds)) return false;
+    if (!isWholeOrAbsent(until) || !isWholeOrAbsent(remaining)) return false;
+    return readList(editIds, ids, () => true);
+  });
+
   /** A column of edits. If one of the edits is invalid, it is left to the column. */
   function editCell(cell: PostCell): PostCell {
     return out => {
-      if (isNone(history)) return writeNone(out);
-      if (!isText(initialId) || !isList(editIds)) return false;
-      if (!isWholeOrAbsent(until) || !isWholeOrAbsent(remaining)) return false;
-      return readList(editIds, ids, () => true) && cell(out);
+      const valid = areValid();
+      return valid === undefined ? writeNone(out) : valid && cell(out);
     };
   }
 
@@ -311,11 +317,12 @@ function editCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-function ruleCells({ post }: PostBytes): CellsOfColumns {
+function ruleCells({ post, oncePerPost }: PostBytes): CellsOfColumns {
   const ruleIds = new WeakMap<object, readonly string[]>();
+  const matches = oncePerPost(() => post.matches);
   return {
     rule_ids(out) {
-      const { rules } = post.matches;
+      const { rules } = matches();
       let ids = ruleIds.get(rules);
       if (ids === undefined) {
         ids = Object.freeze(rules.map(({ id }) => id).filter(id => id !== undefined));
@@ -323,7 +330,7 @@ function ruleCells({ post }: PostBytes): CellsOfColumns {
       }
       return writeValue(out, ids);
     },
-    rule_tags: out => writeValue(out, post.matches.tags),
+    rule_tags: out => writeValue(out, matches().tags),
   };
 }
 
