@@ -15,7 +15,7 @@ import { compiled } from './compiled.js';
 import { readSqlite } from './databases/stored-rows.js';
 import { hasNatsServer } from './jetstream/nats-server.js';
 import { ScriptRunner } from './script-runner.js';
-import { bySuite, isEveryday, isNightly } from './suite.js';
+import { bySuite, isNightly } from './suite.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -113,10 +113,7 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/posts in 30 days/);
     expect(stdout).toContain('┤');
   });
-});
 
-// Each makes up the posts of a month.
-describe.skipIf(isEveryday)('the other examples work as described', () => {
   it('01-search-to-files: writes the same files when it is run again', async () => {
     const first = await run('01-search-to-files.ts');
     expect(first.code).toBe(0);

@@ -7,6 +7,7 @@ export const SKIPPED_FILES: readonly string[] = [
   'test/comment-examples.test.ts',
   'test/databases/**',
   'test/docker.test.ts',
+  'test/examples.test.ts',
   'test/faults/**',
   'test/jetstream/{chaos,connection,connection-leaderless,free-ports,from-jet-stream}.test.ts',
   'test/jetstream/{from-jet-stream-damage,nats-server,permissions,publisher,read-messages}.test.ts',
