@@ -257,6 +257,13 @@ export class EntryWriter {
     this.#cursor = undefined;
   }
 
+  /** Commits the cursor even if no commit is due, and waits until it is committed. */
+  async commitLast(): Promise<void> {
+    await this.#committing;
+    if (this.#cursor !== undefined) this.#commit(this.#cursor);
+    await this.#committing;
+  }
+
   /** Stops the timer for signs of life and commits. */
   stop(): void {
     clearInterval(this.#timer);

@@ -160,6 +160,12 @@ export class Publisher {
     this.#writer.reached(cursor);
   }
 
+  /** Commits the last cursor if no items came after it, and waits until it is committed. */
+  async commitLast(): Promise<void> {
+    await this.#writer.commitLast();
+    this.#throwFailure();
+  }
+
   /** Waits for all acknowledgements, and records that the flow is complete. */
   async finish(): Promise<void> {
     this.#batches.sendAll();

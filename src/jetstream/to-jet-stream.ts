@@ -9,8 +9,15 @@ import {
   required,
   whole,
 } from '../base/check.js';
-import { OptionError } from '../base/errors.js';
-import { batchesOf, type FlowIdentity, identityOf, type Sink, type SinkRun } from '../flow/flow.js';
+import { isBudgetSpent, OptionError } from '../base/errors.js';
+import {
+  type Batches,
+  batchesOf,
+  type FlowIdentity,
+  identityOf,
+  type Sink,
+  type SinkRun,
+} from '../flow/flow.js';
 import { isIncremental } from '../flow/flow-identity.js';
 import { withInternals } from '../flow/internals.js';
 import type { OnDamaged } from '../json/records.js';
@@ -240,19 +247,12 @@ async function publish<T>(
     });
     if (publisher.isComplete) return publisher.counts;
     const pull = { signal, progress, resume: publisher.cursor };
-    for await (const { items, cursor, origin } of batchesOf(input, pull)) {
-      for (const item of detached(items)) {
-        try {
-          const full = publisher.add(settings.outgoing(item, origin));
-          if (full !== undefined) await full;
-        } catch (error) {
-          if (!(error instanceof DamagedItem) || settings.onDamaged === undefined) throw error;
-          const record = { origin, raw: Buffer.from(error.raw) };
-          await answerOf(settings.onDamaged(record, error), signal);
-          progress?.drop('damaged', 1);
-        }
-      }
-      if (cursor !== undefined) publisher.reached(cursor);
+    try {
+      await publishBatches(publisher, settings, batchesOf(input, pull), { signal, progress });
+    } catch (error) {
+      // The posts were paid for. The next run must not request them again.
+      if (isBudgetSpent(error)) await publisher.commitLast();
+      throw error;
     }
     await publisher.finish();
     return publisher.counts;
@@ -265,6 +265,28 @@ async function publish<T>(
     broken.abort();
     await connection?.close();
     broken.unlink();
+  }
+}
+
+async function publishBatches<T>(
+  publisher: Publisher,
+  { outgoing, onDamaged }: PublishSettings<T>,
+  batches: Batches<T>,
+  { signal, progress }: Pick<SinkRun, 'progress'> & { readonly signal: AbortSignal },
+): Promise<void> {
+  for await (const { items, cursor, origin } of batches) {
+    for (const item of detached(items)) {
+      try {
+        const full = publisher.add(outgoing(item, origin));
+        if (full !== undefined) await full;
+      } catch (error) {
+        if (!(error instanceof DamagedItem) || onDamaged === undefined) throw error;
+        const record = { origin, raw: Buffer.from(error.raw) };
+        await answerOf(onDamaged(record, error), signal);
+        progress?.drop('damaged', 1);
+      }
+    }
+    if (cursor !== undefined) publisher.reached(cursor);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   collect,
   DataError,
   Flow,
+  IncompleteError,
   type ProgressCounts,
   pipeline,
   type Wait,
@@ -77,6 +78,31 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     const second = new Child('publish-child.ts', { ...options, waitMs: 0 });
     expect(await second.line('done')).toContain('"posts":3000');
     expect(await idsIn(node)).toEqual(numberedIds(3000));
+  });
+
+  it('commits what a budget paid for, so that the next run does not request it again', async () => {
+    await using node = await startNode();
+    const begunAt: number[] = [];
+    const flow = () =>
+      new Flow(
+        async function* ({ resume }: { resume?: unknown }) {
+          const { at } = (resume ?? { at: 0 }) as { readonly at: number };
+          begunAt.push(at);
+          yield { items: numberedPosts(at, at + 10), cursor: { at: at + 10 } };
+          if (at < 20)
+            throw new IncompleteError('The budget is spent', { missing: ['x'], reason: 'budget' });
+        },
+        undefined,
+        [{ step: 'paid' }],
+      );
+    const options = { ...to(node), create, commitIntervalMs: 600_000 };
+    for (let runs = 0; runs < 2; runs++)
+      await expect(pipeline(flow(), toJetStream(options))).rejects.toMatchObject({
+        reason: 'budget',
+      });
+    expect(await pipeline(flow(), toJetStream(options))).toMatchObject({ posts: 30 });
+    expect(begunAt).toEqual([0, 10, 20]);
+    expect(await idsIn(node)).toEqual(numberedIds(30));
   });
 
   it('continues at the committed cursor', async () => {
