@@ -143,14 +143,14 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'are matched on the main thread where the thread that matches them ends',
   ],
   'test/post/bytes/find-members-wasm.test.ts': [
-    'find-members-wasm.ts is what find-members.as compiles to',
+    'find-members-wasm.ts matches what find-members.as compiles to',
   ],
   'test/replay/incremental.test.ts': [
     'continues where the last complete run ended, even after a crash',
     'reports minutes that are older than five days once, and continues after them',
   ],
   'test/replay/receive-replay.test.ts': [
-    'with failures of many ranges: each becomes a gap',
+    'causes a gap for each of many failed ranges',
     'loses nothing if it is',
   ],
   'test/replay/replay-spool.test.ts': [

@@ -48,15 +48,18 @@ const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
 };
 
 describe('the options of stored files', () => {
-  it.each(Object.keys(CALLS))('have values for all of their pairs: %s', async stage => {
-    const options = await optionNames(CALLS[stage]!);
-    const listed = Object.keys(VALUES[stage]!).filter(option => !option.startsWith('('));
-    const fixed = FIXED.flatMap(key =>
-      key.startsWith(`${stage}.`) ? [key.slice(stage.length + 1)] : [],
-    );
-    expect(options).not.toEqual([]);
-    expect([...listed, ...fixed].toSorted()).toEqual(options.toSorted());
-  });
+  it.each(Object.keys(CALLS))(
+    'the pair table lists a value for every option of %s',
+    async stage => {
+      const options = await optionNames(CALLS[stage]!);
+      const listed = Object.keys(VALUES[stage]!).filter(option => !option.startsWith('('));
+      const fixed = FIXED.flatMap(key =>
+        key.startsWith(`${stage}.`) ? [key.slice(stage.length + 1)] : [],
+      );
+      expect(options).not.toEqual([]);
+      expect([...listed, ...fixed].toSorted()).toEqual(options.toSorted());
+    },
+  );
 });
 
 let stopped = 0;
@@ -65,12 +68,12 @@ let asked: ReturnType<typeof askedOfThreads>;
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 const { rows, pairs, missing } = coveringRows(DOMAIN, RULES, seeded(SEED));
 
-describe('pairs of options', () => {
-  it('have rows whose posts stay with threads', () => {
+describe('a covering set of option rows', () => {
+  it('contains rows whose posts stay on threads', () => {
     expect(rows.filter(usesThreads).length).toBeGreaterThan(10);
   });
 
-  it('are all in a row, or conflict for a reason', () => {
+  it('covers every pair of options, except pairs that conflict', () => {
     expect(pairs).toBeGreaterThan(10_000);
     const unexplained = missing.filter(pair => conflictOf(pair, DOMAIN, RULES) === undefined);
     expect(unexplained).toEqual([]);
@@ -78,7 +81,7 @@ describe('pairs of options', () => {
 
   const { conflicts } = RULES;
   it.each(conflicts.filter(({ refused }) => refused !== undefined))(
-    'are refused before anything is read: $reason',
+    'includes conflicts that are refused before any read: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, DOMAIN, RULES);
       expect(holds(row)).toBe(true);
@@ -93,13 +96,13 @@ describe('pairs of options', () => {
 
   const all = rows.map((row, number) => ({ row, number }));
   const some = all.filter(({ number }) => !isEveryday || number % 4 === 0);
-  it.each(some)('deliver each post once: row $number', async ({ row, number }) => {
+  it.each(some)('delivers each post once: row $number', async ({ row, number }) => {
     asked = askedOfThreads();
     if ((await errorOf(row, number)) === undefined) return;
     throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
   });
 
-  it('were stopped in most of the rows that have a stop', () => {
+  it('stops most of the runs of rows that have a stop', () => {
     const stops = some.filter(({ row }) => row['flow.(stop)'] !== 'none');
     expect(stopped).toBeGreaterThan(0.6 * stops.length);
   });

@@ -36,7 +36,7 @@ const CALLS: Readonly<Record<(typeof SOURCES)[number], (options: never) => unkno
 };
 
 describe('the options of sources of a service', () => {
-  it.each(SOURCES)('have values for all of their pairs: %s', async source => {
+  it.each(SOURCES)('the pair table lists a value for every option of %s', async source => {
     const options = await optionNames(CALLS[source]);
     const fixed = FIXED_OF_SERVICE.flatMap(key =>
       key.startsWith(`${source}.`) ? [key.slice(source.length + 1)] : [],
@@ -51,8 +51,8 @@ describe('the options of sources of a service', () => {
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 const { rows, pairs, missing } = coveringRows(SERVICE_DOMAIN, SERVICE_RULES, seeded(SEED));
 
-describe('pairs of options of a source of a service', () => {
-  it('are all in a row, or conflict for a reason', () => {
+describe('a covering set of option rows for service sources', () => {
+  it('covers every pair of options, except pairs that conflict', () => {
     expect(pairs).toBeGreaterThan(2_000);
     const unexplained = missing.filter(
       pair => conflictOf(pair, SERVICE_DOMAIN, SERVICE_RULES) === undefined,
@@ -61,7 +61,7 @@ describe('pairs of options of a source of a service', () => {
   });
 
   it.each(SERVICE_RULES.conflicts.filter(({ refused }) => refused !== undefined))(
-    'are refused before a request is sent: $reason',
+    'includes conflicts that are refused before a request: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, SERVICE_DOMAIN, SERVICE_RULES);
       expect(holds(row)).toBe(true);
@@ -77,7 +77,7 @@ describe('pairs of options of a source of a service', () => {
 
   const all = rows.map((row, number) => ({ row, number }));
   const some = all.filter(({ number }) => !isEveryday || number % 4 === 0);
-  it.each(some)('deliver each item once: row $number', async ({ row }) => {
+  it.each(some)('delivers each item once: row $number', async ({ row }) => {
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, SERVICE_DOMAIN, SERVICE_RULES, errorOf);
   });

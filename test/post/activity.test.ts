@@ -65,7 +65,7 @@ function expectedAuthor({ id, handle, name }: AuthorModel) {
 }
 
 describe('Activity', () => {
-  it('has the properties of the post, in both formats and any JSON style', () => {
+  it('has the properties of the post in both formats and any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model, format }) => {
         const activity = new Activity(bytes);
@@ -107,7 +107,7 @@ describe('Activity', () => {
     );
   });
 
-  it('does not copy: its bytes and those of the posts within it are views of the input', () => {
+  it('does not copy its bytes or those of nested posts', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         const { raw, retweeted, quoted, byteLength } = new Activity(bytes);
@@ -143,7 +143,7 @@ describe('Activity', () => {
     expect(minimal({ postedTime }).lang).toBeUndefined();
   });
 
-  it('takes the full text from whichever member has it', () => {
+  it('takes the full text from whichever member contains it', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(minimal({ created_at, text: 'cut', full_text: 'whole' }).text).toBe('whole');
     expect(minimal({ created_at, full_text: 'whole' }).text).toBe('whole');
@@ -153,7 +153,7 @@ describe('Activity', () => {
     );
   });
 
-  it('finds matching rules in the member of the other format too', () => {
+  it('finds matching rules in the member of the other format', () => {
     const matching_rules = [{ tag: 'a', id: 7 }];
     expect(minimal({ created_at: '', matching_rules }).tags).toEqual(['a']);
     expect(minimal({ id: 'tag:x:1', matching_rules }).tags).toEqual(['a']);
@@ -220,7 +220,7 @@ describe('Activity', () => {
     );
   });
 
-  it('knows whether the rules that it puts into a post are those that are read from it', () => {
+  it('knows whether the rules it writes into a post will be read back', () => {
     const lists = ['[]', '[{"tag":"old","id":3}]', 'null', '7'];
     const gnip = fc
       .array(
@@ -306,7 +306,7 @@ describe('Activity', () => {
         expect(() => new Activity(Buffer.from(document))[property]).toThrow(DataError);
   });
 
-  it('is logged as what identifies it', () => {
+  it('is logged as its identifying properties', () => {
     const activity = minimal({
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '1050118621198921728',

@@ -69,7 +69,7 @@ describe('a compliance event', () => {
   it.each([
     ...['user_delete', 'user_undelete', 'user_protect', 'user_unprotect'],
     ...['user_suspend', 'user_unsuspend'],
-  ])('has the user of %s', kind => {
+  ])('has the user id of %s', kind => {
     expect(parse(`{"${kind}":{"id":9007199254740993,"timestamp_ms":"1432228153548"}}`)).toEqual({
       kind,
       userId: '9007199254740993',

@@ -23,8 +23,8 @@ const POST = JSON.stringify({
 type Held = Buffer & { readonly activity: Activity } & readonly [Activity & Buffer];
 const EVENT = '{"delete":{"status":{"id_str":"5","user_id_str":"6"},"timestamp_ms":"1"}}';
 
-describe('detached', () => {
-  it('moves an activity out of a large buffer, with all that it has read', () => {
+describe('detached()', () => {
+  it('copies an activity out of a large buffer with everything already read', () => {
     const post = new Activity(inBlock(POST));
     // The members that were passed are remembered by their positions.
     expect(post.format).toBe('original');
@@ -47,7 +47,7 @@ describe('detached', () => {
     ['a post in an object', b => ({ n: 1, activity: new Activity(b) }), item => item.activity.raw],
     ['an array of posts', b => [new Activity(b)], item => item[0].raw],
     ['an array of bytes', b => [b], item => item[0]],
-  ])('moves %s', (_, make, bytesIn) => {
+  ])('copies %s', (_, make, bytesIn) => {
     const item = make(inBlock(POST));
     const [held] = detached([item]);
     const bytes = bytesIn(held as Held);
@@ -56,21 +56,21 @@ describe('detached', () => {
     expect(bytes.constructor).toBe(bytesIn(item as Held).constructor);
   });
 
-  it('moves a compliance event', () => {
+  it('copies a compliance event', () => {
     const event = parseComplianceEvent(inBlock(EVENT));
     const [held] = detached([event]);
     expect(held).toEqual(event);
     expect(held?.raw.buffer.byteLength).toBeLessThan(10_000);
   });
 
-  it('keeps what a buffer is mostly made of, and other items, as they are', () => {
+  it('leaves views that fill most of their buffer, and other values, unchanged', () => {
     const block = inBlock(POST.repeat(1_000), 1_500 * POST.length);
     const halves = [block.subarray(0, 200_000), block.subarray(200_000)];
     const items = [...halves, 'text', null, 3n, { rows: [1] }, new Map(), Buffer.from('small')];
     expect(detached(items)).toBe(items);
   });
 
-  it('keeps the bytes of any items, and views buffers of at most twice their size', () => {
+  it('preserves all bytes in buffers of at most twice their size', () => {
     const view = fc.record({ block: fc.nat(3), start: fc.nat(60_000), length: fc.nat(3_000) });
     fc.assert(
       fc.property(fc.array(view, { maxLength: 30 }), views => {

@@ -53,7 +53,7 @@ function restored(window: IdWindow, size: number): IdWindow {
 }
 
 describe('IdWindow', () => {
-  it('behaves like a list of the last ids, also after it is saved and restored at any time', () => {
+  it('behaves like a list of the last ids, even when saved and restored', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 60 }),
@@ -72,7 +72,7 @@ describe('IdWindow', () => {
     );
   });
 
-  it('behaves like that list while its ring grows and wraps', () => {
+  it('behaves like a list of the last ids while its ring grows and wraps', () => {
     const size = 5_000;
     const seen = new Map<string, number>();
     let window = new IdWindow(size);
@@ -91,7 +91,7 @@ describe('IdWindow', () => {
     expect(kept).toBeGreaterThan(20_000);
   });
 
-  it('gives a state that later ids do not change', () => {
+  it('returns a state that later ids do not change', () => {
     fc.assert(
       fc.property(
         fc.array(id, { maxLength: 60 }),
@@ -141,13 +141,13 @@ describe('IdWindow', () => {
 
   const around = ['0', '1', '18446744073709551615', '18446744073709551616', '18446744073709551617'];
 
-  it('tells the ids around 2^64 from 0, 1 and each other', () => {
+  it('distinguishes the ids around 2^64 from 0, 1 and each other', () => {
     const window = new IdWindow(10);
     expect(around.map(one => window.add(one))).toEqual([true, true, true, true, true]);
     expect(around.map(one => window.add(one))).toEqual([false, false, false, false, false]);
   });
 
-  it('has the ids around 2^64 after it is restored', () => {
+  it('still contains the ids around 2^64 after a restore', () => {
     const window = new IdWindow(10);
     for (const one of around) window.add(one);
     const again = restored(window, 10);
@@ -162,7 +162,7 @@ describe('IdWindow', () => {
   );
 });
 
-it('a window without a limit takes little memory for few ids: a replay has one for each minute', () => {
+it('an IdWindow without a limit takes little memory for few ids', () => {
   const before = process.memoryUsage().arrayBuffers;
   const windows = Array.from({ length: 500 }, () => new IdWindow(Number.POSITIVE_INFINITY));
   for (const window of windows) window.add('1050118621198921728');

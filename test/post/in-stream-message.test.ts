@@ -89,11 +89,11 @@ describe('parseInStreamMessage', () => {
     expect(parseConnectionMessage(Buffer.from(printJson({ [kind]: notice })))).toBeUndefined();
   });
 
-  it('takes a string as the message', () => {
+  it('uses a string value as the message', () => {
     expect(parse({ error: 'No' })).toMatchObject({ message: 'No' });
   });
 
-  it('has the JSON as its message without any other', () => {
+  it('uses the JSON as the message if there is no text', () => {
     expect(parse({ error: { code: 7 } })).toMatchObject({ message: '{"code":7}' });
     expect(parse({ info: null })).toMatchObject({ outcome: undefined, message: 'null' });
   });

@@ -22,7 +22,7 @@ const rules = fc.array(
 );
 
 describe('the matching rules of a post', () => {
-  it('are read as they were printed', () => {
+  it('are parsed exactly as they were printed', () => {
     fc.assert(
       fc.property(rules, fc.string(), (given, before) => {
         const printed = Buffer.from(printMatchingRules(given));
@@ -33,7 +33,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('have each of their tags once, in order', () => {
+  it('list each tag once, in order', () => {
     fc.assert(
       fc.property(rules, given => {
         const printed = Buffer.from(printMatchingRules(given));
@@ -44,7 +44,7 @@ describe('the matching rules of a post', () => {
     );
   });
 
-  it('are found at the end of a document, also of one that is between others', () => {
+  it('are found at the end of a document with others before and after it', () => {
     fc.assert(
       fc.property(rules, fc.constantFrom('', ',"id":1', ',"a":[1]'), (given, rest) => {
         const document = `{"text":"x","matching_rules":${printMatchingRules(given)}${rest}}`;
@@ -60,11 +60,11 @@ describe('the matching rules of a post', () => {
     expect(matchesAtEnd(bytes)).toBeUndefined();
   });
 
-  it.each(['null', '{}', '"a"', '[]', '[1,null,"a"]'])('are none in %s', value => {
+  it.each(['null', '{}', '"a"', '[]', '[1,null,"a"]'])('are empty for %s', value => {
     expect(parseMatches(Buffer.from(value), 0, value.length)).toEqual({ rules: [], tags: [] });
   });
 
-  it('are not mixed up, of thousands of posts', () => {
+  it('are not confused across thousands of posts', () => {
     for (let round = 0; round < 2; round++)
       for (let n = 0; n < 1100; n++)
         expect(minimal({ id: 1, matching_rules: [{ tag: `t${n}`, id: n }] }).tags).toEqual([
@@ -72,13 +72,13 @@ describe('the matching rules of a post', () => {
         ]);
   });
 
-  it('are refused where the id of one is not an integer', () => {
+  it('are refused if an id is not an integer', () => {
     expect(() => minimal({ created_at: '' }).withMatchingRules([{ tag: null, id: 'x' }])).toThrow(
       OptionError,
     );
   });
 });
 
-it.each(['', '-1', '1.0', 'x', ' 1'])('a rule with the id %j is not printed', id => {
+it.each(['', '-1', '1.0', 'x', ' 1'])('printMatchingRule throws for the id %j', id => {
   expect(() => printMatchingRule({ tag: null, id })).toThrow(OptionError);
 });

@@ -10,7 +10,7 @@ import { type AuthorModel, postModel } from './post-model.js';
 import { printJson, style, type Value } from './print-json.js';
 
 describe('parsePost', () => {
-  it('gives the same as parsing with every id quoted, for posts of both formats', () => {
+  it('returns the same as parsing with every id quoted, in both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         expect(parsePost(bytes)).toEqual(parseExact(json));
@@ -35,7 +35,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('gives the same whether or not it can count the long numbers in the bytes', () => {
+  it('returns the same whether or not long numbers can be counted in the bytes', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);
@@ -49,7 +49,7 @@ describe('parsePost', () => {
     );
   });
 
-  it('takes an id from its `_str` twin, which is right if a tool has rounded the number', () => {
+  it('takes an id from its `_str` twin if the number is rounded', () => {
     const post = '{"id":505874924095815700,"id_str":"505874924095815681","user":{"id":7}}';
     expect(parsePost(Buffer.from(post))).toEqual({
       id: '505874924095815681',
@@ -107,7 +107,7 @@ function longNumbers(value: Value, inArray = false): { keyed: number; listed: nu
 }
 
 describe('countLongIds', () => {
-  it('counts the long numbers of any document, or returns that it cannot tell', () => {
+  it('counts the long numbers of any document, or returns -1', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const { keyed, listed } = longNumbers(members);
@@ -118,7 +118,7 @@ describe('countLongIds', () => {
     );
   });
 
-  it("can always tell for posts in the service's style", () => {
+  it("never returns -1 for posts in the service's style", () => {
     const plainly = (author: AuthorModel) => ({
       ...author,
       name: 'Ann',

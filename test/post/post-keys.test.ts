@@ -21,12 +21,12 @@ it.each<[PostKey, string | number]>([
   expect(POST_KEYS[key](activity)).toBe(value);
 });
 
-it('a post without a language has that of an undetermined one', () => {
+it('the lang of a post without a language is `und`', () => {
   expect(POST_KEYS.lang(post({ id: '1', at }))).toBe('und');
 });
 
 it.each(['author', 'day', 'hour', 'id', 'minute', 'month', 'segment'] as const)(
-  'a post without what its %s is of is a DataError',
+  'the %s of a post without the required member throws a DataError',
   key => {
     expect(() => POST_KEYS[key](minimal({ created_at: '' }))).toThrow(DataError);
   },

@@ -84,7 +84,7 @@ describe('createdAtIn', () => {
     expect(createdAtIn(bytesOf(date), 1)).toBe(date.getTime());
   });
 
-  it('gives what parseCreatedAt gives, or nothing, for any other bytes', () => {
+  it('returns what parseCreatedAt returns, or nothing, for any other bytes', () => {
     fc.assert(
       fc.property(instant, fc.nat(29), fc.nat(127), (date, place, byte) => {
         const bytes = bytesOf(date);

@@ -85,7 +85,7 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('loses nothing if its checksum is wrong, although its last message has arrived', async () => {
+  it('loses nothing if its checksum is wrong after the last message', async () => {
     const wire = Buffer.concat(await wireOf(whole));
     const crc = wire.length - 8;
     wire[crc] = (wire[crc] as number) ^ 1;
@@ -105,7 +105,7 @@ describe('a connection of a replay', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('loses nothing if a record is damaged and the checksum never arrives, although its last message has', async () => {
+  it('loses nothing if a record is damaged and no checksum follows the last message', async () => {
     const [first, ...rest] = whole as [string, ...string[]];
     const wire = Buffer.concat(await wireOf([`x${first}`, ...rest]));
     const damaged: unknown[] = [];
@@ -152,7 +152,7 @@ describe('a connection of a replay', () => {
     }
   });
 
-  it('loses nothing if it becomes silent, without even heartbeats', async () => {
+  it('loses nothing if it becomes silent without heartbeats', async () => {
     const patience = { connectMs: 5_000, responseMs: 5_000, silenceMs: 600 };
     const pieces = await wireOf(['', '', '', '', sent[0]?.json ?? ''], { trailer: false });
     server.script.push(async response => {
@@ -178,7 +178,7 @@ describe('a connection of a replay', () => {
   });
 });
 
-describe('a record that takes long to arrive', () => {
+describe('a slow record', () => {
   const window = past(1);
   const sent = wirePosts(window, 1, 'x'.repeat(200));
   const whole = [...sent.map(({ json }) => json), info(COMPLETED, sent.length)];
@@ -200,7 +200,7 @@ describe('a record that takes long to arrive', () => {
     expect(progress.receivedBytes).toBe(wire.length);
   });
 
-  it('and has no end is reported, and the client reconnects', async () => {
+  it('causes a reported reconnect if it never ends', async () => {
     const retried: unknown[] = [];
     const of = acme({ onRetry: ({ error }) => retried.push(error) });
     server.script.push(async response => {
@@ -222,7 +222,7 @@ describe('a record that takes long to arrive', () => {
 });
 
 describe('the last message of a connection', () => {
-  it('with failed minutes: they are requested again, and no post is delivered twice', async () => {
+  it('causes failed minutes to be requested again without duplicate posts', async () => {
     const window = past(6);
     const sent = wirePosts(window, 3);
     const failed = [window.from + MINUTE, window.from + 2 * MINUTE, window.from + 4 * MINUTE];
@@ -237,7 +237,7 @@ describe('the last message of a connection', () => {
     ]);
   });
 
-  it('with failed minutes of the compliance stream: no event is delivered twice, whatever its time', async () => {
+  it('causes failed minutes of compliance to be requested again without duplicate events', async () => {
     const window = past(6);
     const events = Array.from({ length: 12 }, (_, n) => ({
       minute: window.from + (n >> 1) * MINUTE,
@@ -252,7 +252,7 @@ describe('the last message of a connection', () => {
     expect(got.map(({ raw }) => String(raw))).toEqual(events.map(({ json }) => json));
   });
 
-  it('with failed minutes: only ids of these minutes are remembered, and of records without a time', async () => {
+  it('with failed minutes makes the cursor keep only the ids of those minutes', async () => {
     const window = past(40);
     const events = Array.from({ length: 40 }, (_, n) => ({
       minute: window.from + n * MINUTE,
@@ -276,7 +276,7 @@ describe('the last message of a connection', () => {
     expect(kept.at(-1)).toBe('{}'.length);
   });
 
-  it('with an unprocessed range: it is requested again', async () => {
+  it('causes an unprocessed range to be requested again', async () => {
     const window = past(10);
     const sent = wirePosts(window);
     const rest = { from: window.from + 4 * MINUTE, to: window.to };
@@ -287,7 +287,7 @@ describe('the last message of a connection', () => {
     expect(windowOf(unchecked(server.received[1]))).toEqual(rest);
   });
 
-  it('with the count: the range is confirmed if it agrees, and requested again otherwise', async () => {
+  it('confirms the range only if the count agrees', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     const less = sent.slice(1).map(({ json }) => json);
@@ -295,7 +295,7 @@ describe('the last message of a connection', () => {
     expect(idsOf(got)).toEqual(idsOf(sent));
   });
 
-  it('with the count: three wrong counts are a gap, and everything received is delivered', async () => {
+  it('causes a gap after three wrong counts, without losing posts', async () => {
     const window = past(3);
     const sent = wirePosts(window);
     server.otherwise = stream([...sent.map(({ json }) => json), info(COMPLETED, 7)]);
@@ -317,7 +317,7 @@ describe('the last message of a connection', () => {
     ]);
   });
 
-  it('with failures of many ranges: each becomes a gap', async () => {
+  it('causes a gap for each of many failed ranges', async () => {
     const window = past(240);
     const sent = wirePosts(window);
     const bad = [20, 60, 100, 140].map(n => window.from + n * MINUTE);
@@ -352,7 +352,7 @@ describe('the last message of a connection', () => {
     );
   });
 
-  it('with a minute that always fails: it becomes a gap, after everything else', async () => {
+  it('causes a gap for a minute that always fails, after all other minutes', async () => {
     const window = past(4);
     const sent = wirePosts(window);
     const bad = window.from + MINUTE;

@@ -27,7 +27,7 @@ import {
 
 setUpReplay();
 
-describe('a connection that is refused', () => {
+describe('a refused replay connection', () => {
   const window = past(2);
   const sent = wirePosts(window);
 
@@ -36,12 +36,12 @@ describe('a connection that is refused', () => {
     ['500 with Retry-After', status(500, '', { 'retry-after': '7' })],
     ['429', status(429, '{"error":{"message":"Exceeded"}}')],
     ['a reset', reset],
-  ] as const)('%s: is retried', async (_, refusal) => {
+  ] as const)('is retried after %s', async (_, refusal) => {
     expect(idsOf(await followedBy(refusal, window, sent))).toEqual(idsOf(sent));
     expect(timing.slept.length).toBeGreaterThan(0);
   });
 
-  it('429: waits for Retry-After, or five minutes without it', async () => {
+  it('is retried after a 429 once Retry-After, or five minutes, have passed', async () => {
     await followedBy(status(429, '', { 'retry-after': '77' }), window, sent);
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([77]);
     timing.slept.length = 0;
@@ -49,7 +49,7 @@ describe('a connection that is refused', () => {
     expect(timing.slept.map(ms => Math.round(ms / 1000))).toEqual([300]);
   });
 
-  it('is an error if Retry-After exceeds the bound of the account', async () => {
+  it('is an error if Retry-After exceeds the limit of the account', async () => {
     for (const code of [503, 429]) {
       server.script.push(status(code, '', { 'retry-after': '3600' }));
       const error = await collected(posts(window)).catch(e => e);
@@ -59,7 +59,7 @@ describe('a connection that is refused', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('ends the replay with the error that the promise of `onWait`, `onGap` or `onDamaged` rejects with', async () => {
+  it('ends the replay with the error of a rejected `onWait`, `onGap` or `onDamaged`', async () => {
     const failure = new Error('no room in the log');
     const reject = () => Promise.reject(failure);
     server.otherwise = wholeReplay(wirePosts(window));
@@ -72,7 +72,7 @@ describe('a connection that is refused', () => {
     await expect(collected(posts(window, { onDamaged: reject }))).rejects.toBe(failure);
   });
 
-  it('401, 404: an error immediately', async () => {
+  it('is an error immediately after 401 or 404', async () => {
     const texts = [
       [401, 'Unauthorized'],
       [404, 'Not Found'],
@@ -87,7 +87,7 @@ describe('a connection that is refused', () => {
     expect(server.received.length).toBe(2);
   });
 
-  it('401 in the middle: an error with the cursor from which another run delivers the rest, and nothing else', async () => {
+  it('is an error after a mid-run 401, with a cursor for exactly the rest', async () => {
     const long = past(100);
     const all = wirePosts(long);
     const before: string[] = [];
@@ -109,26 +109,23 @@ describe('a connection that is refused', () => {
     [400, 'Bad Request'],
     [406, 'Please update your client'],
     [406, 'Invalid date'],
-  ] as const)(
-    '%i "%s": is retried, reported to onRetry, and thrown after five tries',
-    async (code, text) => {
-      const retried: number[] = [];
-      const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
-      server.script.push(status(code, JSON.stringify({ error: { message: text } })));
-      server.otherwise = wholeReplay(sent);
-      expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
-      expect(retried.length).toBe(1);
+  ] as const)('is retried up to four times and then thrown after %i "%s"', async (code, text) => {
+    const retried: number[] = [];
+    const watched = acme({ onRetry: ({ waitMs }) => retried.push(waitMs) });
+    server.script.push(status(code, JSON.stringify({ error: { message: text } })));
+    server.otherwise = wholeReplay(sent);
+    expect(idsOf(await collected(posts(window, {}, watched)))).toEqual(idsOf(sent));
+    expect(retried.length).toBe(1);
 
-      server.otherwise = status(code, JSON.stringify({ error: { message: text } }));
-      const error = await collected(posts(window, {}, watched)).catch(e => e);
-      expect(error).toBeInstanceOf(HttpError);
-      expect(error).toMatchObject({ status: code, body: text });
-      expect(server.received.length).toBe(2 + 5);
-      expect(retried.length).toBe(1 + 4);
-    },
-  );
+    server.otherwise = status(code, JSON.stringify({ error: { message: text } }));
+    const error = await collected(posts(window, {}, watched)).catch(e => e);
+    expect(error).toBeInstanceOf(HttpError);
+    expect(error).toMatchObject({ status: code, body: text });
+    expect(server.received.length).toBe(2 + 5);
+    expect(retried.length).toBe(1 + 4);
+  });
 
-  it('406 before each of many connections that complete: is retried, however many they are', async () => {
+  it('is retried after each of many 406s between complete connections', async () => {
     const long = past(600);
     const all = wirePosts(long);
     let refused = 0;
@@ -141,7 +138,7 @@ describe('a connection that is refused', () => {
     expect(refused).toBeGreaterThan(5);
   });
 
-  it('406 because the stream has no rules: an error immediately, as connecting again adds none', async () => {
+  it('is an error immediately if a 406 says that the stream has no rules', async () => {
     const text = 'There are no rules for this stream. Add rules before connecting.';
     server.otherwise = status(406, JSON.stringify({ error: { message: text } }));
     const error = await collected(posts(window)).catch(e => e);
@@ -151,7 +148,7 @@ describe('a connection that is refused', () => {
     expect(timing.slept).toEqual([]);
   });
 
-  it('406 that names a date far from both limits: a refusal, with bounded waits reported to onRetry', async () => {
+  it('waits and reports to onRetry if a 406 names a date far from both limits', async () => {
     let waitedMs = 0;
     const watched = acme({
       onRetry: ({ waitMs }) => {
@@ -172,7 +169,7 @@ describe('a connection that is refused', () => {
     expect(waitedMs).toBeLessThan(2 * HOUR);
   });
 
-  it('406 for a date: requests what the other clock allows', async () => {
+  it('requests what the clock of the service allows after a 406 for a date', async () => {
     // The service's clock is seven minutes behind ours.
     const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
     const young = { from, to: from + 8 * MINUTE };
@@ -189,14 +186,14 @@ describe('a connection that is refused', () => {
     expect(idsOf(await collected(posts(young)))).toEqual(idsOf(fresh));
   });
 
-  describe('permanently', () => {
+  describe('in every try', () => {
     const refusedOf = (range: typeof window) =>
       collected(posts(range, { timings: { attempts: 4 } })).catch(e => e);
     beforeEach(() => {
       server.otherwise = status(503);
     });
 
-    it('gives up after all attempts with the missing ranges and the reason', async () => {
+    it('ends the replay with the missing ranges and the reason', async () => {
       const error = await refusedOf(window);
       expect(error).toBeInstanceOf(IncompleteError);
       expect(error.retryable).toBe(true);
@@ -205,11 +202,11 @@ describe('a connection that is refused', () => {
       expect(server.received.length).toBe(4);
     });
 
-    it('advises to run it again where nothing has come', async () => {
+    it('ends with the advice to run again if nothing was delivered', async () => {
       expect((await refusedOf(window)).message).toMatch(/Missing: .*\. Run it again later$/);
     });
 
-    it('gives a cursor to continue from where something has come', async () => {
+    it('ends with a cursor if something was delivered', async () => {
       const long = past(100);
       server.script.push(wholeReplay(wirePosts(long)));
       const late = await refusedOf(long);

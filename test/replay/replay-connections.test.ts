@@ -72,7 +72,7 @@ describe('the budget of five connections in five minutes', () => {
     ['storing its time', (index: number) => index % 4 === 0],
     // The third of seven: the next run may connect once it no longer counts.
     ['opening it', (index: number) => index % 7 === 2],
-  ] as const)('is kept where some connections take seconds for %s', async (part, isSlow) => {
+  ] as const)('is kept if some connections take seconds for %s', async (part, isSlow) => {
     const window = past(200);
     const slow = slowConnections(part, isSlow);
     const arrived: number[] = [];
@@ -96,7 +96,7 @@ describe('the budget of five connections in five minutes', () => {
       expect(arrived.filter(other => other >= at && other < at + 300_000).length).toBeLessThan(6);
   });
 
-  it('is kept after runs that stopped because the time of a connection could not be stored', async () => {
+  it('is kept after runs that could not store the time of a connection', async () => {
     const window = past(2);
     const slow = slowConnections('storing its time', () => true);
     const move = vi.spyOn(ConnectLog.prototype, 'move');
@@ -118,7 +118,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(arrived[5]! - arrived[0]!).toBeGreaterThanOrEqual(300_000);
   });
 
-  it('is kept after a run that is aborted: it ends once the time of its connection is stored', async () => {
+  it('is kept after an aborted run, which first stores the time of its connection', async () => {
     const slow = slowConnections('opening it', () => true);
     const { move } = ConnectLog.prototype;
     let stored = 0;
@@ -140,7 +140,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(stored).toBe(1);
   });
 
-  it('is kept after a run that its consumer or a callback ends: it ends once the connection begun meanwhile has stored its time', async () => {
+  it('is kept after a run that its consumer or a callback ends during a connect', async () => {
     let [begun, stored] = [0, 0];
     const { add } = ConnectLog.prototype;
     vi.spyOn(ConnectLog.prototype, 'add').mockImplementation(async function (this: ConnectLog, at) {
@@ -158,7 +158,7 @@ describe('the budget of five connections in five minutes', () => {
     expect(stored).toBe(begun);
   });
 
-  it('is kept if the process is killed in every connection and started again', async () => {
+  it('is kept if the process is killed in every connection and restarted', async () => {
     const window = past(2);
     const clock = { now: Date.now() };
     const connects: number[] = [];

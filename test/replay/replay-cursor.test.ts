@@ -14,7 +14,7 @@ const cursor = {
 const parse = (changes: object) => parseReplayCursor({ url: 'x' }, { ...cursor, ...changes });
 
 describe('the cursor of a replay', () => {
-  it('is read as it was written', () => {
+  it('is parsed as it was written', () => {
     expect(parse({}).state).toMatchObject({ chunk: 960_000, gaps: [{ reason: 'expired' }] });
   });
 
@@ -28,11 +28,11 @@ describe('the cursor of a replay', () => {
     expect(resume({}, { service: 'b.example' }).state).toMatchObject({ chunk: 960_000 });
   });
 
-  it('may have the times of connections, as an older version wrote it', () => {
+  it('may contain the connection times that an older version wrote', () => {
     expect(parse({ connects: ['20180101000000'] }).state).toEqual(parse({}).state);
   });
 
-  it('of a shard is refused by a run of the whole, which would take the shard for all', () => {
+  it('is refused by a run of the whole if it belongs to a shard', () => {
     expect(() => parse({ request: { url: 'x', shard: '1/2' } })).toThrow(
       'its shard was "1/2", and now it is not given',
     );

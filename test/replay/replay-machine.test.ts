@@ -72,11 +72,11 @@ describe('the next step of a replay', () => {
       return machine;
     };
 
-    it('is a wait where the chunk has minutes that are too recent', () => {
+    it('is a wait if the chunk has minutes that are too recent', () => {
       expect(machineWith(HOUR).next(now, now)).toMatchObject({ do: 'wait', why: 'too recent' });
     });
 
-    it('is a connection up to the newest minute that is not too recent', () => {
+    it('is a connection up to the newest minute that is old enough', () => {
       const machine = machineWith(16 * MINUTE);
       machine.ended({ from: NOW - 59 * MINUTE, to: NOW - 58 * MINUTE }, end(), got(7), NOW, 0);
       expect(machine.next(now, now)).toEqual({
@@ -118,11 +118,11 @@ const pastOf = (minutes: number): Window => ({
 });
 
 describe('a replay whose connections all complete', () => {
-  it('takes seven connections for a day, and one wait for the limit of connections', () => {
+  it('takes seven connections and one wait for a day', () => {
     expect(completed(24 * 60)).toEqual({ connections: 7, ms: 5 * MINUTE + SECOND });
   });
 
-  it('takes a connection more for a window twice as long, whatever its length', () => {
+  it('takes one more connection for a window twice as long', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }), minutes => {
         const { connections, ms } = completed(minutes);
@@ -132,7 +132,7 @@ describe('a replay whose connections all complete', () => {
     );
   });
 
-  it('takes as long as it says at any time, with its connections', () => {
+  it('takes as long as it predicts at any time', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 * 24 * 60 - 180 }),
@@ -178,7 +178,7 @@ describe('a connection', () => {
     });
   });
 
-  it('that is refused for a date near the newest limit requests older minutes, by at most an hour', () => {
+  it('requests older minutes after a refusal near the newest limit', () => {
     const young = { from: NOW - 40 * MINUTE, to: NOW - 32 * MINUTE };
     const machine = machineOf(young);
     let now = NOW;
@@ -191,7 +191,7 @@ describe('a connection', () => {
     expect(at(machine, NOW + 2 * HOUR)).toMatchObject({ do: 'connect' });
   });
 
-  it('that is refused for a date far from both limits waits as after any refusal', () => {
+  it('waits after a refusal for a date far from both limits', () => {
     const machine = machineOf({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR });
     machine.datesRefused({ from: NOW - 2 * DAY, to: NOW - 2 * DAY + HOUR }, NOW, NOW, 1);
     expect(at(machine)).toEqual({ do: 'wait', ms: 5 * SECOND, why: 'after a failure' });
@@ -233,14 +233,14 @@ describe('a connection', () => {
   });
 });
 
-describe('a stream', () => {
-  it('that completes with the right count confirms its range', () => {
+describe('a replay stream', () => {
+  it('confirms its range if it completes with the right count', () => {
     const machine = machineOf();
     expect(machine.ended(FIRST, end(), got(7), NOW, 0.5)).toBe(true);
     expect(openOf(machine)).toEqual([{ from: FIRST.to, to: WINDOW.to }]);
   });
 
-  it('that completes doubles the next range, up to five days', () => {
+  it('doubles the next range, up to five days, if it completes', () => {
     const machine = machineOf();
     machine.ended(FIRST, end(), got(7), NOW, 0.5);
     expect(machine.state.chunk).toBe(32 * MINUTE);
@@ -248,7 +248,7 @@ describe('a stream', () => {
     expect(machine.state.chunk).toBe(5 * DAY);
   });
 
-  it('of more bytes than may wait on disk is followed by shorter ranges, until they hold fewer', () => {
+  it('shortens the next ranges if its bytes exceed the disk limit', () => {
     const machine = new ReplayMachine(WINDOW, { rates: RATES, maxRangeBytes: 1000 });
     for (const [bytes, minutes] of [
       [100, 32],
@@ -265,7 +265,7 @@ describe('a stream', () => {
     }
   });
 
-  it('whose count differs leaves its range open, and becomes a gap the third time', () => {
+  it('leaves its range open if its count differs, until the third time', () => {
     const machine = machineOf(FIRST);
     for (let n = 0; n < 2; n++) {
       expect(machine.ended(FIRST, end(), got(6), NOW, 0.5)).toBe(false);
@@ -275,7 +275,7 @@ describe('a stream', () => {
     expect(machine.state).toMatchObject({ open: [], gaps: [{ ...FIRST, reason: 'unverified' }] });
   });
 
-  it('of more activities than announced leaves its range open, as one of fewer does', () => {
+  it('leaves its range open if it has more activities than announced', () => {
     const machine = machineOf(FIRST);
     expect(machine.ended(FIRST, end(), got(8), NOW, 0.5)).toBe(false);
     expect(openOf(machine)).toEqual([FIRST]);
@@ -283,7 +283,7 @@ describe('a stream', () => {
     expect(machine.state).toMatchObject({ open: [], gaps: [] });
   });
 
-  it('with errors confirms its range except the failed minutes', () => {
+  it('confirms its range except the failed minutes if it ends with errors', () => {
     const machine = machineOf(FIRST);
     const told = end({ outcome: 'completed_with_errors', minutesFailed: [minute(2), minute(9)] });
     expect(machine.ended(FIRST, told, got(7), NOW, 0.5)).toBe(true);
@@ -294,14 +294,14 @@ describe('a stream', () => {
     expect(machine.state.open.every(({ partial }) => partial)).toBe(true);
   });
 
-  it('that failed confirms its range except the unprocessed part', () => {
+  it('confirms its range except the unprocessed part if it failed', () => {
     const machine = machineOf(FIRST);
     const unprocessedRange = { from: minute(4), to: FIRST.to };
     machine.ended(FIRST, end({ outcome: 'failed', unprocessedRange }), got(7), NOW, 0.5);
     expect(openOf(machine)).toEqual([unprocessedRange]);
   });
 
-  it('that is cut leaves its range open', () => {
+  it('leaves its range open if it is cut', () => {
     const machine = machineOf();
     for (let n = 0; n < 4; n++) {
       machine.cut(NOW, 0.5);
@@ -309,7 +309,7 @@ describe('a stream', () => {
     }
   });
 
-  it('that is cut halves the next range, down to 2 minutes', () => {
+  it('halves the next range, down to 2 minutes, if it is cut', () => {
     const machine = machineOf();
     for (const minutes of [8, 4, 2, 2]) {
       machine.cut(NOW, 0.5);
@@ -317,7 +317,7 @@ describe('a stream', () => {
     }
   });
 
-  it('that is cut is repeated immediately the first time, then after a wait that doubles', () => {
+  it('is repeated immediately after the first cut, then after a doubling wait', () => {
     const machine = machineOf();
     machine.cut(NOW, 1);
     expect(at(machine)).toMatchObject({ do: 'connect' });

@@ -69,7 +69,7 @@ function digest(raw: Uint8Array): string {
 }
 
 describe('a replay of the local service', () => {
-  it('is complete by the counts of the same window, in hourly files', async () => {
+  it('writes hourly files with exactly the counted posts', async () => {
     const target = path.join(folder, 'out');
     // Rules also match the quoted post; searches and their counts do not.
     const query = '(coffee OR rain OR music OR #music OR snow) -is:quote';
@@ -110,17 +110,20 @@ describe('a replay of the local service', () => {
     ['a wrong count', { kind: 'wrong-count', by: -1 }],
     ['503', { kind: 'status', status: 503, times: 3, endpoint: 'replay' }],
     ['429', { kind: 'status', status: 429, retryAfter: 300, endpoint: 'replay' }],
-  ] as readonly (readonly [string, Fault])[])('is the same after %s', async (_, fault) => {
-    const whole = await rawOf();
-    expect(whole.length).toBeGreaterThan(100);
-    service.faults.plant(fault);
-    // Ranges that are requested again may arrive later.
-    expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
-    expect(service.faults.list().every(planted => planted.hits > 0)).toBe(true);
-  });
+  ] as readonly (readonly [string, Fault])[])(
+    'delivers the same posts after %s',
+    async (_, fault) => {
+      const whole = await rawOf();
+      expect(whole.length).toBeGreaterThan(100);
+      service.faults.plant(fault);
+      // Ranges that are requested again may arrive later.
+      expect((await rawOf()).toSorted()).toEqual(whole.toSorted());
+      expect(service.faults.list().every(planted => planted.hits > 0)).toBe(true);
+    },
+  );
 
   it.each(['none', 'part'] as const)(
-    'requests failed minutes again, with %s of their posts delivered',
+    'requests failed minutes again after the service delivered %s of their posts',
     async deliver => {
       const whole = await rawOf();
       const minutes = [3, 4, 9].map(n => formatTimestamp(window.from + n * MINUTE));
@@ -134,7 +137,7 @@ describe('a replay of the local service', () => {
     },
   );
 
-  it('does not wait for a limit of connections that the service has relaxed', async () => {
+  it('does not wait for a connection limit that the service has relaxed', async () => {
     const waits: string[] = [];
     const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
     await collect()(posts({ timings, onWait: ({ reason }) => waits.push(reason) }));
@@ -262,7 +265,7 @@ describe('rules of the local service', () => {
     expect(await listOf(of)).toEqual(added.map(({ value, tag, id }) => ({ value, tag, id })));
   });
 
-  it('are got by id', async () => {
+  it('are fetched by id', async () => {
     const of = acme();
     const added = await replayRules.add(of, RAIN_AND_SNOW);
     const listed = await listOf(of);
@@ -326,8 +329,8 @@ describe('rules of the local service', () => {
   });
 });
 
-describe('compliance of the local service', () => {
-  it('is recorded as tombstones, which remove deleted posts from a flow', async () => {
+describe('compliance events of the local service', () => {
+  it('are stored as tombstones that remove deleted posts from a flow', async () => {
     const whole = await collect<Activity>()(posts());
     const victim = whole[5]?.id ?? '';
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));

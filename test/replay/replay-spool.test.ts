@@ -34,7 +34,7 @@ const blocks = fc.array(
 );
 
 describe('a spool', () => {
-  it('returns every record unchanged, whether it waited in memory or on disk', async () => {
+  it('returns every record unchanged, from memory or disk', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, fc.nat(600), async (batches, maxMemory) => {
         const spool = new ReplaySpool(folder, maxMemory);
@@ -122,7 +122,7 @@ describe('a spool', () => {
     }
   });
 
-  it('reports a failed disk to the next caller, and can then be closed', async () => {
+  it('reports a failed disk to the next caller, and can still be closed', async () => {
     const gone = path.join(folder, 'gone');
     const record = Buffer.from('{"n":1}');
     const spool = new ReplaySpool(gone, 0);
@@ -133,7 +133,7 @@ describe('a spool', () => {
     await spool.close();
   });
 
-  it('loses nothing after a batch of no records', async () => {
+  it('loses nothing after an empty batch', async () => {
     const spool = new ReplaySpool(folder, 0);
     await spool.add([Buffer.from('{"n":1}')]);
     await new Promise(resolve => setTimeout(resolve, 20));

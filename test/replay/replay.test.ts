@@ -30,7 +30,7 @@ import {
 setUpReplay();
 
 describe('a replay', () => {
-  describe('of a window that needs several connections', () => {
+  describe('over several connections', () => {
     const wholeWindow = async () => {
       const window = past(100);
       const sent = wirePosts(window);
@@ -50,7 +50,7 @@ describe('a replay', () => {
       ]);
     });
 
-    it('asks for gzip and its minutes', async () => {
+    it('requests gzip and the minutes of its range', async () => {
       const { window } = await wholeWindow();
       expect(server.received[0]).toMatchObject({
         url: `/base/replay/rulestream/accounts/acme/publishers/twitter/prod.json?fromDate=${minuteOf(window.from)}&toDate=${minuteOf(window.from + 16 * MINUTE)}`,
@@ -59,7 +59,7 @@ describe('a replay', () => {
     });
   });
 
-  it('uses the URL of its stream type, and gives events for compliance', async () => {
+  it('uses the URL of its stream type, and delivers events for compliance', async () => {
     const window = past(1);
     server.otherwise = wholeReplay([]);
     for (const streamType of ['sample10', 'firehose', 'mentions'] as const) {
@@ -90,7 +90,7 @@ describe('a replay', () => {
     expect(idsOf(await collected(posts(window)))).toEqual(idsOf(sent));
   });
 
-  it('takes seven connections for a day, and says at the wait for their limit how long it takes', async () => {
+  it('takes seven connections for a day, and reports the expected duration at the wait', async () => {
     const window = past(24 * 60);
     const sent = wirePosts(window, 1, 'x');
     server.otherwise = wholeReplay(sent);
@@ -124,7 +124,7 @@ describe('a replay', () => {
     expect(left[0]).toBeLessThanOrEqual(leftMs);
   });
 
-  it('keeps the ranges short of which one has put much on disk', async () => {
+  it('keeps ranges short after one put much on disk', async () => {
     const window = past(100);
     const sent = wirePosts(window);
     server.otherwise = wholeReplay(sent);
@@ -139,8 +139,8 @@ describe('a replay', () => {
   });
 });
 
-describe('minutes older than five days', () => {
-  it('are a gap that is reported after everything else is delivered', async () => {
+describe('a gap of minutes older than five days', () => {
+  it('is reported after everything else is delivered', async () => {
     const from = floorTo(MINUTE, Date.now() - 5 * DAY - 3 * MINUTE);
     const window = { from, to: from + 20 * MINUTE };
     const sent = wirePosts(window);
@@ -169,7 +169,7 @@ describe('the clock of the service', () => {
   );
 
   it.each([-6 * 365 * DAY, 4 * 365 * DAY])(
-    'is asked again by a replay, as it may have been moved by %i ms since the account learned it',
+    'is requested again by a replay after it moved by %i ms',
     async offsetMs => {
       const of = acme();
       let movedMs = 0;
@@ -186,7 +186,7 @@ describe('the clock of the service', () => {
     },
   );
 
-  it('may be changed while a replay waits', async () => {
+  it('may change while a replay waits', async () => {
     let offsetMs = 0;
     server.now = () => timing.now() + offsetMs;
     const to = floorTo(MINUTE, Date.now()) + 3 * HOUR;

@@ -35,7 +35,7 @@ describe('rules of a replay stream', () => {
     expect(sentBodies()).toEqual(['{"rules":[{"value":"snow","tag":"w"},{"value":"rain"}]}']);
   });
 
-  it('that exist already are reported as not created, with the reason', async () => {
+  it('are reported as not created, with the reason, if they exist already', async () => {
     stream.hold('snow', 'old');
     const [added] = await addReplayRules(acme, [{ value: 'snow', tag: 'new' }]);
     expect(added).toMatchObject({
@@ -45,7 +45,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.get('snow')?.tag).toBe('old');
   });
 
-  it('are added by a 201 without content', async () => {
+  it('are added even if the 201 has no body', async () => {
     for (const body of ['', '{"sent":"x"}']) {
       server.script.push(status(201, body));
       expect(await addReplayRules(acme, [{ value: 'snow' }])).toEqual([
@@ -54,13 +54,13 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it.each(OTHER_BODIES)('are added once, for any body of a 201: %j', async body => {
+  it.each(OTHER_BODIES)('are added once for any 201 body: %j', async body => {
     server.script.push(status(201, body));
     expect(await addReplayRules(acme, [{ value: 'snow' }])).toMatchObject([{ created: true }]);
     expect(server.received.length).toBe(1);
   });
 
-  it.each(OTHER_BODIES)('are deleted once, for any body of a 200: %j', async body => {
+  it.each(OTHER_BODIES)('are deleted once for any 200 body: %j', async body => {
     server.script.push(status(200, body));
     expect(await deleteReplayRules(acme, [{ value: 'snow' }, { value: 'rain' }])).toEqual([
       { value: 'snow', deleted: true },
@@ -77,14 +77,14 @@ describe('rules of a replay stream', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('are not called invalid if the response of a validation does not mention them', async () => {
+  it('are not called invalid if the validation response omits them', async () => {
     server.script.push(status(200, '{"detail":[]}'));
     await expect(validateReplayRules(acme, [{ value: 'snow' }])).rejects.toThrow(
       'does not say whether the rule "snow" is valid',
     );
   });
 
-  it('are refused together, with the reason of each as data', async () => {
+  it('are refused together, each with its reason as data', async () => {
     const error = await addReplayRules(acme, [{ value: 'ok' }, { value: 'has:vidoes' }]).catch(
       e => e,
     );
@@ -97,7 +97,7 @@ describe('rules of a replay stream', () => {
     ]);
   });
 
-  it('are sent in requests of at most a megabyte, without losing one in between', async () => {
+  it('are sent in requests of at most 1 MB', async () => {
     const rules = Array.from({ length: 600 }, (_, n) => ({ value: `${n} ${'é'.repeat(1000)}` }));
     const added = await addReplayRules(acme, rules);
     expect(added.map(({ value }) => value)).toEqual(rules.map(({ value }) => value));
@@ -106,7 +106,7 @@ describe('rules of a replay stream', () => {
     for (const body of sentBodies()) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
   });
 
-  it('that are larger than a request are refused before anything is sent', async () => {
+  it('are refused before a request if one is larger than a request', async () => {
     const rules = [{ value: 'fine' }, { value: 'x'.repeat(1_000_000) }];
     await expect(addReplayRules(acme, rules)).rejects.toThrow(OptionError);
     expect(stream.rules.size).toBe(0);
@@ -140,7 +140,7 @@ describe('rules of a replay stream', () => {
     ]);
   });
 
-  it('are deleted if they are named twice', async () => {
+  it('are deleted even if they are listed twice', async () => {
     stream.hold('snow');
     const id = stream.hold('undefined');
     const gone = await deleteReplayRules(acme, [
@@ -174,7 +174,7 @@ describe('rules of a replay stream', () => {
     await expect(getReplayRules(acme, [unchecked(12)])).rejects.toThrow(OptionError);
   });
 
-  it('are validated in their order, for any order of the response', async () => {
+  it('are validated in their order, whatever the order of the response', async () => {
     const rules = [{ value: 'has:vidoes' }, { value: 'snow' }];
     expect(await validateReplayRules(acme, rules)).toEqual([
       { value: 'has:vidoes', valid: false, reason: 'Unknown value (at position 1)' },
@@ -184,7 +184,7 @@ describe('rules of a replay stream', () => {
     expect(stream.rules.size).toBe(0);
   });
 
-  it('explain a 406 while a replay runs', async () => {
+  it('cause an explained error on a 406 during a replay', async () => {
     stream.connections = 1;
     for (const call of [
       addReplayRules(acme, [{ value: 'snow' }]),
@@ -198,7 +198,7 @@ describe('rules of a replay stream', () => {
     }
   });
 
-  it('are changed at most five times in five seconds, and retried after a broken connection', async () => {
+  it('are changed at most five times in 5 s, and retried after a broken connection', async () => {
     server.script.push(reset, status(503));
     const timing = impatient();
     const busy = account({ ...addresses(), timing }, {});
@@ -207,7 +207,7 @@ describe('rules of a replay stream', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThanOrEqual(5_000);
   });
 
-  it('cause no request for an empty list', async () => {
+  it('need no request for an empty list', async () => {
     expect(await addReplayRules(acme, [])).toEqual([]);
     expect(await deleteReplayRules(acme, [])).toEqual([]);
     expect(await getReplayRules(acme, [])).toEqual([]);

@@ -34,8 +34,8 @@ import {
 
 setUpReplay();
 
-describe('a consumer', () => {
-  it('that is slow does not slow down the connection: waiting records go to disk', async () => {
+describe('a consumer of a replay', () => {
+  it('does not slow down the connection if it is slow', async () => {
     const window = past(16);
     const sent = wirePosts(window, 40);
     const done: number[] = [];
@@ -59,7 +59,7 @@ describe('a consumer', () => {
     expect((await readdir(folder)).filter(name => name.startsWith('spool'))).toEqual([]);
   });
 
-  it('whose disk is full gets an error immediately, and no other connection is made', async () => {
+  it('gets an error immediately if its disk is full', async () => {
     const window = past(4);
     server.otherwise = wholeReplay(wirePosts(window));
     const full = new StorageError('ENOSPC', { path: folder, retryable: true });
@@ -69,7 +69,7 @@ describe('a consumer', () => {
     add.mockRestore();
   });
 
-  it('that stops early, or aborts during a wait, ends everything immediately', async () => {
+  it('ends everything immediately if it stops early or aborts during a wait', async () => {
     const window = past(200);
     server.otherwise = wholeReplay(wirePosts(window, 50));
     for await (const _ of posts(window, { maxMemory: 0 })) break;
@@ -92,7 +92,7 @@ describe('a consumer', () => {
     await expect(flow[Symbol.asyncIterator]().next()).rejects.toThrow('enough');
   });
 
-  it('that resumes from any cursor gets each activity once', async () => {
+  it('gets each activity once if it resumes from any cursor', async () => {
     const window = past(60);
     const sent = wirePosts(window, 2);
     await fc.assert(
@@ -133,7 +133,7 @@ describe('a consumer', () => {
     );
   });
 
-  it('cannot resume from the cursor of another replay, or a damaged one', async () => {
+  it('cannot resume from a damaged cursor or that of another replay', async () => {
     const window = past(2);
     server.otherwise = wholeReplay(wirePosts(window));
     let cursor: Cursor | undefined;
@@ -173,7 +173,7 @@ describe('the folder of a replay', () => {
     return { ids, last };
   }
 
-  it('may be lost between two runs: the second makes it, resumes, and waits where it has no connection left', async () => {
+  it('is recreated by the next run if it was deleted between two runs', async () => {
     const window = past(10);
     const sent = wirePosts(window, 2);
     const clock = { now: Date.now() };
@@ -195,7 +195,7 @@ describe('the folder of a replay', () => {
     expect([...first.ids, ...second.ids]).toEqual(idsOf(sent));
   });
 
-  it('may be lost during a run: it ends with an error that names it, and the next one resumes', async () => {
+  it('causes an error that names it if it is deleted during a run', async () => {
     const window = past(20);
     const sent = wirePosts(window, 2);
     server.otherwise = wholeReplay(sent);

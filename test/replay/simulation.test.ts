@@ -158,8 +158,8 @@ function believing(change: (end: ReplayEnd) => ReplayEnd): typeof ReplayMachine 
   };
 }
 
-describe('the simulation notices', () => {
-  it.each(Object.entries(MUTANTS))('when %s', (_, { parts, breaks }) => {
+describe('the replay simulation', () => {
+  it.each(Object.entries(MUTANTS))('notices when %s', (_, { parts, breaks }) => {
     const sums = simulateAll(120, { ...REAL_PARTS, ...parts });
     expect(sums[breaks]).toBeGreaterThan(0);
   });

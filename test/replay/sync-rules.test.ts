@@ -53,7 +53,7 @@ describe('syncRules', () => {
     stream.hold('drop');
   });
 
-  it('emits the warnings of new rules, also in a dry run', async () => {
+  it('emits the warnings of new rules, even in a dry run', async () => {
     const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     stream.hold('squall*');
     const rules = [...wanted, { value: 'squall*' }, { value: 'gust*' }];
@@ -66,7 +66,7 @@ describe('syncRules', () => {
     expect(warnings[0]).not.toContain('squall');
   });
 
-  it('makes the rules of the stream those of the list, and changes nothing the second time', async () => {
+  it('changes the rules of the stream to the list, and nothing the second time', async () => {
     const changes = await syncRules(acme, wanted);
     expect(changes).toMatchObject({ unchanged: 1, applied: true });
     expect(held()).toEqual([
@@ -84,7 +84,7 @@ describe('syncRules', () => {
     expect(server.received.length).toBe(requests + 1);
   });
 
-  it('returns the difference in a dry run, and only requests the current rules', async () => {
+  it('only requests the current rules in a dry run, and returns the difference', async () => {
     const before = held();
     const changes = await syncRules(acme, wanted, { dryRun: true });
     expect(renderRuleChanges(changes)).toBe(
@@ -135,7 +135,7 @@ describe('syncRules', () => {
     expect(paths.filter(path => path.endsWith('/validation.json')).length).toBe(1);
   });
 
-  it('does not delete a rule for a new tag if the service would not accept the rule again', async () => {
+  it('does not delete a rule for a new tag if the service would refuse it now', async () => {
     stream.hold('old has:vidoes', 'a');
     const before = held();
     const retag = { value: 'old has:vidoes', tag: 'b' };
@@ -150,7 +150,7 @@ describe('syncRules', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('refuses a value with two tags before anything is sent', async () => {
+  it('refuses two tags for the same value before a request', async () => {
     const twice = [
       { value: 'a', tag: 'x' },
       { value: 'a', tag: 'y' },

@@ -8,7 +8,7 @@ const bytes = fc.uint8Array({ maxLength: 4, max: 2 });
 const call = fc.record({ bytes, before: bytes, after: bytes, value: fc.option(fc.nat()) });
 
 describe('BytesMap', () => {
-  it('gives the value that was set last for the same bytes, wherever they are, or nothing', () => {
+  it('returns the last value set for equal bytes, or undefined', () => {
     let found = 0;
     fc.assert(
       fc.property(fc.array(call, { maxLength: 60 }), calls => {
@@ -35,7 +35,7 @@ describe('BytesMap', () => {
     expect(found).toBeGreaterThan(20);
   });
 
-  it('keeps bytes of equal length that end the same apart from each other', () => {
+  it('distinguishes byte strings of equal length with equal ends', () => {
     const map = new BytesMap<number>();
     const keys = Array.from({ length: 100 }, (_, index) =>
       Buffer.from(`${String(index).padStart(3)}${'x'.repeat(100)}`),
@@ -46,7 +46,7 @@ describe('BytesMap', () => {
     expect(keys.map(key => map.get(key, 0, key.length))).toEqual([...keys.keys()]);
   });
 
-  it('keeps neither long bytes nor more than 1,024 of them', () => {
+  it('stores at most 1,024 entries, and no long keys', () => {
     const map = new BytesMap<number>();
     map.set(Buffer.alloc(1_025), 0, 1_025, 1);
     expect(map.get(Buffer.alloc(1_025), 0, 1_025)).toBeUndefined();

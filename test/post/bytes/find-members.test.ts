@@ -34,8 +34,8 @@ const plain = fc.oneof(
 );
 const others = fc.dictionary(fc.stringMatching(/^other[a-z]{0,20}$/), jsonValue, { maxKeys: 3 });
 
-describe('the wanted members of a document', () => {
-  it('are found among any others, in any style, and those within objects', () => {
+describe('MemberFinder', () => {
+  it('finds wanted members, nested ones included, in any JSON style', () => {
     fc.assert(
       fc.property(
         others,
@@ -77,7 +77,7 @@ describe('the wanted members of a document', () => {
     ['sch\\nön', ESCAPES | BEYOND_ASCII],
     [`${'x'.repeat(40)}é`, BEYOND_ASCII],
     [`${'x'.repeat(40)}\\\\`, ESCAPES],
-  ])('say of the text %s what is in it', (text, flags) => {
+  ])('flags the escapes and non-ASCII characters of the text %s', (text, flags) => {
     expect(foundIn(Buffer.from(`{"text":"${text}"}`))).toBeDefined();
     const member = finder.members.get('text')!;
     const bits = finder.spans[member + 1]! & (ESCAPES | BEYOND_ASCII);
@@ -98,11 +98,11 @@ describe('the wanted members of a document', () => {
     '{"id" 1}',
     '{"id":1 "text":2}',
     '{"a":[1}',
-  ])('are left to the parser in %j', json => {
+  ])('leaves %j to the parser', json => {
     expect(foundIn(Buffer.from(json))).toBeUndefined();
   });
 
-  it('are left to the parser in a document with which a block would go beyond its memory', () => {
+  it('leaves a document to the parser if it does not fit its memory', () => {
     const documentOf = (length: number) => Buffer.from('{"id":1}'.padEnd(length));
     const largest = finder.bytes.length - 16;
     expect(foundIn(documentOf(largest))).toEqual({ id: '1' });
@@ -110,13 +110,13 @@ describe('the wanted members of a document', () => {
       expect(foundIn(documentOf(length))).toBeUndefined();
   });
 
-  it('of one document are not those of the document before', () => {
+  it('does not return members of the previous document', () => {
     expect(foundIn(Buffer.from('{"id":1,"user":{"name":"a"}}'))).toHaveProperty('user.name');
     expect(foundIn(Buffer.from('{"text":"x"}'))).toEqual({ text: '"x"' });
   });
 });
 
-describe('a string of a document', () => {
+describe('a string in a document', () => {
   const { strings } = finder;
   const user = { leave: vi.fn() };
 
@@ -141,7 +141,7 @@ describe('a string of a document', () => {
     for (const at of [0, 5]) expect(decoded(json, mode, at)).toBe(text);
   });
 
-  it.each(['\\x', '\\ud800', '\\u00'])('that is invalid is not decoded: %j', json => {
+  it.each(['\\x', '\\ud800', '\\u00'])('is not decoded if it is invalid: %j', json => {
     expect(decoded(json, 'plain')).toBeUndefined();
   });
 
@@ -171,7 +171,7 @@ describe('a string of a document', () => {
     return isUtf8(bytes) ? found?.equals(bytes) === true : found === undefined;
   }
 
-  it('is decoded exactly if it is UTF-8, with any two bytes and what may follow them, across blocks', () => {
+  it('is decoded only if it is UTF-8, for any two bytes at any offset', () => {
     const wrong: string[] = [];
     const rests = [[], [0x41], [0x80], [0xbf, 0x80], [0x80, 0xbf, 0x41], [0x80, 0x80, 0x80]];
     for (let first = 0x80; first <= 0xff; first++)
@@ -201,7 +201,7 @@ describe('a string of a document', () => {
   );
   const characters = fc.string({ unit: 'binary' }).map(text => text.replace(/[\0-\x1f"\\]/g, 'x'));
 
-  it('is decoded exactly if it is UTF-8, cut at any byte, with any malformed part', () => {
+  it('is decoded only if it is UTF-8, for any malformed part and any cut', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -226,7 +226,7 @@ describe('a string of a document', () => {
     );
   });
 
-  it('is decoded with any escapes and entities between characters of any length', () => {
+  it('is decoded with any mix of escapes, entities and characters', () => {
     const entity = fc.constantFrom('&amp;', '&lt;', '&gt;', '&', '&quot;', '&am');
     fc.assert(
       fc.property(
@@ -265,7 +265,7 @@ describe('a string of a document', () => {
     expect(strings.memoryFor(user).toString('utf8', 0, end)).toBe('RT @a: snow');
   });
 
-  it('stays in memory until another user gets it, which asks the first to leave', () => {
+  it('stays in memory until another user takes the memory', () => {
     expect(decoded('snow', 'plain')).toBe('snow');
     let kept = '';
     user.leave.mockImplementation(() => {
@@ -279,7 +279,7 @@ describe('a string of a document', () => {
   });
 });
 
-it('a finder of more members than its memory has places for is refused', () => {
+it('MemberFinder throws if more members are wanted than its memory holds', () => {
   const wanted = Object.fromEntries(Array.from({ length: 4000 }, (_, key) => [`k${key}`, true]));
   expect(() => new MemberFinder(wanted as WantedMembers)).toThrow('Too many members are wanted');
 });

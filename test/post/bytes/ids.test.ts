@@ -84,7 +84,7 @@ const beginning = fc
   .map(pieces => Buffer.from(pieces.join('')));
 
 describe('leadingId', () => {
-  it("is the id of every post of the original format in the service's style", () => {
+  it("returns the id of every post of the original format in the service's style", () => {
     fc.assert(
       fc.property(postModel, model => {
         expect(leadingId(writePost(model, 'original').bytes)).toBe(String(model.id));
@@ -93,7 +93,7 @@ describe('leadingId', () => {
     );
   });
 
-  it('is the id of a post that is printed with at most one space after each colon and comma', () => {
+  it('returns the id of a post with at most one space after each colon and comma', () => {
     const printed = (space: string) => {
       const members = [
         `"created_at":${space}"${TIME}"`,
@@ -107,7 +107,7 @@ describe('leadingId', () => {
     expect(leadingId(printed('  '))).toBeUndefined();
   });
 
-  it('is the parsed id or nothing, for a post in any JSON style', () => {
+  it('returns the parsed id or undefined for a post in any JSON style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, json }) => {
         const found = leadingId(bytes);
@@ -117,7 +117,7 @@ describe('leadingId', () => {
     );
   });
 
-  it('is the id that LazyObject finds or nothing, even in a document that is hardly a post', () => {
+  it('returns the id that LazyObject finds or undefined, even for invalid posts', () => {
     let found = 0;
     fc.assert(
       fc.property(beginning, bytes => {
@@ -133,7 +133,7 @@ describe('leadingId', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('is never an id that is cut', () => {
+  it('never returns a truncated id', () => {
     const text = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":12,"id_str":"12"';
     expect(leadingId(Buffer.from(text))).toBe('12');
     for (let end = 0; end < text.length; end++)
@@ -154,7 +154,7 @@ const ending = fc
   .map(pieces => pieces.join(''));
 
 describe('trailingId', () => {
-  it('is the id that a post has as its last members, and nothing where they are elsewhere', () => {
+  it('returns an id only from the last members of a post', () => {
     const post = `{"created_at":"${TIME}","text":"a","id":12,"id_str":"12"}`;
     expect(trailingId(Buffer.from(post))).toBe('12');
     expect(trailingId(Buffer.from(post.replace('"id":12', '"id": 12')))).toBeUndefined();
@@ -163,7 +163,7 @@ describe('trailingId', () => {
     expect(trailingId(Buffer.from(nested))).toBeUndefined();
   });
 
-  it('is the id that JSON.parse finds or nothing, in any document', () => {
+  it('returns the id that JSON.parse finds or undefined, for any document', () => {
     let found = 0;
     fc.assert(
       fc.property(ending, json => {
@@ -179,7 +179,7 @@ describe('trailingId', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('gives an activity the id and the rules that it has without', () => {
+  it('does not change the id and the rules of an activity', () => {
     fc.assert(
       fc.property(postModel, model => {
         const { json } = writePost(model, 'original');

@@ -102,7 +102,7 @@ function exactly(json: string): unknown {
 }
 
 describe('the fields that rules read from the bytes of a post', () => {
-  it('are those of the parsed post, for any posts of both formats', () => {
+  it('equal those of the parsed post in both formats', () => {
     let read = 0;
     fc.assert(
       fc.property(somePost, style, (json, look) => {
@@ -114,7 +114,7 @@ describe('the fields that rules read from the bytes of a post', () => {
     expect(read).toBeGreaterThan(draws(60, 60));
   });
 
-  it('are those of the parsed post, with any values, and any other members, in any places', () => {
+  it('equal those of the parsed post after any members are changed or added', () => {
     let read = 0;
     const change = fc.record({
       place: fc.nat(),
@@ -153,7 +153,7 @@ describe('the fields that rules read from the bytes of a post', () => {
     '"matching_rules":[ ]',
     '"matching_rules":1,"gnip":{"matching_rules":[{"tag":"x"}]}',
     '"quoted_status":{"gnip":{"matching_rules":[]},"matching_rules":[{"tag":"of the quoted post"}]}',
-  ])('have the place of the list of rules, with %s', members => {
+  ])('include the position of the rule list, with %s', members => {
     for (const start of [
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"',
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":"tag:x:7"',
@@ -174,7 +174,7 @@ describe('the fields that rules read from the bytes of a post', () => {
     '"urls":[{"expanded_url":"a","unwound":null},{"display_url":"b","unwound":{"url":"c","title":"d"}}]',
     '"urls":[{"expanded_url":"a","unwound":"c"},{}]',
     '"media":[{"type":"photo","media_url":"a"},{"type":"video","media_url":"b","media_url_https":"c"}]',
-  ])('have the lists of entities, with %s', lists => {
+  ])('include the entity lists, with %s', lists => {
     for (const start of [
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7","entities"',
       '{"postedTime":"2018-10-10T20:19:24.000Z","id":"tag:x:7","twitter_entities"',
@@ -192,17 +192,17 @@ describe('the fields that rules read from the bytes of a post', () => {
     '[{"text":01}]',
     '[{"text":[1}]',
     '[{"text":[]}]',
-  ])('leave the list %s to the parser, or read it as that does', list => {
+  ])('never differ from those of the parser for the invalid list %s', list => {
     const start = '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":7,"id_str":"7"';
     expectSame(Buffer.from(`${start},"entities":{"hashtags":${list}}}`));
   });
 
-  it('leave a post with no time, or with those of both formats, to the parser', () => {
+  it('come from the parser if the post has no time or two times', () => {
     for (const times of ['', ',"created_at":1,"postedTime":2'])
       expect(expectSame(Buffer.from(`{"id":7,"id_str":"7"${times}}`))).toBe(false);
   });
 
-  it('are found in all that the service and other tools print', () => {
+  it('are read from all output of the service and other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: bySuite(50, 200) }, (_, at) => corpus.line(1.7e12 + at));
     const made = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].flatMap(at =>
@@ -216,7 +216,7 @@ describe('the fields that rules read from the bytes of a post', () => {
   });
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
-  it.skipIf(folder === '')('are found in real posts (MILLRACE_REAL_DATA)', () => {
+  it.skipIf(folder === '')('are read from real posts (MILLRACE_REAL_DATA)', () => {
     for (const file of readdirSync(path.join(folder, 'posts')))
       for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
         .trim()
@@ -225,13 +225,13 @@ describe('the fields that rules read from the bytes of a post', () => {
   });
 });
 
-describe('the post in bytes of a thread', () => {
+describe('the shared PostInBytes of a thread', () => {
   const idOf = (post: PostInBytes) => post.id;
   const [first, second] = ['7', '8'].map(id =>
     Buffer.from(`{"id":${id},"id_str":"${id}","created_at":"x"}`),
   ) as [Buffer, Buffer];
 
-  it('does not read a post within the use of another', () => {
+  it('does not read a post while another is in use', () => {
     const ids = postInBytes.read(first, 0, first.length, post => [
       postInBytes.read(second, 0, second.length, idOf),
       post.id,
@@ -239,7 +239,7 @@ describe('the post in bytes of a thread', () => {
     expect(ids).toEqual([undefined, '7']);
   });
 
-  it('reads the next post after an error in the use of one', () => {
+  it('reads the next post after the use of one throws', () => {
     const fail = () => {
       throw new Error('of the user');
     };
@@ -247,7 +247,7 @@ describe('the post in bytes of a thread', () => {
     expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });
 
-  it('reads the next post after one that has to be parsed', () => {
+  it('reads the next post after one that needed the parser', () => {
     expect(postInBytes.read(Buffer.from('{'), 0, 1, idOf)).toBeUndefined();
     expect(postInBytes.read(second, 0, second.length, idOf)).toBe('8');
   });

@@ -114,8 +114,8 @@ const sample = (format: 'original' | 'activity_streams') =>
     samplePosts(Date.parse(at), { postsPerMinute: 100, format }).map(({ raw }) => raw),
   );
 
-describe('the ids that a post shows', () => {
-  it('are those that it was printed with, for any posts of both formats in any style', () => {
+describe('the ids shown by a post', () => {
+  it('equal the printed ids, for both formats and any style', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes, model }) => {
         expect(idsIn(bytes)).toEqual(modelIds(model, 0));
@@ -124,7 +124,7 @@ describe('the ids that a post shows', () => {
     );
   });
 
-  it('are those of the activity, with any values in the place of any members', () => {
+  it('equal those of the activity after any member values are changed', () => {
     const change = fc.record({ place: fc.nat(), member: fc.nat(), value: jsonValue });
     fc.assert(
       fc.property(
@@ -153,7 +153,7 @@ describe('the ids that a post shows', () => {
     );
   });
 
-  it('are those of the activity, where members are missing, or are those of the other format', () => {
+  it('equal those of the activity after members are removed or swapped between formats', () => {
     const members = fc.constantFrom(
       ...['id', 'id_str', 'created_at', 'postedTime', 'user', 'actor', 'verb', 'edit_history'],
       ...['screen_name', 'preferredUsername', 'name', 'displayName', 'edit_tweet_ids'],
@@ -196,7 +196,7 @@ describe('the ids that a post shows', () => {
     );
   });
 
-  it('of changed bytes are those of the activity, or an error, or have skipped what is not JSON', () => {
+  it('equal those of the activity after any bytes are changed, if the result is JSON', () => {
     fc.assert(
       fc.property(
         arbitraryPost,
@@ -214,7 +214,7 @@ describe('the ids that a post shows', () => {
     );
   });
 
-  it('are read without an activity, from what the service and other tools print', () => {
+  it('are read without an activity from output of the service and other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: 200 }, (_, index) => corpus.line(1.7e12 + index));
     for (const bytes of [...others, ...sample('original'), ...sample('activity_streams')]) {
@@ -223,7 +223,7 @@ describe('the ids that a post shows', () => {
     }
   });
 
-  it('are those of the activity where keys are escaped or come twice, ids are unusual, or the post is large', () => {
+  it('equal those of the activity for escaped or duplicate keys, unusual ids and large posts', () => {
     const post = String(new SecondCorpus(5).line(1.7e12));
     const shared = `"retweeted_status":${post},`;
     const quoted = `"quoted_status":${post},`;
@@ -251,16 +251,19 @@ describe('the ids that a post shows', () => {
   });
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
-  it.skipIf(folder === '')('are those of the activity, for real posts (MILLRACE_REAL_DATA)', () => {
-    for (const file of readdirSync(path.join(folder, 'posts')))
-      for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
-        .trim()
-        .split('\n')) {
-        const bytes = Buffer.from(line);
-        expect(idsIn(bytes)).toEqual(idsOf(bytes));
-        expect(isLeft(bytes)).toBe(false);
-      }
-  });
+  it.skipIf(folder === '')(
+    'equal those of the activity for real posts (MILLRACE_REAL_DATA)',
+    () => {
+      for (const file of readdirSync(path.join(folder, 'posts')))
+        for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')
+          .trim()
+          .split('\n')) {
+          const bytes = Buffer.from(line);
+          expect(idsIn(bytes)).toEqual(idsOf(bytes));
+          expect(isLeft(bytes)).toBe(false);
+        }
+    },
+  );
 });
 
 /** Whether it is JSON of which no object has a key twice. */
