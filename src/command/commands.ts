@@ -100,9 +100,9 @@ export function overview(family?: string): string {
   return `Usage: millrace ${first}${second} [flags]
 
 ${lines.join('')}
-Of all commands:
+Flags of all commands:
 ${helpOf(SHARED_FLAGS)}
-millrace ${first}${second} --help shows its flags. The account's settings are variables such as MILLRACE_URL: a local
+millrace ${first}${second} --help shows its flags. The settings of the account come from variables such as MILLRACE_URL: a local
 service prints all of them, see millrace service --help.
 `;
 }

@@ -118,7 +118,7 @@ function checkPositionals(name: string, command: Command, given: readonly string
   const max = names.at(-1)?.endsWith('...') ? Number.POSITIVE_INFINITY : names.length;
   const isShort = given.length < names.filter(one => !one.startsWith('[')).length;
   if (!isShort && given.length <= max) return;
-  const problem = isShort ? 'lacks an argument' : `has one argument too many: ${given[max]}`;
+  const problem = isShort ? 'needs another argument' : `has one argument too many: ${given[max]}`;
   throw new OptionError(
     'arguments',
     `millrace ${name} ${problem}. Usage: ${usageOf(name, command)}`,

@@ -39,8 +39,11 @@ const RULES = flagsOf(
   { rules: { placeholder: 'rules.json' } },
 );
 const BUDGET = flagsOf({
-  budgetPosts: whole('ends before the request that could fetch more posts', { min: 1 }),
-  budgetRequests: whole('ends before more requests than these', { min: 1 }),
+  budgetPosts: whole(
+    'the maximum number of posts; the run stops before a request that could exceed it',
+    { min: 1 },
+  ),
+  budgetRequests: whole('the maximum number of requests', { min: 1 }),
 });
 const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') });
 

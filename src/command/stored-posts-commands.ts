@@ -123,7 +123,10 @@ export function rulesIn(file: string): unknown {
   const parsed = parsedFile('rules', file, text => JSON.parse(text));
   const { rules = parsed } = Object(parsed) as { readonly rules?: unknown };
   if (!Array.isArray(rules))
-    throw new OptionError('rules', `${file} must have an array of rules, { "value", "tag" } each`);
+    throw new OptionError(
+      'rules',
+      `${file} must contain an array of rules such as { "value": "snow", "tag": "winter" }`,
+    );
   return rules;
 }
 

@@ -244,7 +244,7 @@ async function removeLeft(file: string): Promise<void> {
 /** Replaces the file atomically. */
 async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
   const { aside, lock: lockPath } = namesFor(file);
-  const lock = await takeLock(lockPath, { refusal: `Another run rewrites ${file}` });
+  const lock = await takeLock(lockPath, { refusal: `Another run is rewriting ${file}` });
   try {
     const { mode } = await stat(file);
     const compressor = await compressorOf(file);

@@ -184,7 +184,7 @@ export class Plan implements FlowPlan {
   get decoding(): Decoding {
     const { gunzip, limits, records } = this.#parts;
     if (limits === undefined || records === undefined)
-      throw new Error('A plan without records cannot run');
+      throw new Error('Internal error: this input has no decoding. Please report it');
     return { gunzip, limits, records };
   }
 

@@ -124,7 +124,7 @@ export async function answerOfThread<T>(answer: Promise<T>, did: string, path: s
   } catch (cause) {
     const { message } = cause as Error;
     throw new StorageError(
-      `The thread that ${did} ${path} ended before they were written (${message}). Run again`,
+      `The thread that ${did} ${path} stopped before they were written (${message}). Run it again`,
       { path, cause },
     );
   }

@@ -135,9 +135,9 @@ function addCursor(error: unknown, delivered: unknown): void {
 }
 
 /**
- * Extracts the cursor of the source from a cursor that operators have wrapped. Returns `undefined` for
- * cursors of `merge` and `concat`. They have no option `resume`, and one source alone cannot continue for all
- * of them.
+ * Extracts the cursor of the source from a cursor that operators have wrapped. Returns `undefined` for a
+ * cursor of `merge` or `concat`: these have no option `resume`, and the cursor of one source is not enough to
+ * resume all.
  */
 function sourceCursor(delivered: unknown): unknown {
   let cursor = delivered;

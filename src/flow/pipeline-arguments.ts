@@ -100,7 +100,7 @@ export function checkSink(sink: Argument): void {
 
 function checkUnlocked(place: Place, argument: Argument, stream: { readonly locked: boolean }) {
   if (stream.locked)
-    throw unfit(place, argument, 'It is locked: something else has a reader or writer of it');
+    throw unfit(place, argument, 'The stream is locked: other code already reads or writes it');
 }
 
 /**

@@ -115,7 +115,7 @@ export class ProgressText {
 
 const WAITS_FOR = {
   'rate limit': 'the rate limit',
-  'connect limit': 'the connect limit',
+  'connect limit': 'the connection limit',
   'too recent': 'minutes to become available',
   servers: 'the servers',
   throttle: 'throttle()',

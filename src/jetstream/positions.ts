@@ -151,7 +151,7 @@ export interface LostPositions extends Range {
   readonly subject: string;
 }
 
-/** The part of a cursor for a publisher on a subject: the members of `Followed`. */
+/** What a cursor keeps for one publisher on one subject, as a list. See `Followed` for the members. */
 type FollowedJson = readonly [
   series: number,
   acknowledged: number,

@@ -327,7 +327,7 @@ export function remade(stream: string, before: string, now: string): JetStreamEr
 /** The error for a stream that ends before a sequence that was already read. */
 function behind(stream: string, sequence: number, { state }: StreamInfo): JetStreamError {
   return new JetStreamError(
-    `The stream ${stream} ends at sequence ${state.last_seq}, and ${sequence} was reached before: its servers have lost messages, or it was restored from a backup. What comes next would have sequences that were read already. Delete the checkpoint to read it from its start`,
+    `The stream ${stream} ends at sequence ${state.last_seq}, but this reader has already read up to ${sequence}: its servers have lost messages, or it was restored from a backup. New messages would reuse sequences that it has read. Delete the checkpoint to read it from its start`,
     { failure: 'stream' },
   );
 }

@@ -125,7 +125,7 @@ function notWhole(origin: string, byteOffset: number, cause?: unknown): DataErro
 /** Describes what is wrong with the `info` line of a file; `undefined` if it is correct. */
 function problemOf(info: InfoMessage | undefined, posts: number): string | undefined {
   const stated = info?.activityCount ?? posts;
-  if (stated !== posts) return `The file has ${posts} posts, and says that it has ${stated}`;
+  if (stated !== posts) return `The file has ${posts} posts, but its \`info\` line says ${stated}`;
   const { from, to } = info?.unprocessedRange ?? { from: 0, to: 0 };
   // Not an error if the range is shorter, because its minutes are listed.
   return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;

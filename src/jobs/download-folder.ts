@@ -157,7 +157,7 @@ export async function foldersVerdict(folders: readonly string[]): Promise<JobVer
     const problem = problemOf(record, first, byShard.get(record.shard.index));
     if (problem !== undefined)
       throw new StorageError(
-        `The folder ${folder} holds ${problem}. Pass one folder for each shard of one job`,
+        `The folder ${folder} holds ${problem}. Pass exactly one folder for each shard of the same job`,
         { path: folder },
       );
     byShard.set(record.shard.index, folder);

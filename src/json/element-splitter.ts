@@ -212,7 +212,7 @@ export class ElementSplitter {
     try {
       return parseExact(text) as Record<string, unknown>;
     } catch (cause) {
-      throw new DataError('The JSON document is not valid JSON around its array', {
+      throw new DataError('The JSON document is not valid outside its array', {
         cause,
         position: { origin: this.#origin },
       });

@@ -69,7 +69,7 @@ function rateOf(options: ThrottleOptions): { readonly items: number; readonly pe
     return perSecond >= 1 && Number.isInteger(perSecond)
       ? { items: perSecond, perMs: SECOND }
       : { items: 1, perMs: SECOND / perSecond };
-  throw optionError('throttle', 'perSecond', 'or `items` and `perMs` must be given, and not both');
+  throw optionError('throttle', 'perSecond', 'or `items` and `perMs` must be given, but not both');
 }
 
 /** Waits until a time of `performance.now()`. */

@@ -5,7 +5,7 @@ import { IncompleteError } from '../base/errors.js';
 export interface Budget {
   /** The maximum number of requests. Each retry counts as a request. */
   readonly requests?: number | undefined;
-  /** The maximum number of posts that the service may send; at least one page. */
+  /** The maximum number of posts that the service may send. Must be at least `maxResults`. */
   readonly posts?: number | undefined;
 }
 

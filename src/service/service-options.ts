@@ -300,7 +300,7 @@ export const SERVICE_OPTIONS = {
   ),
   token: {
     ...special<string>(
-      'token of control path and console (default: random, none on loopback)',
+      'the token for the control path and the console (default: none on loopback, otherwise random)',
       'at least 16 letters, digits or -._~+/=',
       value => typeof value === 'string' && /^[\w.~+/=-]{16,}$/.test(value),
     ),

@@ -113,7 +113,7 @@ function page(text: string): string {
 
 function denied(): SignInError {
   return new SignInError(
-    'The user did not authorize the application: nothing was kept. Sign in again when they will',
+    'The user did not authorize the application: no token was saved. Start the sign-in again once they agree',
     { failure: 'denied' },
   );
 }

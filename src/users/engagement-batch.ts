@@ -184,7 +184,7 @@ export function countsAs(tree: CountTree, as: CountAs): unknown {
   if (as === 'bigint') return tree;
   if (as === 'string') return String(tree);
   if (tree > BigInt(Number.MAX_SAFE_INTEGER))
-    throw new DataError(`No number holds the count ${tree}: ask for \`counts: 'bigint'\``);
+    throw new DataError(`The count ${tree} is too large for a number. Pass \`counts: 'bigint'\``);
   return Number(tree);
 }
 

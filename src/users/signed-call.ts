@@ -115,10 +115,10 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   nonce:
     'Try again: each try has a fresh nonce. If it happens again, something on the way sends requests twice',
   callback: 'Register the callback address on the page of the application, or pass one that is',
-  verifier: 'Sign in again: a verifier belongs to one request token and is good once',
+  verifier: 'Sign in again: a verifier works once, for its own request token',
   token:
     'Sign in again: the token is used up, expired or revoked, or belongs to another application',
-  forbidden: `The user whose token it is must be the author of the posts, and must not have revoked it. Sign in as the author: ${AGAIN}`,
+  forbidden: `The token must belong to the author of the posts and must not be revoked. Sign in as the author: ${AGAIN}`,
   'engagement-type': 'Ask for favorites, retweets or replies',
   other: 'Check the consumer key, the token and their secrets, or sign in again',
 };

@@ -294,7 +294,7 @@ describe('the shards of the sources of the service', () => {
     });
     const [first, ...others] = folders as [string, ...string[]];
     await expect(foldersVerdict([first, ...others, first])).rejects.toThrow(
-      /shard 1\/4, as the folder .* does\. Pass one folder for each shard of one job$/,
+      /shard 1\/4, as the folder .* does\. Pass exactly one folder for each shard of the same job$/,
     );
     await expect(foldersVerdict([...others, path.join(folder, 'job')])).rejects.toThrow(
       StorageError,

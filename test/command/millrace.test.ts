@@ -351,7 +351,7 @@ describe('millrace', () => {
       ],
       [['job', 'download', 'a', '--out', '-'], 'name a folder'],
       [['search'], 'needs a query, or --rules'],
-      [['counts'], 'lacks an argument. Usage: millrace counts QUERY'],
+      [['counts'], 'needs another argument. Usage: millrace counts QUERY'],
       [['search', 'a', '--rules', 'rules.json'], 'needs a query, or --rules'],
       [['search', 'a', 'b'], 'one argument too many: b'],
       [['search', 'a', '--form-date', 'x'], 'did you mean --from-date?'],

@@ -108,7 +108,7 @@ describe('progress as lines', () => {
     const waits: [Omit<Wait, 'until'>, string][] = [
       [
         { reason: 'connect limit', setting: 'limits.replay', waitMs: 9 * MINUTE },
-        'waiting for the connect limit \\(limits.replay\\) until 00:41 UTC',
+        'waiting for the connection limit \\(limits.replay\\) until 00:41 UTC',
       ],
       [
         { reason: 'too recent', waitMs: 9 * MINUTE },
@@ -222,7 +222,7 @@ describe('progress as lines', () => {
     end();
     vi.advanceTimersByTime(5_000);
     expect(screen.text.split('\n').slice(1, 3)).toEqual([
-      'waiting for the connect limit until 00:41 UTC, 50 %, 0/s, received 0, written 0',
+      'waiting for the connection limit until 00:41 UTC, 50 %, 0/s, received 0, written 0',
       '50 %, 13 s left, 0/s, received 0, written 0',
     ]);
     display.finish();
@@ -240,7 +240,7 @@ describe('progress as lines', () => {
     vi.advanceTimersByTime(5_000);
     expect(screen.text.split('\n').slice(0, 2)).toEqual([
       '10 %, 1 h 59 min left, 0/s, received 0, written 0',
-      'waiting for the connect limit until 00:41 UTC, 10 %, 1 h 59 min left, 0/s, received 0, written 0',
+      'waiting for the connection limit until 00:41 UTC, 10 %, 1 h 59 min left, 0/s, received 0, written 0',
     ]);
     expect(progress.counts().leftMs).toBe(2 * HOUR - 10_000);
     end();

@@ -482,7 +482,7 @@ export const CHECKS: readonly Check[] = [
   ...checksOf('posts', {
     // Last, because it uses up the rate.
     'more requests than a second allows': {
-      rule: 'More than 20 requests in a second are 429, which is checked before the parameters.',
+      rule: 'More than 20 requests in a second are refused with 429, even if their parameters are wrong.',
       parameters: () => ({ maxResults: 1 }),
       burst: 25,
       status: 429,

@@ -122,7 +122,7 @@ function announcement(account: Account, chosen: ChosenChecks): string {
 
 /** @throws OptionError without a terminal, or for any answer but yes. */
 async function confirm(): Promise<void> {
-  const hint = 'confirm the requests with --yes';
+  const hint = 'to send requests to it, pass --yes';
   if (!process.stdin.isTTY)
     throw new OptionError('yes', `The account is not on this machine: ${hint}`);
   const asking = createInterface({ input: process.stdin, output: process.stderr });

@@ -40,7 +40,7 @@ function membersOf(
       addAll(OF_SHARED_BY_QUOTED, ...path, shared);
     }
   }
-  // These are read by `Activity`, too.
+  // Members that are not in the table of fields.
   for (const path of ['matching_rules', 'gnip.matching_rules', 'editable'])
     add(root, path.split('.'), true);
   for (const key of ['initial_tweet_id', 'edit_tweet_ids']) add(root, ['edit_history', key], true);

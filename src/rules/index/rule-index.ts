@@ -9,8 +9,8 @@ import { compileProgram } from './rule-program.js';
 import { TermCounts } from './term-frequency.js';
 
 /**
- * An index in shared memory, which does not change: its rules, and the sets of terms that each may be indexed
- * under.
+ * An immutable index in shared memory: the rules, and for each rule the sets of terms under which it may be
+ * indexed.
  */
 export interface SharedIndex {
   readonly terms: SharedTerms;

@@ -193,7 +193,7 @@ export class SharedMatcher {
     return this.#tags[number];
   }
 
-  /** The length of the last matched post with other matching rules. */
+  /** The length in bytes that the last matched post would have with these matching rules. @param bytes Its present length. */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;
     const { bytes: entries, starts } = this.#rules.entries;

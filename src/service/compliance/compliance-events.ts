@@ -168,7 +168,7 @@ export class Compliance {
   async close(): Promise<void> {
     this.#stop();
     this.#listeners.clear();
-    this.#stopping.abort(new Error('The service stops'));
+    this.#stopping.abort(new Error('The service is stopping'));
     await this.#sending;
     this.#stopping = new AbortController();
   }

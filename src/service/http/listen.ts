@@ -67,7 +67,7 @@ const UNKNOWN_HOST = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'];
 
 function hostError(host: string, cause: unknown): OptionError | undefined {
   if (!UNKNOWN_HOST.some(code => isNodeError(cause, code))) return undefined;
-  const problem = `Cannot listen on ${host}, which is not an address of this machine; 0.0.0.0 is all of its addresses`;
+  const problem = `Cannot listen on ${host}, which is not an address of this machine; use 0.0.0.0 to listen on all addresses`;
   return new OptionError('host', problem, { cause });
 }
 

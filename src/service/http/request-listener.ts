@@ -33,7 +33,7 @@ export class RequestListener {
   readonly #find: (pathname: string) => RoutedPath | undefined;
   readonly #context: ServiceContext;
   readonly #active = new Set<AbortController>();
-  /** The number of each connection. */
+  /** A serial number for each connection, shown in the request log. */
   readonly #connections = new WeakMap<Socket, number>();
   #lastConnection = 0;
   /** For each connection, its last request without a complete response. */
@@ -85,7 +85,7 @@ export class RequestListener {
 
   /** Aborts all active requests. */
   stop(): void {
-    for (const controller of this.#active) controller.abort(new Error('The service stops'));
+    for (const controller of this.#active) controller.abort(new Error('The service is stopping'));
   }
 
   async #respond(

@@ -199,8 +199,11 @@ function isDataFile(value: unknown, { from, to }: JobRecord): boolean {
 }
 
 function damaged(path: string, cause?: unknown): StorageError {
-  return new StorageError(`Not what the service wrote: ${path}; remove it, or its folder`, {
-    path,
-    cause,
-  });
+  return new StorageError(
+    `${path} was damaged or changed since the service wrote it. Delete the file, or its folder`,
+    {
+      path,
+      cause,
+    },
+  );
 }

@@ -162,7 +162,7 @@ export class ServiceJobs {
 
   /** Stops all jobs in their current state. A new `ServiceJobs` with the same folder continues them. */
   async close(): Promise<void> {
-    this.#stopping.abort(new Error('The service stops'));
+    this.#stopping.abort(new Error('The service is stopping'));
     await Promise.all(this.#running);
     await this.#shared.store.close();
   }

@@ -31,7 +31,7 @@ export interface OnFileOptions {
 export const ON_FILE_OPTIONS = {
   onFile: func('what is called with each finished file'),
   onFileConcurrency: whole('calls of `onFile` at a time', { min: 1, default: 4 }),
-  onFileError: oneOf('what an error of `onFile` does', ['end', 'keep'], 'end'),
+  onFileError: oneOf('what to do when `onFile` fails', ['end', 'keep'], 'end'),
 } satisfies OptionTable<OnFileOptions>;
 
 /**

@@ -118,7 +118,7 @@ function timeText(length: number): (key: string | number) => string {
 function fieldName(call: string, name: string): PathField {
   if (Object.hasOwn(FIELDS, name)) return name as PathField;
   const known = Object.keys(FIELDS).join(', ');
-  throw optionError(call, 'path', `must use the fields ${known}, got {${name}}`);
+  throw optionError(call, 'path', `has the unknown field {${name}}; known are ${known}`);
 }
 
 /**

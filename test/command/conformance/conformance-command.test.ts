@@ -108,7 +108,7 @@ describe('the command', () => {
     expect(unasked).toMatchObject({ code: 2, stdout: '' });
     expect(unasked.stderr).toContain('43 requests to https://service.invalid,');
     expect(unasked.stderr).toContain(
-      'The account is not on this machine: confirm the requests with --yes',
+      'The account is not on this machine: to send requests to it, pass --yes',
     );
     // One address is enough to ask.
     const partly = await check({ ...env, MILLRACE_RULES_URL: 'https://service.invalid' });

@@ -184,7 +184,7 @@ describe('a service that is started again with its state folder', () => {
     await expect(localJobs({ stateFolder })).rejects.toMatchObject({
       code: 'ERR_STORAGE',
       path,
-      message: expect.stringContaining(`Not what the service wrote: ${path}`),
+      message: expect.stringContaining(`${path} was damaged or changed since the service wrote it`),
     });
   });
 

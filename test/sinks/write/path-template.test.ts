@@ -77,8 +77,8 @@ describe('a path template', () => {
   });
 
   it.each([
-    ['out/{tags}.jsonl', /author, day, .* got \{tags\}/],
-    ['out/{}.jsonl', /got \{\}/],
+    ['out/{tags}.jsonl', /unknown field \{tags\}; known are author, day/],
+    ['out/{}.jsonl', /unknown field \{\}/],
     ['out/{tag.jsonl', /close every/],
     ['out/tag}.jsonl', /close every/],
     ['', /name a file/],
