@@ -17,7 +17,7 @@ function examples(): { readonly name: string; readonly text: string }[] {
   );
 }
 
-/** Imports of what the example uses: plain exports, and namespaces. */
+/** The import statements for the exports and namespaces that an example uses. */
 function importsFor(text: string): string {
   const names = [...publicExports().keys()];
   const from = (prefix: string, module: string) => {

@@ -81,7 +81,7 @@ export interface CleanRun {
   ms: number;
 }
 
-/** Where a test or a trial draws from. */
+/** A source of random numbers for a test or a trial. */
 export interface Draws {
   next(): number;
   whole(min: number, max: number): number;

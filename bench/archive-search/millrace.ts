@@ -71,7 +71,7 @@ export async function close(): Promise<void> {
   await archive.close();
 }
 
-/** From its text each time, as a request brings it. */
+/** Parses the rule on every call, because a request also brings it as text. */
 function queryOf({ rule }: Query): ArchiveQuery {
   const { tree } = rules.parse(rule);
   if (tree === undefined) throw new Error(`Not a rule: ${rule}`);

@@ -17,7 +17,7 @@ const LIMIT_MS = 12 * 3_600_000;
 /** The environment variable of a process that runs one cell. */
 const IN_CHILD = 'MILLRACE_LONG_CHILD';
 const STEPS = 200;
-/** Commits once all outputs are open. */
+/** The number of commits after all outputs are open. */
 const COMMITS = 20;
 /** Events recorded at once: each record waits for the disk. */
 const MAX_RECORD = 50_000;

@@ -42,7 +42,7 @@ export interface Part {
   readonly seeds?: number | undefined;
   /** Starts what all cells share, such as a service. */
   open(setting: Setting): Promise<OpenPart> | OpenPart;
-  /** What it has kept of its trials itself, in place of the last result of each cell. */
+  /** The results, if the part records them itself. @default the last result of each cell */
   results?(): readonly RecordedCell[];
   /** What the summary adds to the number of failures, where that alone misleads. */
   aboutFailures?(): string;

@@ -89,9 +89,7 @@ describe('progress as a bar', () => {
     const until = new Date(Date.UTC(2024, 2, 5, 0, 41));
     progress.onWait({ reason: 'connect limit', waitMs: 5 * MINUTE, until });
     const display = showProgress(progress, 'bar', { stream: screen });
-    expect(screen.text).toContain(
-      'waiting for the connection limit until 00:41 UTC, 25 %, 0/s',
-    );
+    expect(screen.text).toContain('waiting for the connection limit until 00:41 UTC, 25 %, 0/s');
     expect(screen.text).not.toContain('[=');
     display.finish();
   });

@@ -79,7 +79,7 @@ describe('LMDB files that cannot grow', () => {
 });
 
 describe('a database that LMDB cannot open', () => {
-  // lmdb frees the same memory twice where a call fails after it has opened the file: the process ended with SIGSEGV.
+  // If a call fails after the file is open, lmdb frees the same memory twice, which killed the process with SIGSEGV.
   it.each([false, true])(
     'is a StorageError for a lock file that is a folder: readOnly %s',
     async readOnly => {

@@ -130,7 +130,7 @@ export const elements: ParserKind = {
         const hasMark = input.subarray(0, 3).equals(BYTE_ORDER_MARK);
         const parsed = parsedJson(hasMark ? input.subarray(3) : input);
         const text = input.toString('latin1');
-        // The first of two arrays of a name counts here, and the last one for `JSON.parse`.
+        // If an array occurs twice, the splitter takes the first one and `JSON.parse` the last, so such inputs are not compared.
         const isClear = text.split('"results"').length === 2 && !text.includes('\\u');
         if (
           parsed !== undefined &&

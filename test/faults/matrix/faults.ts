@@ -150,7 +150,7 @@ const TRIED: readonly Fault[] = [
           })
         : {
             ...inBody(setting, atByte => ({ kind: 'flip', atByte })),
-            // A live stream has its checksum at its end: until then a record is damaged, not the gzip.
+            // The checksum comes at the end of a gzip stream. In an endless stream, the flipped bit therefore shows as a damaged record first.
             mayFail: setting.row.name === 'compliance',
             mayChange: setting.row.name === 'compliance',
           },

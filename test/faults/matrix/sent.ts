@@ -41,7 +41,7 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
 /** By how much the listing of a job may be shorter in another run: the addresses in it are signed again. */
 const SIGNED_BYTES = 50;
 
-/** By family of endpoints. */
+/** What was sent in response to each request, by family of endpoints. */
 export function sentTo(
   endpoints: readonly Endpoint[],
   seen: readonly SeenResponse[],

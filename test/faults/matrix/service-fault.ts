@@ -100,7 +100,7 @@ export function plant({ world }: Pick<AimSetting, 'world'>, fault: ServiceFault)
   };
 }
 
-/** Where a stream is cut in its messages, so that at least a part of one is missing. */
+/** A random place at which to cut a stream, before its last message is complete. */
 export function contentCut(random: Random, { messages }: Sent) {
   // Most events are ASCII.
   const lastWide = messages.findLastIndex(message => /[^\0-\x7f]/.test(message));

@@ -240,7 +240,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);
       await signInToConsole(page);
-      // The page that was requested first.
+      // Sign-in leads back to the page that was requested before it.
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
       await page.getByRole('button', { name: `Accept ${LONG}` }).click();
       expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');

@@ -15,7 +15,7 @@ export function findChromium(): string | undefined {
   return process.env.MILLRACE_CHROMIUM ?? PLACES.find(place => existsSync(place));
 }
 
-/** Starts it. */
+/** Starts Chromium. */
 export function launchChromium(): Promise<Browser> {
   const isRoot = process.getuid?.() === 0;
   return chromium.launch({
