@@ -13,12 +13,12 @@ it.each([
   ['null', null, false],
   // biome-ignore lint/suspicious/noThenProperty: what it is about.
   ['an object whose `then` is no function', { then: 1 }, false],
-])('%s is a promise or not', (_, value, is) => {
+])('isThenable and isStrayPromise classify %s', (_, value, is) => {
   expect(isThenable(value)).toBe(is);
   expect(isStrayPromise(value)).toBe(is);
 });
 
-it('a promise that is refused and rejects does not end the process', async () => {
+it('refusePromise causes no unhandled rejection for a promise that rejects', async () => {
   const unhandled: unknown[] = [];
   const listen = (reason: unknown) => unhandled.push(reason);
   process.on('unhandledRejection', listen);
@@ -34,12 +34,12 @@ it('a promise that is refused and rejects does not end the process', async () =>
   expect(unhandled).toEqual([]);
 });
 
-it('the error about a promise names the call and the option', () => {
+it('the error of refusePromise names the call and the option', () => {
   expect(() => refusePromise('map', 'fn', Promise.resolve(), 'must return a value')).toThrow(
     'map: `fn` must return a value',
   );
 });
 
-it('a value that is not a promise is not refused', () => {
+it('refusePromise accepts a value that is not a promise', () => {
   expect(() => refusePromise('map', 'fn', { value: 1 }, 'must return a value')).not.toThrow();
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { abortable, LinkedAbort } from '../../src/base/abortable.js';
 
 describe('a signal', () => {
-  it('is listened to while a call is under way', async () => {
+  it('has a listener only while a call waits for it', async () => {
     const controller = new AbortController();
     let resolve = () => {};
     const work = new Promise<void>(done => {
@@ -16,7 +16,7 @@ describe('a signal', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 
-  it('ends what is linked to it, until it is unlinked', () => {
+  it('aborts the signals linked to it until they are unlinked', () => {
     const { signal: other } = new AbortController();
     for (const isLinked of [true, false]) {
       const controller = new AbortController();

@@ -88,7 +88,7 @@ describe('a channel', () => {
     );
   });
 
-  it('delivers what it holds before its error, in whatever steps it is read', async () => {
+  it('delivers the items it holds before its error, however it is read', async () => {
     const failure = new Error('failed');
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(), { maxLength: 6 }), fc.boolean(), async (items, one) => {
@@ -106,7 +106,7 @@ describe('a channel', () => {
     );
   });
 
-  it('has producers wait while it holds its limit, by the weight of items', async () => {
+  it('makes producers wait while the weight of its items is at its limit', async () => {
     const channel = new Channel<Buffer>(100, bytes => bytes.length);
     let added = 0;
     const adding = (async () => {
@@ -123,7 +123,7 @@ describe('a channel', () => {
     expect(added).toBe(3);
   });
 
-  it('counts the first item until it is shifted', async () => {
+  it('counts its first item against its limit until the item is shifted', async () => {
     const channel = new Channel<string>(1);
     let hasRoom = false;
     const adding = channel.add(['a']).then(() => {
@@ -202,7 +202,7 @@ describe('a channel', () => {
     expect(await channel.ready()).toBe(true);
   });
 
-  it('wakes its reader without items once when it is poked', async () => {
+  it('wakes its reader once, without items, when it is poked', async () => {
     const channel = new Channel<number>(1);
     channel.poke();
     expect(await channel.ready()).toBe(true);

@@ -82,7 +82,7 @@ describe('options', () => {
     );
   });
 
-  it('are refused with the right name if only the case differs', () => {
+  it('are refused with the right name if only upper and lower case differ', () => {
     expect(errorOf(() => check({ query: 'snow', FROMDATE: '2024-01-01' })).message).toContain(
       'did you mean `fromDate`?',
     );
@@ -128,13 +128,13 @@ describe('options', () => {
     expect(errorOf(() => check({ query: 'snow', [option]: value })).option).toBe(option);
   });
 
-  it('name where a cursor comes from', () => {
+  it('are refused with advice where to get a cursor if `resume` is not one', () => {
     expect(errorOf(() => check({ query: 'snow', resume: 5 })).message).toMatch(
       /`resume` must be the cursor of a batch or of an error, got 5$/,
     );
   });
 
-  it('do not show members of an object in a message', () => {
+  it('are refused without showing the members of a wrong object', () => {
     const { message } = errorOf(() => check({ query: { password: 'hunter2' } }));
     expect(message).not.toContain('hunter2');
   });
@@ -153,7 +153,7 @@ describe('options', () => {
   });
 });
 
-it('have a table with every option and no other, which the compiler checks', () => {
+it('an option table that misses an option or has an unknown one does not compile', () => {
   interface Two {
     readonly one?: string | undefined;
     readonly two: number;

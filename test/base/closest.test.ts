@@ -5,21 +5,21 @@ import { closest, didYouMean } from '../../src/base/closest.js';
 const NAMES = ['query', 'fromDate', 'toDate', 'maxBytes'];
 const word = fc.stringMatching(/^[a-z]{3,20}$/);
 
-describe('the closest name', () => {
+describe('closest', () => {
   it.each([
     ['querry', 'query'],
     ['qeury', 'query'],
     ['FROMDATE', 'fromDate'],
     ['maxByte', 'maxBytes'],
-  ])('to %j is %j', (written, meant) => {
+  ])('maps %j to %j', (written, meant) => {
     expect(closest(written, NAMES)).toBe(meant);
   });
 
-  it.each(['', 'to', 'frogs', 'window', 'q'.repeat(41)])('to %j is none', written => {
+  it.each(['', 'to', 'frogs', 'window', 'q'.repeat(41)])('finds no name for %j', written => {
     expect(closest(written, NAMES)).toBeUndefined();
   });
 
-  it('is the name itself where it is among others that are near', () => {
+  it('returns the name itself if it is in the list with similar names', () => {
     fc.assert(
       fc.property(word, fc.array(word), (name, others) => {
         expect(closest(name, [...others, name, `${name}s`])).toBe(name);
@@ -27,7 +27,7 @@ describe('the closest name', () => {
     );
   });
 
-  it('is still found if a letter is missing, doubled or exchanged with the next one', () => {
+  it('finds a name with one letter missing, doubled or swapped with the next', () => {
     fc.assert(
       fc.property(word, fc.nat(), (name, place) => {
         const at = place % (name.length - 1);
@@ -43,12 +43,12 @@ describe('the closest name', () => {
   });
 });
 
-describe('the question after a misspelt name', () => {
-  it('names what is meant as the caller shows it', () => {
+describe('didYouMean', () => {
+  it('shows the suggested name in the format of the caller', () => {
     expect(didYouMean('querry', NAMES, meant => `\`${meant}\``)).toBe('did you mean `query`?');
   });
 
-  it('is none where nothing is near', () => {
+  it('returns undefined if no name is similar', () => {
     expect(didYouMean('frogs', NAMES, String)).toBeUndefined();
   });
 });

@@ -66,7 +66,7 @@ function query(pages: number) {
 }
 
 describe('diagnostics channels', () => {
-  it('have each request with one object, without its query, from its start to the end of its body', async () => {
+  it('publish the start and the end of a request with the same object, without the query', async () => {
     const messages = messagesOf(...REQUESTS);
     const posts = await pipeline(search(acme, query(3)), collect());
     expect(posts).toHaveLength(30);
@@ -88,7 +88,7 @@ describe('diagnostics channels', () => {
     expect(JSON.stringify(messages)).not.toContain('local-service');
   });
 
-  it('have a failed request before its retry and the wait for it, each with what it is', async () => {
+  it('publish a failed request, then its retry, then the wait before it', async () => {
     service.faults.plant({ kind: 'status', status: 503, times: 1, endpoint: 'search' });
     const messages = messagesOf(...REQUESTS, 'millrace:retry', 'millrace:wait');
     await pipeline(search(acme, query(1)), collect());
@@ -100,7 +100,7 @@ describe('diagnostics channels', () => {
     expect(messages[3]?.shown).toMatchObject({ reason: 'retry', until: expect.any(Date) });
   });
 
-  it.each(REQUESTS)('have each request where only %s is heard', async name => {
+  it.each(REQUESTS)('publish requests to a listener of only %s', async name => {
     service.faults.plant({ kind: 'cut', afterBytes: 100, endpoint: 'search' });
     const messages = messagesOf(name);
     await pipeline(search(acme, query(1)), collect());
@@ -108,7 +108,7 @@ describe('diagnostics channels', () => {
     expect(messages.length).toBe(name === REQUESTS[0] ? 2 : 1);
   });
 
-  it('have the error of a request whose body was cut, with what came of it', async () => {
+  it('publish the error and the received bytes of a request whose body was cut', async () => {
     service.faults.plant({ kind: 'cut', afterBytes: 1_000, endpoint: 'search' });
     const messages = messagesOf(...REQUESTS);
     await pipeline(search(acme, query(1)), collect());
@@ -122,7 +122,7 @@ describe('diagnostics channels', () => {
     });
   });
 
-  it('have no second end of a request', () => {
+  it('publish only one end of a request', () => {
     const messages = messagesOf(...REQUESTS);
     const watched = WatchedRequest.start('GET', new URL('https://example.com/a?b=c'));
     watched?.end(200, 5);
@@ -131,7 +131,7 @@ describe('diagnostics channels', () => {
     expect(messages.map(({ name }) => name)).toEqual(REQUESTS.slice(0, 2));
   });
 
-  it('have the connections of a replay until they end', async () => {
+  it('publish the end of the connections of a replay', async () => {
     const now = service.clock.now();
     const messages = messagesOf(...REQUESTS);
     const [fromDate, toDate] = [new Date(now - HOUR), new Date(now - 50 * MINUTE)];
@@ -142,7 +142,7 @@ describe('diagnostics channels', () => {
     );
   });
 
-  describe('of a run', () => {
+  describe('during a run', () => {
     let messages: ReturnType<typeof messagesOf>;
     let checkpoint: string;
     let written: { readonly posts: number; readonly bytes: number };
@@ -155,24 +155,24 @@ describe('diagnostics channels', () => {
     const of = (name: string) =>
       messages.filter(message => message.name === `millrace:${name}`).map(({ shown }) => shown);
 
-    it('have its batches', () => {
+    it('publish its batches', () => {
       expect(of('batch')).toEqual([
         { items: 10, hasCursor: true },
         { items: 10, hasCursor: expect.any(Boolean) },
       ]);
     });
 
-    it('have its commits', () => {
+    it('publish its commits', () => {
       expect(of('commit').at(-1)).toMatchObject({ checkpoint, durationMs: expect.any(Number) });
       expect(of('commit')).toContainEqual(expect.objectContaining({ files: 1 }));
     });
 
-    it('have its finished files', () => {
+    it('publish its finished files', () => {
       const { posts, bytes } = written;
       expect(of('file')).toEqual([{ path: path.join(folder, 'posts.jsonl'), posts, bytes }]);
     });
 
-    it('have its start and its end', () => {
+    it('publish its start and its end', () => {
       expect(of('run:start')).toEqual([{}]);
       expect(of('run:end')).toMatchObject([
         { state: 'complete', written: written.posts, files: 1 },
@@ -181,14 +181,14 @@ describe('diagnostics channels', () => {
     });
   });
 
-  it('have batches of a source without cursors', async () => {
+  it('publish batches of a source without cursors', async () => {
     const messages = messagesOf('millrace:batch');
     await pipeline(Readable.from(['a', 'b']), collect());
     expect(messages.map(({ shown }) => (shown as BatchMessage).hasCursor)).not.toContain(true);
     expect(messages.length).toBeGreaterThan(0);
   });
 
-  it('have the commits of a target of the caller', async () => {
+  it('publish the commits of a `committed` sink', async () => {
     const messages = messagesOf('millrace:commit');
     const rows: Activity[] = [];
     let saved: string | undefined;
@@ -210,7 +210,7 @@ describe('diagnostics channels', () => {
     expect(commits.reduce((sum, { rows = 0 }) => sum + rows, 0)).toBe(rows.length);
   });
 
-  it('of undici have the requests, too', async () => {
+  it('of undici publish the requests', async () => {
     const messages = messagesOf('undici:request:create');
     await pipeline(search(acme, query(1)), collect());
     expect(messages.length).toBe(1);
@@ -218,7 +218,7 @@ describe('diagnostics channels', () => {
 });
 
 describe('the summary of a run', () => {
-  it('has what the run has done, complete or failed', async () => {
+  it('counts the requests, posts and waits of a run that succeeds or fails', async () => {
     service.faults.plant({ kind: 'status', status: 503, times: 1, endpoint: 'search' });
     const summaries: RunSummary[] = [];
     const onSummary = (summary: RunSummary) => summaries.push(summary);
@@ -256,7 +256,7 @@ describe('the summary of a run', () => {
     expect(messages.map(({ name }) => name)).toEqual([RUNS[0], RUNS[2]]);
   });
 
-  it('is told once, and an error of the run comes before one of the callback', async () => {
+  it('is passed once to `onSummary`, whose error does not replace one of the run', async () => {
     let calls = 0;
     const onSummary = () => {
       calls++;

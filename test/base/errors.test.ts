@@ -4,17 +4,17 @@ import { DataError, errorWithOrigin, StorageError, withOrigin } from '../../src/
 describe('the message of an error', () => {
   const hostile = 'a\u001b[2J\u009b31m\rb\u2028c\u202ed\u0000';
 
-  it('changes no terminal and forges no line of a log, whatever text is in it', () => {
+  it('escapes control characters and line separators of hostile text', () => {
     const { message } = new DataError(`Not a post: ${hostile}`);
     expect(message).toBe('Not a post: a\\u001b[2J\\u009b31m\\u000db\\u2028c\\u202ed\\u0000');
   });
 
-  it('has no control character of a path', () => {
+  it('escapes the control characters of a path', () => {
     const { message } = new StorageError(hostile, { path: hostile });
     expect(message).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
-  it('keeps its lines where it has several problems', () => {
+  it('keeps line breaks and tabs between several problems', () => {
     expect(new DataError('two:\n- a\n\t- b').message).toBe('two:\n- a\n\t- b');
   });
 });
@@ -29,8 +29,8 @@ function thrownBy(error: unknown, origin: string | undefined): unknown {
   }
 }
 
-describe('the origin of an item', () => {
-  it('is added to a DataError that has none, with the error as cause', () => {
+describe('withOrigin', () => {
+  it('adds the origin to a DataError without one, and keeps the error as its cause', () => {
     const error = new DataError('Not a post');
     const thrown = thrownBy(error, 'posts.jsonl');
     expect(thrown).toBeInstanceOf(DataError);
@@ -42,12 +42,12 @@ describe('the origin of an item', () => {
     ['has an origin', new DataError('Not a post', { position: { origin: 'other' } }), 'posts'],
     ['is not about data', new TypeError('mine'), 'posts'],
     ['has none to add', new DataError('Not a post'), undefined],
-  ])('leaves an error as it is that %s', (_, error, origin) => {
+  ])('rethrows unchanged an error that %s', (_, error, origin) => {
     expect(thrownBy(error, origin)).toBe(error);
     expect(errorWithOrigin(origin, error)).toBe(error);
   });
 
-  it('is not needed by what succeeds', () => {
+  it('returns the result if nothing is thrown', () => {
     expect(withOrigin('posts', () => 7)).toBe(7);
   });
 });

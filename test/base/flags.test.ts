@@ -15,7 +15,7 @@ const TABLE = {
 const FLAGS = flagsOf(TABLE, ['fromDate', 'limit', 'product', 'columns', 'isFast']);
 
 describe('flags', () => {
-  it('are the options in kebab-case, and switches take no text', () => {
+  it('are the names of options in kebab-case', () => {
     expect(FLAGS.map(({ name }) => name)).toEqual([
       ...['from-date', 'limit', 'product', 'columns', 'is-fast'],
     ]);
@@ -26,7 +26,7 @@ describe('flags', () => {
     expect(help).toContain('  --is-fast                      whether it is fast\n');
   });
 
-  it('give the value that the option accepts, and text that it refuses unchanged', () => {
+  it('convert text that the option accepts, and keep other text unchanged', () => {
     const given = {
       limit: '12',
       columns: 'id, text',
@@ -47,7 +47,7 @@ describe('flags', () => {
     });
   });
 
-  it('show a default, and pass it to the library only if it is of the command', () => {
+  it('show their default, and pass it to the library only if the command sets it', () => {
     const flags = flagsOf(TABLE, ['product', 'limit'], {
       product: { fallback: '30day' },
       limit: { shownDefault: 'all' },
@@ -74,7 +74,7 @@ describe('flags', () => {
     );
   });
 
-  it('take -h, --from, values that begin with a dash, and arguments after --', () => {
+  it('accept -h, --from, values that begin with a dash and arguments after --', () => {
     const flags = [...FLAGS, ...SHARED_FLAGS];
     const args = ['a', '-h', '--from', '2024', '--limit', '-5', '--columns=-', '--', '--from'];
     expect(parseFlags('millrace search', flags, args)).toEqual({
@@ -83,14 +83,14 @@ describe('flags', () => {
     });
   });
 
-  it('take the name of a flag as a value after an equals sign', () => {
+  it('accept the name of a flag as a value after an equals sign', () => {
     expect(parseFlags('millrace search', FLAGS, ['--from-date=--limit', '--limit=5'])).toEqual({
       values: { 'from-date': '--limit', limit: '5' },
       positionals: [],
     });
   });
 
-  it('give what an option reads from text, in its unit, or as a list', () => {
+  it('convert text to a shard, to milliseconds or to a list, as their option says', () => {
     const flags = flagsOf(
       { shard: SHARD_OPTION, waitMs: whole('wait'), urls: TABLE.columns },
       undefined,
@@ -108,13 +108,13 @@ describe('flags', () => {
     });
   });
 
-  it('turn off what is on by default', () => {
+  it('turn off a switch that is on by default', () => {
     const flags = flagsOf({ isSlow: flag('whether it is slow', true) });
     expect(readFlags('x', flags, ['--is-slow'])).toEqual({ isSlow: false });
     expect(readFlags('x', flags, [])).toEqual({});
   });
 
-  it('refuse an argument where a command takes flags alone', () => {
+  it('refuse an argument if the command takes only flags', () => {
     expect(() => readFlags('millrace-service', FLAGS, ['x', '--limit', '1'])).toThrow(
       'millrace-service: takes no argument, got x',
     );

@@ -10,7 +10,7 @@ it.each([
   'http://0x7f.1',
   'http://[::1]',
   'http://[0:0:0:0:0:0:0:1]:80',
-])('%s is of this machine', url => {
+])('isLoopback accepts %s', url => {
   expect(isLoopback(new URL(url).hostname)).toBe(true);
 });
 
@@ -22,12 +22,12 @@ it.each([
   'http://0.0.0.0',
   'http://[::2]',
   'http://[::ffff:127.0.0.1]',
-])('%s is not', url => {
+])('isLoopback refuses %s', url => {
   expect(isLoopback(new URL(url).hostname)).toBe(false);
 });
 
 it.each(['127.1', '0177.0.0.1', '2130706433', '::1', ''])(
-  'the name %j, which no URL has normalized, is not of this machine',
+  'isLoopback refuses %j, a host name that no URL has normalized',
   name => {
     expect(isLoopback(name)).toBe(false);
   },

@@ -17,11 +17,11 @@ describe('a process', () => {
     expect(processState(only(child.pid!))).toBe('dead');
   });
 
-  it.runIf(process.platform === 'linux')('is dead where a later one has its id', () => {
+  it.runIf(process.platform === 'linux')('is dead if a later process has its id', () => {
     expect(processState({ ...thisProcess(), started: '1' })).toBe('dead');
   });
 
-  it('is unknown on another machine, also one of the same host name and with an id that runs here', () => {
+  it('is unknown if it belongs to another machine, even with an id that runs here', () => {
     expect(processState({ ...thisProcess(), machine: 'another' })).toBe('unknown');
   });
 });

@@ -54,7 +54,7 @@ const HTML_NAMES: Readonly<Record<string, string>> = {
 
 const html = (text: string, how: (character: string) => string) => text.replace(/["&<>']/g, how);
 
-describe('redacting a string', () => {
+describe('redact', () => {
   const word = 'canary/pa55 word"&';
   const login = `me@acme.test:${word}`;
 
@@ -75,7 +75,7 @@ describe('redacting a string', () => {
     ['in the header', Buffer.from(login).toString('base64')],
     ['in hex', Buffer.from(word).toString('hex')],
     ['in hex in capitals', Buffer.from(word).toString('hex').toUpperCase()],
-  ])('works for one that is %s', (_how, text) => {
+  ])('removes a secret that is %s', (_how, text) => {
     const shown = whileSecret([word, login], () => redact(`before ${text} after`));
     expect(shown).toContain('[redacted]');
     expect(shown).not.toContain('pa55');
@@ -84,7 +84,7 @@ describe('redacting a string', () => {
       expect(shown).not.toContain(Buffer.from('canary/pa55').toString(bytes).slice(0, 12));
   });
 
-  it('works for base64 of each alphabet, even without padding', () => {
+  it('removes a secret in base64 of each alphabet, even without padding', () => {
     // Its base64 has both characters that differ, and padding.
     const word = 'pass>?>?>ü';
     const base64 = Buffer.from(word).toString('base64');
@@ -105,7 +105,7 @@ describe('redacting a string', () => {
     expect(whileSecret([word], () => redact(`<${encode(word)}>`))).toBe('<[redacted]>');
   });
 
-  it('works for any secret in the encodings of requests and responses', () => {
+  it('removes any secret in the encodings of requests and responses', () => {
     const encodings: readonly ((text: string) => string)[] = [
       text => text,
       encodeURIComponent,
@@ -133,7 +133,7 @@ describe('redacting a string', () => {
     expect(whileSecret([word], () => redact('nothing here'))).toBe('nothing here');
   });
 
-  it('a password of one letter does not garble messages, and is removed where it is a value', () => {
+  it('removes a password of one letter only if it is a whole value', () => {
     whileSecret(['a', 's'], () => {
       expect(redact("The service's clock")).toBe("The service's clock");
       expect(redact('A page has a post at last: a')).toBe('A page has a post at last: a');
@@ -143,7 +143,7 @@ describe('redacting a string', () => {
     });
   });
 
-  it('a short password that is an ordinary word stays in longer words, and is removed where it stands by itself', () => {
+  it('removes a short password only as a whole word', () => {
     whileSecret(['station'], () => {
       for (const text of ['stationary', 'The substation', 'Playstation5', 'stations', 'station2'])
         expect(redact(text)).toBe(text);
@@ -152,7 +152,7 @@ describe('redacting a string', () => {
     });
   });
 
-  it('a short password is removed from values in each encoding, also right behind an escape', () => {
+  it('removes a short password in each encoding, even right after an escape', () => {
     const password = 'st a/on';
     const encodings = [
       encodeURIComponent(`p=${password}&q`),
@@ -168,11 +168,11 @@ describe('redacting a string', () => {
     });
   });
 
-  it('a password of eight characters or more is removed within longer words, too', () => {
+  it('removes a password of eight characters within a longer word', () => {
     whileSecret(['stations'], () => expect(redact('substations2')).toBe('sub[redacted]2'));
   });
 
-  it('ends when nothing holds the secret any more', () => {
+  it('keeps removing a secret until its last holder releases it', () => {
     const [one, other] = [protect('canary-twice'), protect('canary-twice')];
     one();
     expect(redact('canary-twice')).toBe('[redacted]');
@@ -180,7 +180,7 @@ describe('redacting a string', () => {
     expect(redact('canary-twice')).toBe('canary-twice');
   });
 
-  it('finds a secret that an excerpt cuts', () => {
+  it('excerpt removes a secret that its end cuts', () => {
     const text = `${'x'.repeat(75)}canary-behind-the-cut`;
     const shown = whileSecret(['canary-behind-the-cut'], () => [
       excerpt(text),
@@ -230,7 +230,7 @@ describe('an error', () => {
     for (const error of errors) expect(everything(error)).not.toContain(word);
   });
 
-  it('leaves a cause that cannot be changed', () => {
+  it('keeps a frozen cause unchanged', () => {
     const cause = Object.freeze(new Error('frozen'));
     expect(whileSecret([word], () => new DataError('m', { cause }))).toMatchObject({ cause });
   });

@@ -65,7 +65,7 @@ describe('the shards of a window', () => {
       ),
     );
 
-  it('are the whole window together, each next to the one before', () => {
+  it('cover the whole window without gaps or overlap', () => {
     partsOf((parts, { window }) => {
       expect(parts[0]?.from).toBe(window.from);
       expect(parts.at(-1)?.to).toBe(window.to);
@@ -76,20 +76,20 @@ describe('the shards of a window', () => {
     });
   });
 
-  it('are of the same length but for a minute', () => {
+  it('differ in length from the mean by at most a minute', () => {
     partsOf((parts, { minutes, n }) => {
       for (const { from, to } of parts)
         expect(Math.abs((to - from) / MINUTE - minutes / n)).toBeLessThanOrEqual(1);
     });
   });
 
-  it('are as many as there are minutes, at most', () => {
+  it('are at most as many as the window has minutes', () => {
     partsOf((parts, { minutes, n }) => expect(parts.length).toBe(Math.min(n, minutes)));
   });
 });
 
 describe('the shards of files', () => {
-  it('have each file once, wherever its folder is', () => {
+  it('contain each file once, wherever its folder is', () => {
     const name = fc
       .stringMatching(/^[a-z0-9._-]{1,12}$/)
       .filter(text => text !== '.' && text !== '..');
@@ -105,7 +105,7 @@ describe('the shards of files', () => {
     );
   });
 
-  it('take turns with files of ten minutes, as downloads name them', () => {
+  it('divide the 144 files of a downloaded day evenly', () => {
     const counts = shardsOf(8).map(shard => {
       let count = 0;
       for (let at = Date.UTC(2024, 0, 1); at < Date.UTC(2024, 0, 2); at += 10 * MINUTE) {
@@ -117,7 +117,7 @@ describe('the shards of files', () => {
     expect(counts).toEqual(Array.from({ length: 8 }, () => 144 / 8));
   });
 
-  it('are read by localFiles, all files together once', async () => {
+  it('are disjoint and together complete when localFiles reads them', async () => {
     const names = ['a.jsonl', 'b/c.jsonl', 'b/d.jsonl', '20240101/0000.json', '20240101/0010.json'];
     for (const name of names) {
       await mkdir(path.dirname(path.join(folder, 'stored', name)), { recursive: true });
@@ -137,7 +137,7 @@ describe('the shards of files', () => {
     }
   });
 
-  it('have cursors and checkpoints of their own', async () => {
+  it('refuse the cursors and checkpoints of another shard', async () => {
     const stored = path.join(folder, 'checked');
     await mkdir(stored);
     for (let n = 0; n < 20; n++) await writeFile(path.join(stored, `${n}.jsonl`), `${n}\n`);
@@ -157,7 +157,7 @@ describe('the shards of files', () => {
 });
 
 describe('a shard', () => {
-  it('is read from the environment, and refused where it is none', () => {
+  it('is read from MILLRACE_SHARD, which is refused if it is invalid', () => {
     expect(parseShard('2/8')).toEqual({ index: 2, of: 8 });
     expect(environmentShard('x', { MILLRACE_SHARD: '8/8' })).toEqual({ index: 8, of: 8 });
     expect(environmentShard('x', { MILLRACE_SHARD: '' })).toBeUndefined();
@@ -186,7 +186,7 @@ describe('a shard', () => {
     expect(account({}, { MILLRACE_SHARD: '2/8' }).settings.shard).toEqual({ index: 2, of: 8 });
   });
 
-  it('has its part of every rate, all parts together at most the rate', () => {
+  it('gets its part of every rate, so that all shards together keep to it', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1_000 }),
@@ -217,7 +217,7 @@ describe('the shards of the sources of the service', () => {
   });
   afterAll(() => service.stop());
 
-  it('are the same posts of a search in the same order, and need both dates', async () => {
+  it('have together the same posts in the same order as the whole search', async () => {
     const now = service.clock.now();
     const fromDate = formatTimestamp(now - 2 * DAY);
     const toDate = formatTimestamp(now - HOUR);
@@ -251,7 +251,7 @@ describe('the shards of the sources of the service', () => {
     expect(shards.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
   });
 
-  it('are the same files of a job, with a verdict for each, in flows and in folders', async () => {
+  it('have together the same files as the whole job, with a verdict each', async () => {
     const acme = account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {});
     const job = await runJob(acme, {
       title: 'shared',
@@ -308,7 +308,7 @@ describe('the shards of the sources of the service', () => {
     );
   });
 
-  it('are the same posts of a replay', async () => {
+  it('have together the same posts as the whole replay', async () => {
     const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;
     const acme = account({ ...addresses, limits: { replay: [] } }, {});
     const window = {

@@ -25,8 +25,8 @@ function isOrdered(ranges: readonly Window[]): boolean {
   return ranges.every(({ from, to }, at) => from < to && (ranges[at + 1]?.from ?? to) >= to);
 }
 
-describe('the parts of a window that others leave', () => {
-  it('are its points without theirs, in order', () => {
+describe('subtractRanges', () => {
+  it('returns the points of the window outside the other ranges, in order', () => {
     fc.assert(
       fc.property(range, fc.array(range), (window, others) => {
         const parts = subtractRanges(window, others);
@@ -39,7 +39,7 @@ describe('the parts of a window that others leave', () => {
     );
   });
 
-  it('are as few as there are gaps', () => {
+  it('returns one range per gap', () => {
     expect(
       subtractRanges({ from: 0, to: 20 }, [
         { from: 9, to: 12 },
@@ -54,7 +54,7 @@ describe('the parts of a window that others leave', () => {
   });
 });
 
-it('the common part of two windows has their shared points, or is undefined', () => {
+it('overlap returns the shared points of two windows, or undefined if there are none', () => {
   fc.assert(
     fc.property(range, range, (a, b) => {
       const both = overlap(a, b);
@@ -71,18 +71,18 @@ it.each([
   [1, 60_000, 0, 60_000],
   [59_999, 60_001, 0, 120_000],
   [60_000, 119_999, 60_000, 120_000],
-])('the whole minutes around %i to %i are %i to %i', (from, to, start, end) => {
+])('wholeMinutes widens %i to %i into %i to %i', (from, to, start, end) => {
   expect(wholeMinutes({ from, to })).toEqual({ from: start, to: end });
 });
 
-describe('merged ranges', () => {
+describe('mergeRanges', () => {
   const marked = fc
     .tuple(range, fc.constantFrom('a', 'b'))
     .map(([{ from, to }, mark]) => ({ from, to, mark }));
   const merged = (ranges: readonly (Window & { readonly mark: string })[]) =>
     mergeRanges(ranges, (a, b) => a.mark === b.mark);
 
-  it('have the points of each mark that they had before', () => {
+  it('keeps the points of each mark', () => {
     fc.assert(
       fc.property(fc.array(marked), ranges => {
         for (const mark of ['a', 'b'])
@@ -93,7 +93,7 @@ describe('merged ranges', () => {
     );
   });
 
-  it('of one mark neither touch nor overlap', () => {
+  it('returns ranges that neither touch nor overlap if they have one mark', () => {
     fc.assert(
       fc.property(fc.array(range), ranges => {
         const result = mergeRanges(ranges, () => true);
@@ -103,7 +103,7 @@ describe('merged ranges', () => {
   });
 });
 
-it('a range is shown as the service writes its times', () => {
+it('shownRange prints a range as two timestamps of the service', () => {
   const from = Date.UTC(2022, 9, 3, 12);
   expect(shownRange({ from, to: from + 60_000 })).toBe('202210031200 to 202210031201');
 });

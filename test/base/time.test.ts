@@ -15,7 +15,7 @@ import {
 const instants = fc.integer({ min: Date.UTC(2006, 2, 21), max: Date.UTC(2099, 11, 31) });
 
 describe('timestamps YYYYMMDDHHMM', () => {
-  it('are read back as they were printed, to the minute', () => {
+  it('are parsed to the minute they were formatted from', () => {
     fc.assert(
       fc.property(instants, ms => {
         expect(parseTimestamp(formatTimestamp(ms))).toBe(floorTo(MINUTE, ms));
@@ -23,7 +23,7 @@ describe('timestamps YYYYMMDDHHMM', () => {
     );
   });
 
-  it('are UTC', () => {
+  it('are parsed and formatted in UTC', () => {
     expect(parseTimestamp('201605272215')).toBe(Date.UTC(2016, 4, 27, 22, 15));
     expect(formatTimestamp(Date.UTC(2006, 2, 21))).toBe('200603210000');
   });
@@ -36,11 +36,11 @@ describe('timestamps YYYYMMDDHHMM', () => {
     ['201612012460', 'hour 24, minute 60'],
     ['2016-05-2722', 'other characters'],
     ['', 'nothing'],
-  ])('are refused for %j (%s)', text => {
+  ])('are not parsed from %j (%s)', text => {
     expect(parseTimestamp(text)).toBeUndefined();
   });
 
-  it('never throw on any text', () => {
+  it('are parsed from any string without throwing', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         const ms = parseTimestamp(text);
@@ -55,7 +55,7 @@ describe('a timestamp option', () => {
   const check = (value: unknown) =>
     checkValue('search', 'fromDate', required(date('the oldest minute')), value);
 
-  it('is a timestamp, or a Date floored to its minute', () => {
+  it('accepts a timestamp or a Date, which is floored to its minute', () => {
     expect(sent('201605272215')).toBe('201605272215');
     expect(sent(new Date('2016-05-27T22:15:59.999Z'))).toBe('201605272215');
   });
@@ -68,11 +68,11 @@ describe('a timestamp option', () => {
     ['2026-11-20T10:05:30', '202611201005'],
     ['2026-11-20T00:30+02:00', '202611192230'],
     ['2026-11-20T23:30:00-05:30', '202611210500'],
-  ])('is an ISO date or time, in UTC unless it has an offset: %s', (value, expected) => {
+  ])('accepts an ISO date or time, in UTC unless it has an offset: %s', (value, expected) => {
     expect(sent(value)).toBe(expected);
   });
 
-  it('is any instant of four-digit years in the form of Date.toISOString', () => {
+  it('accepts the toISOString form of any instant in a four-digit year', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), ms => {
         const iso = new Date(ms).toISOString();
@@ -86,17 +86,17 @@ describe('a timestamp option', () => {
     ...['yesterday', '2026-02-30', '2026-11-20T24:01', '2026-11-20T10:05:60', '2026-11', ''],
     ...['2026-11-20T10:05+25:00', '0000-01-01T00:00+01:00', '20261120', '2026-11-20Z'],
     ...[5, new Date(Number.NaN), new Date(8e15), null, undefined],
-  ])('may not be %j', value => {
+  ])('refuses %j', value => {
     expect(parseDate(value)).toBeUndefined();
     expect(() => check(value)).toThrow(OptionError);
     expect(() => check(value)).toThrow('fromDate');
   });
 });
 
-it('an instant is sent with seconds and an explicit offset', () => {
+it('formatSent prints an instant with seconds and an explicit offset', () => {
   expect(formatSent(Date.UTC(2016, 4, 27, 22, 15, 50, 999))).toBe('2016-05-27T22:15:50+00:00');
 });
 
-it('flooring finds the start of the unit', () => {
+it('floorTo returns the start of the unit', () => {
   expect(floorTo(DAY, Date.UTC(2020, 1, 29, 23, 59))).toBe(Date.UTC(2020, 1, 29));
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { backoffMs, WakeUp } from '../../src/base/wait.js';
 
-it('a reader that looks before it waits misses nothing, however its writer wakes it', async () => {
+it('a reader that looks before WakeUp.next misses no item', async () => {
   const turns = fc.array(fc.record({ items: fc.nat(3), pause: fc.boolean(), wakes: fc.nat(2) }));
   await fc.assert(
     fc.asyncProperty(turns, async script => {
@@ -31,7 +31,7 @@ it('a reader that looks before it waits misses nothing, however its writer wakes
   );
 });
 
-it('sleeps until the next call, not at one before', async () => {
+it('WakeUp.next waits for the next wake, and ignores one before it', async () => {
   const wakeUp = new WakeUp();
   wakeUp.wake();
   let isAwake = false;
@@ -44,7 +44,7 @@ it('sleeps until the next call, not at one before', async () => {
   await woken;
 });
 
-it('the wait before a try doubles from the first to the longest, and is random from half of that up', () => {
+it('backoffMs doubles up to its maximum, of which at least half is waited', () => {
   const waits = (random: number) =>
     [1, 2, 3, 4, 5].map(failures => backoffMs(failures, { firstMs: 100, maxMs: 500, random }));
   expect(waits(0)).toEqual([50, 100, 200, 250, 250]);

@@ -36,12 +36,12 @@ const TOMBSTONES = await temporaryFolder();
 await writeFile(path.join(TOMBSTONES, 'data.mdb'), '');
 
 describe('commands', () => {
-  it('have their flags in a table of the page', () => {
+  it('have all their flags in the table of their page', () => {
     const rows = tableOf(pageNamed('src/command/README.md'), 'Flags', 'Flag');
     expect(rows.map(cells => `| ${cells.join(' | ')} |`).join('\n')).toBe(flagRows().join('\n'));
   });
 
-  it('have each flag once', () => {
+  it('have no flag twice', () => {
     for (const { name, command } of commands) {
       const names = allFlags(command).map(flag => flag.name);
       expect([name, new Set(names).size]).toEqual([name, names.length]);
@@ -73,7 +73,7 @@ describe('commands', () => {
     ['{tag}/x.parquet.gz', 'name it {tag}/x.parquet'],
     ['x.csv.bz2', 'must end in'],
     ['x.xlsx', 'must end in'],
-  ])('refuse to write %s, and say what is meant', async (out, problem) => {
+  ])('refuse to write %s, and name the allowed endings', async (out, problem) => {
     for (const [name, args] of OF_OUT) {
       const error = await refusalOf(scriptOf(name, args, { out }));
       expect([name, error]).toEqual([name, expect.stringContaining(problem)]);
@@ -81,7 +81,7 @@ describe('commands', () => {
     await expect(scriptOf('write', [out])).rejects.toThrow(`FILES ${out}: `);
   });
 
-  it('refuse a flag of files without --out, and --columns of JSON lines', async () => {
+  it('refuse --checkpoint, --columns, --max-bytes and --damaged without --out', async () => {
     for (const [name, args] of OF_OUT)
       for (const flag of ['checkpoint', 'columns', 'max-bytes', 'damaged'])
         for (const out of [undefined, '-']) {
@@ -94,7 +94,7 @@ describe('commands', () => {
     );
   });
 
-  it('use or refuse each of their flags', async () => {
+  it('ignore none of their flags', async () => {
     for (const { name, command } of commands)
       for (const flag of command.flags ?? []) {
         const [args, others] = CALLS[name] ?? [];
@@ -107,7 +107,7 @@ describe('commands', () => {
       }
   });
 
-  it('use or refuse each flag beside each other one', async () => {
+  it('ignore no flag when another one is given', async () => {
     const ignored: string[] = [];
     for (const { name, command } of commands)
       for (const [out, flag, other] of pairsOfFlags(command)) {
@@ -130,7 +130,7 @@ describe('commands', () => {
     expect(ignored).toEqual([]);
   });
 
-  it('have two examples each, which they accept, and a screen of help', async () => {
+  it('accept their own examples, and print help that fits on a screen', async () => {
     for (const { name, command } of commands) {
       for (const example of command.examples) {
         const [words = ''] = example.split(/ [<>] /);
@@ -149,7 +149,7 @@ describe('commands', () => {
     }
   });
 
-  it('route posts by tag where the path has one, and never counts', async () => {
+  it('route posts by tag if the path contains {tag}, but never counts', async () => {
     const out = '{tag}.jsonl';
     expect(await stagesOf('search', ['tea'], { out })).toEqual([
       ...['search', 'dedupe', 'routeByTag', 'files'],
@@ -157,7 +157,7 @@ describe('commands', () => {
     expect(await stagesOf('counts', ['tea'], { out })).toEqual(['counts', 'files']);
   });
 
-  it('pass on only posts that a rule matches', async () => {
+  it('drop posts that match no rule in `match`', async () => {
     const { call } = await scriptOf('match', ['rules.json'], { product: 'search' });
     const matchRules = call.args.find(
       stage => stage instanceof Call && stage.name === 'matchRules',
@@ -167,13 +167,13 @@ describe('commands', () => {
     });
   });
 
-  it('draw counts as a chart on a terminal, unless --out names a file', async () => {
+  it('draw counts as a chart on a terminal unless --out names a file', async () => {
     expect(await stagesOf('counts', ['tea'], {}, true)).toEqual(['counts', 'chart']);
     expect(await stagesOf('counts', ['tea'], {}, false)).toEqual(['counts', 'stdout']);
     expect(await stagesOf('counts', ['tea'], { out: 'x.csv' }, true)).toEqual(['counts', 'csv']);
   });
 
-  it('ask before a job is accepted, and accept nothing without a yes', async () => {
+  it('ask before they accept a job, and accept nothing without a yes', async () => {
     const script = await scriptOf('job accept', ['abc']);
     const accepted: unknown[] = [];
     const library = {
@@ -188,7 +188,7 @@ describe('commands', () => {
     expect(accepted).toEqual(['abc']);
   });
 
-  it('close what they opened, also after an error', async () => {
+  it('close what they opened, even after an error', async () => {
     const closed: string[] = [];
     const library = {
       open: (name: string) => ({ close: () => closed.push(name) }),

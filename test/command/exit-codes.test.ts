@@ -11,7 +11,7 @@ const FLAGS = flagsOf({
 });
 const told = (message: string) => inFlags(message, FLAGS, ['search', 'jobs.run']);
 
-describe('errors of the command', () => {
+describe('inFlags', () => {
   it.each([
     ['search: `fromDate` is late', '--from-date is late'],
     ['jobs.run: `fromDate` is late', '--from-date is late'],
@@ -34,7 +34,7 @@ describe('errors of the command', () => {
       'Settings are missing: `label` (MILLRACE_LABEL). Pass them to account() or set the variables of the environment; more',
       'Settings are missing: MILLRACE_LABEL. Set the variables, or name a file of them by --env-file; more',
     ],
-  ])('say %j in flags', (message, expected) => {
+  ])('names flags instead of options in %j', (message, expected) => {
     expect(told(message)).toBe(expected);
   });
 });

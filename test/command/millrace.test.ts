@@ -60,14 +60,14 @@ const linesOf = (text: string) => text.split('\n').filter(line => line !== '');
 const idsOf = (text: string) => linesOf(text).map(line => String(JSON.parse(line).id_str));
 
 describe('millrace', () => {
-  it.concurrent('shows the warnings of a rule where it says what a search takes', async () => {
+  it.concurrent('shows the warnings of a rule in a dry run', async () => {
     const rule = '#snow OR #ice lang:en';
     const { code, stderr } = await millrace('search', rule, '--dry-run', ...window);
     expect(code).toBe(0);
     expect(stderr).toMatch(/^search: the service accepts this.*warning\[R106\].* request/s);
   });
 
-  it.concurrent('writes posts of a search to standard output, and progress elsewhere', async () => {
+  it.concurrent('writes posts of a search to standard output, and progress to standard error', async () => {
     const { code, stdout, stderr } = await millrace('search', 'coffee', ...window);
     expect(code).toBe(0);
     const ids = idsOf(stdout);
@@ -94,7 +94,7 @@ describe('millrace', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ posts: written.posts });
   });
 
-  it.concurrent('finds with --shard disjoint parts of a search, which are the whole together', async () => {
+  it.concurrent('divides a search into disjoint shards with --shard', async () => {
     const all = idsOf((await millrace('search', 'coffee', ...window)).stdout);
     const ends = await Promise.all(
       ['1/2', '2/2'].map(shard => millrace('search', 'coffee', ...window, '--shard', shard)),
@@ -125,7 +125,7 @@ describe('millrace', () => {
     expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
   });
 
-  it.concurrent('counts a search with --dry-run, and fetches nothing', async () => {
+  it.concurrent('counts the posts of a search with --dry-run, and fetches none', async () => {
     const { stderr, stdout } = await millrace('search', 'coffee OR tea', ...window, '--dry-run');
     const posts = idsOf((await millrace('search', 'coffee OR tea', ...window)).stdout).length;
     expect(stderr).toContain(`${posts.toLocaleString('en')} posts, at least `);
@@ -166,7 +166,7 @@ describe('millrace', () => {
     expect(written.toSorted()).toEqual(idsOf(stdout).toSorted());
   });
 
-  it.concurrent('passes posts from command to command, and ends quietly with the pipe', async () => {
+  it.concurrent('passes posts from command to command, and ends without an error when the pipe closes', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     const chain = await shell(
       `${search} | millrace match rules.json --quiet | millrace write 'chain/{tag}/{day}.jsonl' --quiet`,
@@ -186,7 +186,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('keeps what convert and write cannot use in the file of --damaged, and reads rules behind a byte order mark', async () => {
+  it.concurrent('writes damaged records of convert and write to the file of --damaged', async () => {
     const search = `millrace search 'coffee OR tea' ${window.join(' ')} --quiet`;
     await shell(`(${search} | head -n 3; echo nothing) > some.jsonl`);
     const args = ['some.jsonl', '--out', 'some.csv', '--columns', 'id', '--json'];
@@ -205,7 +205,7 @@ describe('millrace', () => {
     expect((await millrace('rules', 'validate', 'marked.json')).stdout).toContain('"valid":true');
   });
 
-  it.concurrent('counts as JSON lines in a pipe, and as rows of a file', async () => {
+  it.concurrent('prints counts as JSON lines in a pipe, and as rows in a CSV file', async () => {
     const { stdout } = await millrace('counts', 'coffee', ...window, '--bucket', 'hour');
     const total = linesOf(stdout).reduce((sum, line) => sum + JSON.parse(line).count, 0);
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
@@ -228,7 +228,7 @@ describe('millrace', () => {
     expect((await millrace('rules', 'list', '--quiet')).stdout).toBe('');
   });
 
-  it.concurrent('shows where a rule is wrong, and ends with 1', async () => {
+  it.concurrent('exits with 1 for a wrong rule, and points at the mistake', async () => {
     const wrong = await millrace('rules', 'check', 'coffee (tea OR');
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toContain('a group is not closed');
@@ -239,7 +239,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('runs a job to its files, once it may cost something', async () => {
+  it.concurrent('runs a job to its files, but only with --yes', async () => {
     const args = ['job', 'run', '--title', 'a day', '--rules', 'rules.json', '--out', 'job'];
     const asked = await millrace(...args, ...window);
     expect(asked).toMatchObject({
@@ -262,7 +262,7 @@ describe('millrace', () => {
     ['y', ['', 'n', 'not today', 'yesterday', 'y or n']],
     [' YES ', ['no']],
   ] as const)(
-    'asks on a terminal what a job may cost, and accepts nothing before the answer %j',
+    'accepts a job on a terminal only after the answer %j',
     async (accepted, refusals) => {
       const title = `asked for ${accepted}`;
       const args = ['job', 'create', '--title', title, '--rules', 'rules.json', ...window];
@@ -291,7 +291,7 @@ describe('millrace', () => {
     },
   );
 
-  it.concurrent('applies the stored events of compliance to a replay', async () => {
+  it.concurrent('applies stored compliance events to a replay', async () => {
     const now = service.clock.now();
     const [from, to] = [now - 60 * MINUTE, now - 40 * MINUTE].map(formatTimestamp) as [
       string,
@@ -324,7 +324,7 @@ describe('millrace', () => {
     );
   });
 
-  it.concurrent('ends with 130 on an interrupt, and says how to continue', async () => {
+  it.concurrent('exits with 130 on an interrupt, and says how to continue', async () => {
     const child = start('compliance', '--checkpoint', 'none');
     const ended = outputOf(child);
     expect(await ended).toMatchObject({ code: 2 });
@@ -339,7 +339,7 @@ describe('millrace', () => {
     });
   });
 
-  it.concurrent('refuses a wrong call with 2, and says what was meant', async () => {
+  it.concurrent('exits with 2 for wrong arguments, and suggests the right ones', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
       [['serach', 'x'], 'did you mean millrace search?'],
       [['job', 'hlep'], 'millrace job --help shows its commands'],
@@ -373,13 +373,13 @@ describe('millrace', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'ERR_OPTION' } });
   });
 
-  it.concurrent('names fullarchive for dates that are too old for 30day', async () => {
+  it.concurrent('suggests fullarchive for dates that are too old for 30day', async () => {
     const old = ['--from', '2020-01-01', '--to', '2020-01-02'];
     const { code, stderr } = await millrace('search', 'tea', ...old);
     expect([code, stderr]).toEqual([1, expect.stringContaining('pass --product fullarchive\n')]);
   });
 
-  it.concurrent('says of gaps of a replay what is missing, without options of the library', async () => {
+  it.concurrent('reports the gaps of a replay without naming options of the library', async () => {
     const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
     expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
     expect(stderr).not.toContain('onGap');
@@ -388,7 +388,7 @@ describe('millrace', () => {
     expect(stderr).toContain('millrace job run');
   });
 
-  it.concurrent('names the variables that are missing, and the local service that has them', async () => {
+  it.concurrent('names the missing variables, and the local service that prints them', async () => {
     const bare = { PATH: process.env.PATH };
     const child = spawn(process.execPath, [COMMAND, 'search', 'tea'], { env: bare, cwd: folder });
     const { code, stderr } = await outputOf(child);
@@ -398,26 +398,29 @@ describe('millrace', () => {
     expect(stderr).not.toMatch(/`|account\(\)/);
   });
 
-  it.skipIf(process.platform !== 'linux')('ends in words where its output is full', async () => {
-    for (const words of [
-      '--help',
-      'job --help',
-      'search -h',
-      'completion bash',
-      'job list --print-script',
-      'rules validate rules.json',
-      'service --help',
-    ])
-      expect([words, await shell(`millrace ${words} > /dev/full`)]).toEqual([
-        words,
-        expect.objectContaining({
-          code: 1,
-          stderr: expect.stringMatching(/^Could not write to standard output: ENOSPC.*\n$/),
-        }),
-      ]);
-  });
+  it.skipIf(process.platform !== 'linux')(
+    'exits with a one-line message if its output device is full',
+    async () => {
+      for (const words of [
+        '--help',
+        'job --help',
+        'search -h',
+        'completion bash',
+        'job list --print-script',
+        'rules validate rules.json',
+        'service --help',
+      ])
+        expect([words, await shell(`millrace ${words} > /dev/full`)]).toEqual([
+          words,
+          expect.objectContaining({
+            code: 1,
+            stderr: expect.stringMatching(/^Could not write to standard output: ENOSPC.*\n$/),
+          }),
+        ]);
+    },
+  );
 
-  it.concurrent('is quiet where the reader of its help has closed the pipe', async () => {
+  it.concurrent('prints no error if the reader of its help closes the pipe', async () => {
     const closed = await shell('millrace --help | true; millrace completion zsh | true');
     expect(closed).toMatchObject({ code: 0, stderr: '' });
   });
@@ -429,7 +432,7 @@ describe('millrace', () => {
     });
   });
 
-  it('ends at once on an interrupt while nobody reads its output', async () => {
+  it('exits immediately on an interrupt while nobody reads its output', async () => {
     const { stdout } = await millrace('search', 'coffee', ...window, '--quiet');
     const child = start('match', 'rules.json', '--quiet');
     child.stdin?.on('error', () => {});
@@ -442,7 +445,7 @@ describe('millrace', () => {
     expect(await once(child, 'exit')).toEqual([130, null]);
   });
 
-  it('ends with 3 if something is missing, and names the command that continues', async () => {
+  it('exits with 3 if something is missing, and names the command that continues', async () => {
     service.faults.plant({ kind: 'status', status: 401, times: 1, skip: 1, endpoint: 'search' });
     const rule = `coffee OR tea OR "it's"`;
     const args = ['search', rule, ...window, '--max-results', '10', '--quiet'];
@@ -461,7 +464,7 @@ describe('millrace', () => {
     expect((await millrace('--version')).stdout).toBe(`${manifest.version}\n`);
   });
 
-  it.concurrent('prints its commands, and the flags of each on a screen', async () => {
+  it.concurrent('prints the help of each command within 24 lines', async () => {
     const { stdout } = await millrace();
     expect(stdout).toContain('  rules check      Checks a rule');
     const names = [...stdout.matchAll(/^ {2}((?:job |rules )?[a-z]+) +[A-Z]/gm)].map(
@@ -476,7 +479,7 @@ describe('millrace', () => {
     for (const help of helps) expect(help.split('\n').length).toBeLessThanOrEqual(24);
   });
 
-  it.concurrent('prints the flags of the service, and calls of it that work', async () => {
+  it.concurrent('prints the flags of the service, and examples that work', async () => {
     const { stdout } = await outputOf(start('service', '--help'));
     expect(stdout).toContain('--posts-per-minute');
     const [, name = ''] = /^Usage: (.*) \[options\]/.exec(stdout) ?? [];
@@ -524,7 +527,7 @@ describe('millrace', () => {
     expect(completed.stdout).toBe('check\n--from-date\n--title\ncheck\n');
   });
 
-  it.concurrent('prints a script that does the same', async () => {
+  it.concurrent('prints a script that does the same as the command', async () => {
     const modules = path.join(folder, 'node_modules');
     await mkdir(modules);
     await symlink(path.resolve(COMMAND, '../../..'), path.join(modules, 'millrace'));

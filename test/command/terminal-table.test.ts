@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { tableText, terminalText } from '../../src/command/terminal-table.js';
 
 describe('a result on a terminal', () => {
-  it('is a table of a list, aligned by the width of characters, without empty columns', () => {
+  it('prints a list as a table aligned by display width, without empty columns', () => {
     const rows = [
       { id: '1', tag: null, value: '雪' },
       { id: '22', tag: null, value: 'snow\nrain' },
@@ -12,7 +12,7 @@ describe('a result on a terminal', () => {
     expect(terminalText([])).toBe('None\n');
   });
 
-  it('is a line for each member of an object', () => {
+  it('prints an object as one line per member', () => {
     const job = { uuid: 'a', quote: { costDollars: 3 }, rules: [1], note: undefined };
     expect(terminalText(job)).toBe(
       'uuid               a\nquote.costDollars  3\nrules              [1]\n',

@@ -54,7 +54,7 @@ const linesIn = (file: string) =>
   texts(jsonLines()(gunzip({ plain: 'pass' })(localFiles(file, { match: /./ }))));
 
 describe('applyCompliance with zstd files', () => {
-  it('rewrites those with affected posts as zstd, and nothing the second time', async () => {
+  it('rewrites files with affected posts as zstd, and none the second time', async () => {
     const affected = await write('1.jsonl.zst', posts);
     const other = await write('2.json.ZST', posts.slice(1));
     await tombstones.record([ofPost('delete', first.id)]);
@@ -94,7 +94,7 @@ describe('applyCompliance with zstd files', () => {
     expect(await readFile(plain, 'utf8')).toBe(`${second.raw}\n`);
   });
 
-  it('leaves a whole zstd file where no post remains', async () => {
+  it('leaves a valid zstd file if no post remains', async () => {
     const file = await write('1.jsonl.zst', [first]);
     await tombstones.record([ofPost('delete', first.id)]);
     expect(await applyCompliance(archive, tombstones)).toMatchObject({ removed: { deleted: 1 } });

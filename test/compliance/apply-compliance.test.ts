@@ -67,7 +67,7 @@ describe('applyCompliance', () => {
     },
   );
 
-  it('changes nothing in a dry run, and counts what a run then does', async () => {
+  it('changes nothing in a dry run, and reports what a run would change', async () => {
     const victim = posts[2]?.[4];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const before = await contents();
@@ -78,7 +78,7 @@ describe('applyCompliance', () => {
     expect(await contents()).not.toEqual(before);
   });
 
-  it('rewrites only files with affected posts, and nothing the second time', async () => {
+  it('rewrites only files with affected posts, and none the second time', async () => {
     const [victim, author] = [posts[2]?.[4], posts[3]?.[7]];
     if (victim === undefined || author === undefined) throw new Error('There are posts');
     await tombstones.record([ofPost('delete', victim.id), ofUser('user_delete', author.author.id)]);
@@ -114,7 +114,7 @@ describe('applyCompliance', () => {
     expect(await contents()).toEqual(after);
   });
 
-  it('masks posts, which keeps every count, and changes nothing the second time', async () => {
+  it('masks posts if requested, and changes nothing the second time', async () => {
     const victim = posts[1]?.[0];
     await tombstones.record([ofPost('delete', victim?.id ?? '')]);
     const report = await applyCompliance(archive, tombstones, { mask: true });
@@ -125,7 +125,7 @@ describe('applyCompliance', () => {
     expect((await applyCompliance(archive, tombstones, { mask: true })).rewritten).toEqual([]);
   });
 
-  it('removes posts that say themselves that they are withheld', async () => {
+  it('removes posts whose own members say that they are withheld', async () => {
     const file = path.join(archive, 'withheld.jsonl');
     const withheld = (...codes: string[]) =>
       String(posts[0]?.[0]?.raw).replace('{', `{"withheld_in_countries":${JSON.stringify(codes)},`);
@@ -153,7 +153,7 @@ describe('applyCompliance', () => {
     expect(await readFile(file, 'utf8')).toBe(`${second?.raw}\n`);
   });
 
-  it('keeps the notices of a stream between posts, and names the line of a record that is neither', async () => {
+  it('keeps stream notices between posts, and names the line of any other record', async () => {
     const [first, second] = posts[0] ?? [];
     const notices = [
       '{"limit":{"track":12}}',
@@ -213,14 +213,14 @@ describe('applyCompliance', () => {
     expect(error.message).toContain(names[1]);
   });
 
-  it('finishes the files that are being rewritten when one fails, and begins no other', async () => {
+  it('finishes the files it is rewriting when one fails, and starts no other', async () => {
     const { done } = await appliedToDamaged();
     expect(done[0]).toBe(true);
     expect(done.slice(10)).not.toContain(true);
     expect(await readdir(path.join(archive, 'many'))).toHaveLength(40);
   });
 
-  it('rewrites what an error has left the next time', async () => {
+  it('rewrites the remaining files in the run after an error', async () => {
     const { names, lines, kept, match, stored, done } = await appliedToDamaged();
     await writeFile(path.join(archive, names[1]!), lines);
     const report = await applyCompliance(archive, tombstones, { match });
@@ -228,7 +228,7 @@ describe('applyCompliance', () => {
     expect(new Set(await stored())).toEqual(new Set([kept]));
   });
 
-  it('reads large files in blocks, and removes a hidden post that cannot be told to be visible', async () => {
+  it('removes a hidden post of a large file even if its quoted post has no readable id', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'large.jsonl');
     const broken = String(first?.raw).replace('{', '{"quoted_status":{"id":1},');
@@ -259,7 +259,7 @@ describe('applyCompliance', () => {
   });
 
   it.skipIf(nodeZstd !== undefined)(
-    'refuses zstd where Node has none, before any file changes',
+    'refuses zstd files before any file changes if Node has no zstd',
     async () => {
       const victim = posts[1]?.[0];
       await tombstones.record([ofPost('delete', victim?.id ?? '')]);
@@ -282,7 +282,7 @@ describe('applyCompliance', () => {
     },
   );
 
-  it('reads plain files whatever their names, on every Node', async () => {
+  it('reads plain files whatever their names, on every version of Node', async () => {
     const [first, second] = posts[0] ?? [];
     const file = path.join(archive, 'plain.jsonl.zst');
     await writeFile(file, `${first?.raw}\n${second?.raw}\n`);
@@ -299,7 +299,7 @@ describe('applyCompliance', () => {
     expect(await readdir(archive)).not.toContain('.1.json.gz.tmp');
   });
 
-  it('syncs the folders of all files, also where a killed run has rewritten them', async () => {
+  it('syncs the folders of all files, even of files that a killed run has rewritten', async () => {
     const probe = await open(archive, 'r');
     const prototype = Object.getPrototypeOf(probe) as typeof probe;
     const synced: bigint[] = [];
@@ -321,7 +321,7 @@ describe('applyCompliance', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'names a file that is replaced by a pipe after it was listed, and does not wait for its end',
+    'rejects a file that a pipe has replaced since it was listed, without waiting for the pipe',
     async () => {
       const file = path.join(archive, '1.json.gz');
       const match = (name: string) => {
@@ -336,7 +336,7 @@ describe('applyCompliance', () => {
     },
   );
 
-  it('removes the locks and copies of killed runs, also where no file needs rewriting', async () => {
+  it('removes the locks and copies of killed runs even if no file needs rewriting', async () => {
     const child = spawn(process.execPath, ['-e', '']);
     await once(child, 'close');
     const holder = { ...thisProcess(), pid: child.pid, started: undefined, token: 'killed' };
@@ -347,14 +347,14 @@ describe('applyCompliance', () => {
     expect(names.filter(name => path.basename(name).startsWith('.'))).toEqual([]);
   });
 
-  it('leaves the lock of a run that rewrites a file, and reads on where it has nothing to change in it', async () => {
+  it('keeps the lock of another run on a file that needs no change', async () => {
     const other = await takeLock(path.join(archive, '.1.json.gz.lock'));
     expect(await applyCompliance(archive, tombstones)).toMatchObject({ files: 6, rewritten: [] });
     await other.check();
     await other.release();
   });
 
-  it('checks its arguments', async () => {
+  it('refuses wrong arguments', async () => {
     await expect(applyCompliance(`${archive}/none`, tombstones)).rejects.toThrow(StorageError);
     await expect(applyCompliance(archive, unchecked('tombstones'))).rejects.toThrow(OptionError);
     await expect(applyCompliance(unchecked(undefined), tombstones)).rejects.toThrow(OptionError);

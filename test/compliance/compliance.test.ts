@@ -153,7 +153,7 @@ function reading(options: ComplianceOptions = {}, of = acme()) {
 }
 
 describe('compliance', () => {
-  it('gives events as they happen, from the URL of the stream', async () => {
+  it('delivers events as they happen', async () => {
     const run = reading();
     await service.until(1);
     for (let id = 1; id <= 20; id++) service.happen(id, timing.now());
@@ -167,7 +167,7 @@ describe('compliance', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it('connects again after a cut, and fetches the missed events from a replay', async () => {
+  it('reconnects after a cut, and fetches the missed events from a replay', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -181,7 +181,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('connects again after a connection that ends well, but in the middle of an event (faults matrix, seed 2)', async () => {
+  it('reconnects after a connection that ends cleanly in the middle of an event (faults matrix, seed 2)', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -196,7 +196,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('fetches an event whose parts came over minutes until the connection broke (faults matrix, seed 2)', async () => {
+  it('fetches an event that was arriving for minutes when the connection broke (faults matrix, seed 2)', async () => {
     const run = reading();
     await service.until(1);
     service.happen(1, timing.now());
@@ -239,7 +239,7 @@ describe('compliance', () => {
     await expect(other.done).rejects.toThrow('not one of this compliance stream');
   });
 
-  it("until 'caught up' resumes the run before and ends with all that happened before, on every partition", async () => {
+  it("until 'caught up' ends with all events that happened before it started, on every partition", async () => {
     service.keepAlive(timing);
     const options = { until: 'caught up', partitions: [1, 2] } as const;
     const first = reading(options);
@@ -263,7 +263,7 @@ describe('compliance', () => {
     await service.until(0);
   });
 
-  it("until 'caught up' says at once what it waits for, and until when", async () => {
+  it("until 'caught up' reports immediately what it waits for, and until when", async () => {
     service.keepAlive(timing);
     const began = timing.now();
     service.happened.push({ id: 1, at: began - HOUR });
@@ -290,7 +290,7 @@ describe('compliance', () => {
     expect(progress.counts()).toMatchObject({ received: 1, wait: undefined });
   });
 
-  it("until 'caught up' shows the wait after a replay that gave up", async () => {
+  it("until 'caught up' reports its wait after a replay that gave up", async () => {
     service.keepAlive(timing);
     const { otherwise } = server;
     let failed = 0;
@@ -314,7 +314,7 @@ describe('compliance', () => {
     expect(shown).toContain(5 * MINUTE);
   });
 
-  it("until 'caught up' reads fromDate first, and does not end while a partition has no connection", async () => {
+  it("until 'caught up' does not end while a partition has no connection", async () => {
     service.keepAlive(timing);
     service.happened.push({ id: 1, at: timing.now() - HOUR });
     const options = { until: 'caught up', fromDate: new Date(timing.now() - 2 * HOUR) } as const;
@@ -332,7 +332,7 @@ describe('compliance', () => {
     expect(refused).toBeGreaterThan(3);
   });
 
-  it('is not resumed from a cursor of another service, but from one of an older version', async () => {
+  it('refuses the cursor of another service, but accepts one of an older version', async () => {
     const first = reading({}, acme({ localService: 'one' }));
     await service.until(1);
     service.happen(1, timing.now());
@@ -353,7 +353,7 @@ describe('compliance', () => {
     }
   });
 
-  it('fetches the events that were on their way for half an hour, as nothing says that they have arrived (faults matrix, seed 27)', async () => {
+  it('fetches an event that was in transit at the end of the run before, even half an hour late (faults matrix, seed 27)', async () => {
     let ahead = 0;
     const sent = timing.now();
     const of = acme({ serviceTime: () => timing.now() + ahead });
@@ -384,7 +384,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('reports a gap that it is told not to fill', async () => {
+  it('reports a gap instead of filling it if requested', async () => {
     const gaps: ComplianceGap[] = [];
     const run = reading({ backfill: false, onGap: gap => gaps.push(gap) });
     await service.until(1);
@@ -395,7 +395,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('connects to each partition, and keeps to ten connections a minute', async () => {
+  it('connects to each partition, but at most ten times a minute', async () => {
     const run = reading({ partitions: [1, 2, 3, 8] });
     await service.until(4);
     expect(service.open.map(({ url }) => /\d$/.exec(url)?.[0]).toSorted()).toEqual([
@@ -426,7 +426,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('ends with an error if it is refused permanently, or if no server listens', async () => {
+  it('fails if the service refuses it permanently or no server listens', async () => {
     server.script.push(status(401));
     await expect(reading().done).rejects.toThrow(HttpError);
     const compressed = status(406, '{"error":{"message":"This connection requires compression."}}');
@@ -437,7 +437,7 @@ describe('compliance', () => {
     await expect(reading({}, away).done).rejects.toThrow(ConnectionError);
   });
 
-  it('connects again after a first 406 or 400, and tells onRetry', async () => {
+  it('reconnects after a 406 or 400 at first, and calls onRetry', async () => {
     const retried: string[] = [];
     const watched = acme({ onRetry: ({ error }) => retried.push(error.message) });
     server.script.push(status(406, '{"error":{"message":"Too many"}}'), status(400));
@@ -447,7 +447,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('once connected, connects again after a 406', async () => {
+  it('reconnects after a 406 once it was connected', async () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(406, '{"error":{"message":"Too many connections"}}'));
@@ -458,7 +458,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('once connected, ends at a 404', async () => {
+  it('fails on a 404 once it was connected', async () => {
     const run = reading();
     await service.until(1);
     server.script.push(status(404));
@@ -478,7 +478,7 @@ describe('compliance', () => {
     await run.stop();
   });
 
-  it('ends with an error instead of waiting for a Retry-After beyond the bound of the account', async () => {
+  it('fails if Retry-After exceeds the maximum of the account', async () => {
     server.script.push(status(429, '', { 'retry-after': '3600' }));
     const batches = compliance(acme(), { folder }).batches()[Symbol.asyncIterator]();
     await expect(batches.next()).rejects.toMatchObject({ status: 429, retryAfterMs: 3_600_000 });

@@ -28,7 +28,7 @@ describe.each([
   const retweet = (id: string, user: string, of: string) =>
     post(id, user, `,"${shared}":${of}`).replace('"verb":"post"', '"verb":"share"');
 
-  it('gives the same object for any other post', async () => {
+  it('returns the same object for a post that is not hidden', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     const other = new Activity(Buffer.from(post(OTHER, '1')));
     expect(hideDeleted(tombstones, other)).toEqual({
@@ -43,7 +43,7 @@ describe.each([
     });
   });
 
-  it('removes retweets of a deleted post, which no event names', async () => {
+  it('removes retweets of a deleted post, although no event names them', async () => {
     await tombstones.record([ofPost('delete', ID)]);
     expect(left([retweet(OTHER, '2', post(ID, '1'))])).toEqual([]);
     const fine = retweet(ID.replace('8', '7'), '2', post(OTHER, '1'));
@@ -81,7 +81,7 @@ describe.each([
     expect(left([post(ID, '1'), post(OTHER, '1')])).toEqual([post(ID, '1')]);
   });
 
-  it('removes locations from posts up to the one that scrub_geo names, and keeps all other bytes', async () => {
+  it('removes locations from posts up to the id that scrub_geo names, and keeps all other bytes', async () => {
     await tombstones.record([scrubGeo('1', ID)]);
     const [first, second, third] = left([
       post(ID, '1'),
@@ -190,7 +190,7 @@ describe.each([
     return text;
   };
 
-  it('can leave a mask with what identifies the post, and the reason', async () => {
+  it('can return a mask with the ids of the post and the reason', async () => {
     const text = await masked();
     const mask = new Activity(Buffer.from(text));
     expect(mask).toMatchObject({ id: ID, format, text: '', tags: ['t'], author: { id: '1' } });
@@ -198,11 +198,11 @@ describe.each([
     expect(JSON.parse(text).hidden).toBe('deleted');
   });
 
-  it('has nothing of the text in a mask', async () => {
+  it('keeps no text of the post in a mask', async () => {
     expect(await masked()).not.toMatch(/secret|u1|Köln/);
   });
 
-  it('leaves a mask as it is', async () => {
+  it('keeps a mask unchanged', async () => {
     const text = await masked();
     expect(left([text], { mask: true })).toEqual([text]);
   });

@@ -73,14 +73,14 @@ function mustNotBeAhead(
   }
 }
 
-describe('the time up to which a connection has delivered every event', () => {
+describe('DeliveredTime', () => {
   const stream = fc.array(step, { minLength: 1, maxLength: 30 }).map(messagesOf);
 
-  it('is not ahead of an event that is still on its way, however slowly it comes', () => {
+  it('is never later than an event that is still in transit, however slowly it arrives', () => {
     fc.assert(fc.property(stream, messages => mustNotBeAhead(messages)));
   });
 
-  it('is ahead of one by no more than a time in which the network delivers nothing', () => {
+  it('is later than an event in transit by at most the length of a network stall', () => {
     fc.assert(
       fc.property(stream, fc.nat(100), fc.nat(50_000), (messages, stallAt, stallMs) =>
         mustNotBeAhead(messages, { stallAt, stallMs }),
@@ -88,7 +88,7 @@ describe('the time up to which a connection has delivered every event', () => {
     );
   });
 
-  it('does not get further ahead of an event after heartbeats that waited together and were delayed once more', () => {
+  it('is not later than an event in transit after heartbeats that a stall delayed again', () => {
     const slow = { sent: START, sendMs: 60_000, busyMs: 0, isHeartbeat: false };
     const beats = [10_000, 20_000, 30_000].map(after => ({
       sent: START + after,
@@ -100,7 +100,7 @@ describe('the time up to which a connection has delivered every event', () => {
     mustNotBeAhead([slow, ...beats, event], { stallAt: 3, stallMs: 1_000 });
   });
 
-  it('follows the clock while only heartbeats come, also where they come every few seconds', () => {
+  it('advances with the clock while only heartbeats arrive, however often', () => {
     for (const apart of [30_000, 4_000, 1_000]) {
       const delivered = new DeliveredTime();
       const times = Array.from({ length: 4 }, (_, n) =>
@@ -110,7 +110,7 @@ describe('the time up to which a connection has delivered every event', () => {
     }
   });
 
-  it('does not follow it while a record comes in parts', () => {
+  it('does not advance while a record arrives in parts', () => {
     const delivered = new DeliveredTime();
     const times = Array.from({ length: 8 }, (_, n) =>
       delivered.afterBytes(n < 2, { now: n * 10_000, elapsed: n * 10_000 }),
@@ -118,14 +118,14 @@ describe('the time up to which a connection has delivered every event', () => {
     expect(times.filter(time => time !== undefined)).toEqual([0]);
   });
 
-  it('does not follow heartbeats that waited for a reader, which come at once', () => {
+  it('does not advance with heartbeats that are read late and all at once', () => {
     const delivered = new DeliveredTime();
     const late = { now: 3_600_000, elapsed: 3_600_000 };
     const times = Array.from({ length: 9 }, () => delivered.afterBytes(true, late));
     expect(times.every(time => time === undefined)).toBe(true);
   });
 
-  it('follows the clock as far behind as the last event was', () => {
+  it('advances with the clock at the delay of the last event', () => {
     const delivered = new DeliveredTime();
     delivered.afterEvents([{ at: new Date(START - 60_000) }], START);
     const times = [10_000, 20_000, 30_000].map(after =>
@@ -140,19 +140,19 @@ describe('the time up to which a connection has delivered every event', () => {
       START,
     );
 
-  it('is that of the newest event', () => {
+  it('is the time of the newest event', () => {
     expect(afterEvents(START - 9, START - 5, undefined)).toBe(START - 5);
   });
 
-  it('is not in the future', () => {
+  it('is never in the future', () => {
     expect(afterEvents(START + 3)).toBe(START);
   });
 
-  it('is unknown where no event has a time', () => {
+  it('is undefined if no event has a time', () => {
     expect(afterEvents(undefined)).toBeUndefined();
   });
 
-  it('is not that of an event whose time is far in the future', () => {
+  it('ignores an event whose time is far in the future', () => {
     const events = [{ at: new Date(START + 86_400_000) }, { at: new Date(START - 1_800_000) }];
     expect(new DeliveredTime().afterEvents(events, START)).toBe(START - 1_800_000);
     expect(new DeliveredTime().afterEvents(events.slice(0, 1), START)).toBeUndefined();
@@ -168,7 +168,7 @@ function signalled(): [promise: Promise<void>, resolve: () => void] {
   return [promise, resolve];
 }
 
-describe('a connection', () => {
+describe('a compliance connection', () => {
   const EVENTS = Array.from(
     { length: 40 },
     (_, n) =>
@@ -223,7 +223,7 @@ describe('a connection', () => {
     await expect.poll(() => received).toBe(EVENTS.length);
   });
 
-  it('ends with what its listener rejects with', async () => {
+  it('rejects with the error of its listener', async () => {
     const failure = new Error('the disk is full');
     let calls = 0;
     const [calledAgain, onSecond] = signalled();

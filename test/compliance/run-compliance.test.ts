@@ -6,7 +6,7 @@ import { ConnectionGaps } from '../../src/compliance/run-compliance.js';
 const START = Date.UTC(2024, 4, 15, 12);
 
 describe('the gaps of a compliance stream', () => {
-  it('do not exist before the first connection, and are the time between two connections after it', () => {
+  it('are the times between connections, and none before the first', () => {
     const ledger = new ConnectionGaps(1);
     expect(ledger.state).toEqual({ until: undefined, gaps: [] });
     ledger.connected(0, START + 30_000);
@@ -18,7 +18,7 @@ describe('the gaps of a compliance stream', () => {
     expect(ledger.oldest).toEqual({ from: START + 11 * MINUTE, to: START + 14 * MINUTE });
   });
 
-  it('start at the end of the previous run', () => {
+  it('start when the previous run ended', () => {
     const ledger = new ConnectionGaps(2, { until: START, gaps: [] });
     ledger.connected(0, START + MINUTE);
     expect(ledger.state.until).toBe(START);

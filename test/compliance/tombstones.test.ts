@@ -24,7 +24,7 @@ async function opened() {
   return openTombstones(path.join(await temporaryFolder(), 'tombstones'));
 }
 
-it('tombstones close at the end of `await using` and keep the recorded events', async () => {
+it('tombstones keep the recorded events when `await using` closes them', async () => {
   const folder = path.join(await temporaryFolder(), 'tombstones');
   let outside: Tombstones;
   {
@@ -86,7 +86,7 @@ describe('marks', () => {
     );
   });
 
-  it('of one time are those that hide more, in any order of the events', () => {
+  it('prefer the event that hides more if several have the same time', () => {
     const withheld = (...countries: string[]) =>
       ofPost('status_withheld', '7', 4, { withheld_in_countries: countries });
     const events = [
@@ -102,7 +102,7 @@ describe('marks', () => {
     expect(outcome(events.toReversed())).toEqual(marks);
   });
 
-  it('of an edit are of the older versions: ids are compared as integers', () => {
+  it('of an edit hide all versions but the newest, by ids compared as integers', () => {
     const edited = (ids: readonly string[]) => changesOf(edit(ids)).map(({ id }) => id);
     expect(edited(['9', '10'])).toEqual(['9']);
     expect(edited(['999', '1000', '9007199254740992', '9007199254740993'])).toEqual([
@@ -110,7 +110,7 @@ describe('marks', () => {
     ]);
   });
 
-  it('of removed locations are of the larger id, compared as integers', () => {
+  it('of scrubbed locations keep the larger id, compared as integers', () => {
     for (const ids of [
       ['9', '10'],
       ['10', '9'],
@@ -166,7 +166,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('are intact and complete after the recording process was killed', async () => {
+  it('lose no recorded event when the recording process is killed', async () => {
     for (const patience of [20, 60, 120]) {
       const folder = path.join(await temporaryFolder(), 'tombstones');
       const writer = child('writer', folder);
@@ -224,7 +224,7 @@ describe('tombstones', () => {
     await expect(tombstones.record([ofPost('delete', '6')])).rejects.toThrow(StorageError);
   });
 
-  it('accept only compliance events', async () => {
+  it('refuse anything but compliance events', async () => {
     const tombstones = await opened();
     const post = new Activity(Buffer.from('{"id":5,"id_str":"5","created_at":"x"}'));
     for (const events of [[null], [post], 'events', [{}]])
@@ -233,7 +233,7 @@ describe('tombstones', () => {
     await tombstones.close();
   });
 
-  it('say why they cannot be opened', async () => {
+  it('fail to open with the reason', async () => {
     await expect(openTombstones('')).rejects.toThrow(OptionError);
     const folder = await temporaryFolder();
     await expect(openTombstones(path.join(folder, 'none'), { readOnly: true })).rejects.toThrow(

@@ -154,7 +154,7 @@ const events = fc.oneof(
   fc.tuple(ids, ids).map(([a, b]) => edit([a, b].toSorted())),
 );
 
-it('stored posts come out the same where threads hold them, where none does, and item by item', async () => {
+it('withoutDeleted writes the same stored posts with threads, without threads and item by item', async () => {
   const folder = await temporaryFolder();
   const asked = askedOfThreads();
   let round = 0;

@@ -74,7 +74,7 @@ class ClickHouseStandIn {
   }
 }
 
-describe('posts into ClickHouse, of which there is a stand-in', () => {
+describe('posts written to a ClickHouse stand-in', () => {
   const MISHAPS: Mishap[] = ['request lost', 'answer lost', 'killed before', 'killed after'];
   // The calls of the script: two tables, `load`, `save`, and for a range `load`, `save`, `write`, `save`.
   const cells = Array.from({ length: 12 }, (_, index) => index + 3).flatMap(call =>
@@ -87,7 +87,7 @@ describe('posts into ClickHouse, of which there is a stand-in', () => {
       : call === 7,
   );
 
-  it.each(chosen)('are there once when a call is %s at call %i', async (mishap, call) => {
+  it.each(chosen)('are stored once when a call is %s at call %i', async (mishap, call) => {
     await using service = createService({ limits: 'relaxed' });
     service.clock.freeze();
     const target = new ClickHouseStandIn(new Map([[call, mishap]]));

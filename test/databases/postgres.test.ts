@@ -16,7 +16,7 @@ import { hasPostgres, PostgresServer } from './postgres-server.js';
 const EXAMPLE = path.resolve(import.meta.dirname, '../../examples/21-into-postgres.ts');
 const KILLS = bySuite(1, 40);
 
-describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
+describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
   let service: Service;
   let server: PostgresServer;
   let env: NodeJS.ProcessEnv;
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
       .toSorted();
   const empty = () => server.query('DROP TABLE IF EXISTS posts, checkpoints');
 
-  it('are all there once with all columns, and are not asked for again', async () => {
+  it('are stored once with all columns, and are not requested again', async () => {
     expect(await start().end()).toBe('done');
     expect(await posts()).toEqual(expected);
     const [row] = await server.query('SELECT * FROM posts LIMIT 1');
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgres)('posts into PostgreSQL', () => {
     expect(await start({ MILLRACE_URL: 'http://127.0.0.1:9' }).end()).toBe('done');
   });
 
-  it('are all there once, however often the script is killed', async () => {
+  it('are stored once, however often the script is killed', async () => {
     for (let kills = 0; kills < KILLS; ) {
       await empty();
       const { kills: more } = await killUntilDone({

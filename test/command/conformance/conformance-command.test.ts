@@ -49,8 +49,8 @@ function checkAlone(variables: NodeJS.ProcessEnv, ...args: readonly string[]): P
   return outputOf(child);
 }
 
-describe('the command', () => {
-  it.concurrent('says what it sends before it starts, and ends with 0 where all is as documented', async () => {
+describe('millrace-service check', () => {
+  it.concurrent('exits with 0 if the service is as documented, after it says what it sends', async () => {
     const { code, stdout, stderr } = await check(env);
     expect(stderr).toBe(
       `43 requests to ${env.MILLRACE_URL}, which change nothing: 8 of search and counts that are answered, and may count against a cap, with 20 posts at most.\n`,
@@ -61,7 +61,7 @@ describe('the command', () => {
     expect(code).toBe(0);
   });
 
-  it.concurrent('ends with 1 where something differs, and explains it', async () => {
+  it.concurrent('exits with 1 and an explanation if something differs', async () => {
     const { code, stdout } = await check(envOfDiffering, '--only', 'search, fullarchive');
     expect(code).toBe(1);
     expect(stdout).toContain(
@@ -71,7 +71,7 @@ describe('the command', () => {
     expect(stdout).toMatch(/\n2 of 28 checks differ\.\n$/);
   });
 
-  it.concurrent('continues where the reader of its output closes the pipe, and ends with its exit code', async () => {
+  it.concurrent('keeps its exit code when the reader of its output closes the pipe', async () => {
     const child = spawn(process.execPath, [CLI, 'check'], {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -118,14 +118,14 @@ describe('the command', () => {
     expect(confirmed.stderr).toContain('service.invalid');
   });
 
-  it.concurrent('ends with 3 where nothing listens', async () => {
+  it.concurrent('exits with 3 if nothing listens', async () => {
     const { code, stdout, stderr } = await check({ ...env, MILLRACE_URL: 'http://127.0.0.1:1' });
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
     expect(stderr).toMatch(/127\.0\.0\.1:1/);
     expect(stderr).not.toContain('    at ');
   });
 
-  it.concurrent('ends with 2 for a wrong password, which it does not show', async () => {
+  it.concurrent('exits with 2 for a wrong password, without showing it', async () => {
     const { code, stderr } = await check({ ...env, MILLRACE_PASSWORD: 'mis-typed-word' });
     expect(code).toBe(2);
     expect(stderr).toContain(
@@ -138,13 +138,13 @@ describe('the command', () => {
     [['--only', 'serch'], /no family "serch"; did you mean search\?/],
     [['--onyl', 'search'], /did you mean --only\?/],
     [['now'], /takes no argument, got now/],
-  ] as const)('refuses a wrong call: %j', async (args, problem) => {
+  ] as const)('refuses the arguments %j', async (args, problem) => {
     const { code, stderr } = await check(env, ...args);
     expect(code).toBe(2);
     expect(stderr).toMatch(problem);
   });
 
-  it.concurrent('names the variables that are missing, and the families that it skips', async () => {
+  it.concurrent('names the missing variables and the skipped families', async () => {
     const nothing = await check({});
     expect(nothing.code).toBe(2);
     expect(nothing.stderr).toContain('MILLRACE_ACCOUNT');
@@ -155,14 +155,14 @@ describe('the command', () => {
     expect(code).toBe(0);
   });
 
-  it.concurrent('reads a file of variables', async () => {
+  it.concurrent('reads variables from a file', async () => {
     const file = path.join(await temporaryFolder(), 'acme.env');
     const lines = Object.entries(env).map(([name, value]) => `${name}='${value}'\n`);
     await writeFile(file, lines.join(''));
     expect(await checkAlone({}, '--env-file', file, '--only=usage')).toMatchObject({ code: 0 });
   });
 
-  it.concurrent('refuses a file that is not there', async () => {
+  it.concurrent('refuses a file of variables that does not exist', async () => {
     const { code, stdout, stderr } = await checkAlone(env, '--env-file', 'nowhere.env');
     // Node 20 reads the flag itself, wherever it is, and ends with 9.
     expect([2, 9]).toContain(code);
@@ -175,14 +175,14 @@ describe('the command', () => {
     return tableOf(pageNamed('src/service/README.md'), heading, 'Flag');
   };
 
-  it.concurrent('has the flags of its help on the page', async () => {
+  it.concurrent('has the flags of its help on its page', async () => {
     const { code, stdout } = await check({}, '--help');
     expect(code).toBe(0);
     const flags = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag);
     expect(rowsOfFlags().flatMap(([flag]) => namesIn(flag))).toEqual(flags);
   });
 
-  it('has its families on the page', () => {
+  it('has its families on its page', () => {
     expect(namesIn(rowsOfFlags()[0]?.[1])).toEqual([...CHECK_FAMILIES]);
   });
 });

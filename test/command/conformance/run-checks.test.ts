@@ -110,7 +110,7 @@ async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Acco
   );
 }
 
-describe('the checks', () => {
+describe('the conformance checks', () => {
   it.each([
     ['with its own limits', { limits: 'strict' }],
     ['with posts of the other format', { format: 'activity_streams' }],
@@ -123,14 +123,14 @@ describe('the checks', () => {
     expect(results.map(({ result }) => result)).toEqual(ALL.map(() => 'ok'));
   });
 
-  it('pass at another time of the service, which they learn from its responses', async () => {
+  it('pass if the clock of the service differs, which they learn from its responses', async () => {
     const { service, addresses } = await started();
     service.clock.set('2019-03-31T00:02:00Z');
     const { serviceTime: _, ...rest } = addresses;
     expect(differing(await resultsOf(account(rest, {})))).toEqual({});
   });
 
-  it('send as many requests as the chosen says, and change nothing', async () => {
+  it('send the announced number of requests, none of which changes anything', async () => {
     const { service, addresses } = await started();
     const before = await service.snapshot();
     const acme = account(addresses, {});
@@ -165,7 +165,7 @@ describe('the checks', () => {
     );
   });
 
-  it('exceed the rate of search only if they are asked to', async () => {
+  it('exceed the rate of search only if requested', async () => {
     const { service, addresses } = await started({ limits: 'strict' });
     // All requests come within one second of the service, on a busy machine, too.
     service.clock.freeze();
@@ -193,7 +193,7 @@ describe('the checks', () => {
   });
 });
 
-describe('the checks report exactly what differs in a service', () => {
+describe('the conformance checks report exactly what differs in a service', () => {
   it.each<readonly [string, ServiceOptions, Record<string, string[]>]>([
     [
       'with counts in descending order',
@@ -427,8 +427,8 @@ describe('the checks report exactly what differs in a service', () => {
   let first = '';
 });
 
-describe('a difference', () => {
-  it('has the rule in words, what it expects and what came', async () => {
+describe('a difference reported by the conformance checks', () => {
+  it('states the rule, the expected and the received value', async () => {
     const { addresses } = await started({ limits: lifted({ maxResultsMax: 600 }) });
     const [wrong] = (await resultsOf(account(addresses, {}))).filter(r => r.result === 'differs');
     expect(wrong).toEqual({
@@ -446,7 +446,7 @@ describe('a difference', () => {
     });
   });
 
-  it('is also a response that breaks off, and the checks continue', async () => {
+  it('can be a response that breaks off, after which the checks continue', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'cut', afterBytes: 20, path: 'bucket=week' });
     const results = await resultsOf(account(addresses, {}));
@@ -454,7 +454,7 @@ describe('a difference', () => {
     expect(results).toHaveLength(ALL.length);
   });
 
-  it('is a planted status, once for each check that it hits', async () => {
+  it('is one for each check that gets an unexpected status', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 503, times: 2, endpoint: 'usage' });
     const results = await resultsOf(account(addresses, {}));
@@ -463,7 +463,7 @@ describe('a difference', () => {
     expect(usage?.differences[0]?.got).toMatch(/^503 /);
   });
 
-  it('is a 401 of one family, if the login is accepted elsewhere', async () => {
+  it('can be a 401 of one family if others accept the login', async () => {
     const { service, addresses } = await started();
     service.faults.plant({ kind: 'status', status: 401, skip: 1, endpoint: 'usage' });
     expect(differing(await resultsOf(account(addresses, {})))).toEqual({ usage: ['status'] });
@@ -481,8 +481,8 @@ describe('a difference', () => {
   });
 });
 
-describe('the checks end early', () => {
-  it('with the variables to check, where the login is refused', async () => {
+describe('the conformance checks end early', () => {
+  it('with the variables to check if the login is refused', async () => {
     const { service, addresses } = await started();
     const acme = account({ ...addresses, password: 'mistyped' }, {});
     await expect(resultsOf(acme)).rejects.toMatchObject({
@@ -495,14 +495,14 @@ describe('the checks end early', () => {
     expect(service.requests().length).toBeLessThan(6);
   });
 
-  it('where nothing answers', async () => {
+  it('if nothing answers', async () => {
     const { service, addresses } = await started();
     const acme = account({ ...addresses, retry: { attempts: 1 } }, {});
     await service.stop();
     await expect(resultsOf(acme)).rejects.toMatchObject({ code: 'ERR_CONNECTION' });
   });
 
-  it('where nothing that answers speaks HTTP', async () => {
+  it('if the server does not speak HTTP', async () => {
     const server = net.createServer(socket => socket.on('error', () => {}).end('SSH-2.0\r\n'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -514,7 +514,7 @@ describe('the checks end early', () => {
     });
   });
 
-  it('where the service goes away', async () => {
+  it('if the service stops during the checks', async () => {
     const { service, addresses } = await started();
     const acme = account(addresses, {});
     const { checks } = chooseChecks(acme, CHECK_FAMILIES);
