@@ -159,27 +159,27 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/rules/index/compile-rules.test.ts': ['accepts more rules than a call can have arguments'],
   'test/rules/index/lexicon.test.ts': ['holds many terms, and releases half of them'],
   'test/rules/index/rule-index.test.ts': [
-    'gives the same matches after thousands of posts have moved its rules to rarer terms',
+    'returns the same matches after it moved rules to rarer terms',
   ],
   'test/search/incremental-window.test.ts': [
-    'leaves the files as they are',
+    'leaves the files unchanged',
     'reports minutes that 30day no longer has, and continues after them',
   ],
   'test/search/incremental.test.ts': [
-    'delivers each post once over any runs: some crash, some come at once, some after a week',
-    'deliver each whole bucket once, however the runs come',
+    'delivers each post once over crashed, simultaneous and late runs',
+    'deliver each whole bucket once over any runs',
   ],
   'test/search/search-rules.test.ts': [
-    'delivers a post once, however many come between its two queries',
-    'covers one window with all queries, however late the later ones begin',
-    'continues where the last run ended with `incremental`, over runs that crash in any query',
-    'ends with what is missing when a later query fails, and continues from that error',
+    'delivers a post once, even with many posts between its two queries',
+    'covers one window with all queries, even if a query starts late',
+    'continues after the last `incremental` run, even after a crash in any query',
+    'rejects with the missing part if a later query fails, and resumes from that error',
     'reports minutes that 30day no longer has once, and continues after them with all queries',
   ],
   'test/search/search-service.test.ts': [
-    'survive a flipped bit that breaks the document before the checksum is read',
-    'agree over a default window, and over more than 31 days',
-    'agree with the counts',
+    'survives a flipped bit that breaks the document before the checksum',
+    'agrees with the counts over a default window, and over more than 31 days',
+    'agrees with the counts',
   ],
   'test/service/archive/archive.test.ts': [
     'draws each post of a week once, however many words are counted',

@@ -29,18 +29,18 @@ const posts = samplePosts(Date.UTC(2022, 9, 3, 12), { postsPerMinute: 150 }).map
 );
 
 describe('packed rules', () => {
-  it('are joined by OR, in parentheses where they have several clauses, the longest first', () => {
+  it('are joined by OR, longest first, with parentheses around several clauses', () => {
     expect(queriesOf(['rain', 'snow lang:en', 'a1 OR b1', 'x1 -y1'])).toEqual([
       '(snow lang:en) OR (a1 OR b1) OR (x1 -y1) OR rain',
     ]);
   });
 
-  it('keep a single rule as it was written, without white space around it', () => {
+  it('include a single rule unchanged, without white space around it', () => {
     expect(queriesOf([' a1  OR b1 '])).toEqual(['a1  OR b1']);
     expect(packRules([])).toEqual([]);
   });
 
-  it('have each text once, with all rules of that text', () => {
+  it('include each text once, with all rules of that text', () => {
     const given = [
       { value: 'rain', tag: 'a' },
       { value: 'rain ', tag: 'b' },
@@ -51,7 +51,7 @@ describe('packed rules', () => {
     expect(packed).toEqual({ query: 'rain OR snow', rules: given });
   });
 
-  it('fill a query up to its last character, which is a code point', () => {
+  it('fill a query up to its last character', () => {
     // An emoji is one character of two UTF-16 units; parts are joined by four characters.
     const emoji = (n: number) => String.fromCodePoint(0x1f300 + n);
     const values = Array.from({ length: 410 }, (_, n) => emoji(n));
@@ -67,7 +67,7 @@ describe('packed rules', () => {
     expect(queriesOf(['abc d', 'e f'], { characters: 15 })).toEqual(['abc d', 'e f']);
   });
 
-  it('take a rule of the maximum length by itself, and refuse a longer one by name', () => {
+  it('include a rule of the maximum length alone, and refuse a longer one', () => {
     expect(queriesOf(['abc d', 'rain'], { characters: 5 })).toEqual(['abc d', 'rain']);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(OptionError);
     expect(() => queriesOf(['abc de'], { characters: 5 })).toThrow(
@@ -76,7 +76,7 @@ describe('packed rules', () => {
     expect(queriesOf(['x'.repeat(2048), 'rain']).length).toBe(2);
   });
 
-  it('have no more phrases and clauses than the limits say, unless a rule alone has more', () => {
+  it('stay within the limits of phrases and clauses', () => {
     const phrases = ['"a b"', '"c d"~2', '"e f"', 'rain'];
     expect(queriesOf(phrases, { phrases: 2 })).toEqual(['"c d"~2 OR "a b" OR rain', '"e f"']);
     const clauses = ['a1 -(b1 OR c1)', 'd1 e1', 'f1'];
@@ -86,21 +86,21 @@ describe('packed rules', () => {
     expect(queriesOf(many).length).toBe(3);
   });
 
-  it('leave alone what is not accepted as an alternative', () => {
+  it('do not combine a rule that the service refuses as an alternative', () => {
     expect(queriesOf(['rain -is:nullcast', 'snow', 'ice'])).toEqual([
       'rain -is:nullcast',
       'snow OR ice',
     ]);
   });
 
-  it('are refused with all rules that the service refuses', () => {
+  it('name every refused rule in one error', () => {
     expect(() => queriesOf(['rain', '-snow', 'lang:en'])).toThrow(OptionError);
     expect(() => queriesOf(['rain', '-snow', 'lang:en'])).toThrow(
       /^2 of 3 rules[\s\S]*"-snow"[\s\S]*"lang:en"/,
     );
   });
 
-  it('match exactly what their rules match one by one, within all limits', () => {
+  it('match exactly the same posts as the separate rules', () => {
     const rule = acceptedRule('search', { words: WORDS, users: ['karl', '17'] });
     const limits = fc.record({
       characters: fc.constantFrom(undefined, 300),

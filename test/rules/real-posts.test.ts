@@ -48,7 +48,7 @@ describe.skipIf(folder === '')('real posts (MILLRACE_REAL_DATA)', () => {
     expect(answers.filter(({ matches }) => !matches)).toEqual([]);
   });
 
-  it('match many real rules as they match each alone', () => {
+  it('match many real rules like separate rules', () => {
     const rules = lines('rules.jsonl').flatMap(line => {
       const { value } = JSON.parse(line) as { value: string };
       const { tree } = checkRule(value, { product: 'historical' });

@@ -27,7 +27,7 @@ const expected: CountBucket[] = Array.from({ length: 720 }, (_, i) => {
 });
 
 describe('counts', () => {
-  it('give every bucket of every page, including partial buckets', async () => {
+  it('return every bucket of every page, including partial buckets', async () => {
     const all = await pipeline(counts(testAccount(server), SNOW), collect());
     expect(all).toEqual(expected);
     expect(server.received.length).toBe(8);
@@ -37,7 +37,7 @@ describe('counts', () => {
     expect(second?.params).toEqual({ ...first?.params, next: expect.any(String) });
   });
 
-  it('are of the whole window in every process of a script with shards', async () => {
+  it('cover the whole window in every process of a script with shards', async () => {
     const shard = { index: 2, of: 8 };
     const shared = testAccount(server, { shard });
     expect(await pipeline(counts(shared, SNOW), collect())).toEqual(expected);
@@ -46,33 +46,36 @@ describe('counts', () => {
     );
   });
 
-  it('come in the order of the service', async () => {
+  it('are returned in the order of the service', async () => {
     server.otherwise = countPages(100, { order: 'descending' });
     expect(await pipeline(counts(testAccount(server), SNOW), collect())).toEqual(
       expected.toReversed(),
     );
   });
 
-  it.each(['day', 'hour', 'minute'] as const)('by %s, by GET and by POST', async bucket => {
-    server.otherwise = countPages(10_000);
-    const options: CountsOptions = {
-      query: 'é "& 🎉"',
-      product: '30day',
-      bucket,
-      fromDate: '202401300000',
-    };
-    const posted = await pipeline(counts(testAccount(server), options), collect());
-    const got = await pipeline(
-      counts(testAccount(server), { ...options, method: 'GET' }),
-      collect(),
-    );
-    expect(got).toEqual(posted);
-    expect(posted.length).toBe({ day: 2, hour: 36, minute: 2160 }[bucket]);
-    expect(server.received.map(({ params }) => [params.bucket, params.query])).toEqual([
-      [bucket, 'é "& 🎉"'],
-      [bucket, 'é "& 🎉"'],
-    ]);
-  });
+  it.each(['day', 'hour', 'minute'] as const)(
+    'are requested by %s, by GET and by POST',
+    async bucket => {
+      server.otherwise = countPages(10_000);
+      const options: CountsOptions = {
+        query: 'é "& 🎉"',
+        product: '30day',
+        bucket,
+        fromDate: '202401300000',
+      };
+      const posted = await pipeline(counts(testAccount(server), options), collect());
+      const got = await pipeline(
+        counts(testAccount(server), { ...options, method: 'GET' }),
+        collect(),
+      );
+      expect(got).toEqual(posted);
+      expect(posted.length).toBe({ day: 2, hour: 36, minute: 2160 }[bucket]);
+      expect(server.received.map(({ params }) => [params.bucket, params.query])).toEqual([
+        [bucket, 'é "& 🎉"'],
+        [bucket, 'é "& 🎉"'],
+      ]);
+    },
+  );
 
   it('resume from any cursor', async () => {
     let seen = 0;
@@ -85,7 +88,7 @@ describe('counts', () => {
     expect(seen).toBe(720);
   });
 
-  it('continue after faults, with every bucket once', async () => {
+  it('continue after faults, and return every bucket once', async () => {
     const page = { results: [{ timePeriod: '202401010000', count: 1 }], totalCount: 1, ...ECHO };
     server.script.push(
       status(503),
@@ -156,7 +159,7 @@ describe('counts', () => {
     ],
     ['another bucket', buckets([], { requestParameters: { bucket: 'day' } }), 'bucket'],
     ['other dates', buckets([], { requestParameters: { fromDate: '202401020000' } }), 'fromDate'],
-  ])('end with an error for %s', async (_what, reply, message) => {
+  ])('fail with an error for %s', async (_what, reply, message) => {
     const thrown = () =>
       pipeline(counts(testAccount(server), SNOW), collect()).catch((caught: unknown) => caught);
     server.script.push(reply);
@@ -190,7 +193,7 @@ describe('counts', () => {
     ['a bucket twice', [page([...hours(0, 720), ...hours(7, 8)])], 'the bucket 202401010700 twice'],
     ['a bucket in two pages', [page(hours(0, 9), 'a'), page(hours(8, 720))], '202401010800 twice'],
     ['the same page twice', [page(hours(0, 9), 'a'), page(hours(0, 9), 'b')], '010000 twice'],
-  ])('are incomplete with %s', async (_what, replies, message) => {
+  ])('fail as incomplete with %s', async (_what, replies, message) => {
     server.script.push(...replies);
     const error = await gathered().catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(replies.length > 1 ? IncompleteError : DataError);
@@ -226,7 +229,7 @@ describe('counts', () => {
     }
   });
 
-  it('end with an error if `next` repeats', async () => {
+  it('fail with an error if `next` repeats', async () => {
     server.otherwise = buckets([], { next: 'again', totalCount: 0 });
     const run = pipeline(counts(testAccount(server), SNOW), collect());
     await expect(run).rejects.toThrow('repeats the `next` token');
@@ -249,7 +252,7 @@ describe('counts', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('treat an error response as an error', async () => {
+  it('fail with an error for an error response', async () => {
     server.script.push(
       status(401, '{"error":{"message":"Unauthorized: Stream is not enabled for count requests"}}'),
     );

@@ -9,7 +9,7 @@ import { SNOW } from './scripted-search.js';
 
 setUpFaultyServer();
 
-describe('an invalid response ends a search with an error:', () => {
+describe('an invalid response ends a search', () => {
   const page = (more: object) =>
     raw(JSON.stringify({ results: [{ id_str: '1' }], ...ECHO, ...more }));
   const params = (more: object) =>
@@ -35,7 +35,7 @@ describe('an invalid response ends a search with an error:', () => {
     ['request parameters that are text', page({ requestParameters: 'same' })],
   ];
 
-  it.each(wrong)('%s', async (_what, reply) => {
+  it.each(wrong)('with an error for %s', async (_what, reply) => {
     server.script.push(reply);
     const { found, error } = await run();
     expect(error).toBeInstanceOf(DataError);
@@ -49,7 +49,7 @@ describe('an invalid response ends a search with an error:', () => {
     expect(server.received.length).toBe(3);
   });
 
-  it('a damaged result, which is named by its number in the page', async () => {
+  it('with the number of the damaged result in its page', async () => {
     server.script.push(page({ results: [{ id_str: '1' }, { id_str: '2' }, { text: 'no id' }] }));
     const numbers: unknown[] = [];
     const onDamaged = ({ record }: { readonly record?: number | undefined }) =>
@@ -58,7 +58,7 @@ describe('an invalid response ends a search with an error:', () => {
     expect(numbers).toEqual([3]);
   });
 
-  it('a next that repeats the one before', async () => {
+  it('with an error if `next` repeats the one before', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }), page({ next: 'b' }));
     const { found, error } = await run();
     expect(error).toBeInstanceOf(IncompleteError);
@@ -67,7 +67,7 @@ describe('an invalid response ends a search with an error:', () => {
     expect(server.received.length).toBe(3);
   });
 
-  it('a next that forms a cycle', async () => {
+  it('with an error if `next` forms a cycle', async () => {
     for (let i = 0; i < 3; i++)
       for (const next of ['a', 'b', 'c']) server.script.push(page({ next }));
     // A search that does not notice the cycle ends here.
@@ -78,7 +78,7 @@ describe('an invalid response ends a search with an error:', () => {
     expect(found.length).toBe(3);
   });
 
-  it('a next that was received before the search resumed', async () => {
+  it('with an error if `next` was received before a resume', async () => {
     server.script.push(page({ next: 'a' }), page({ next: 'b' }));
     const first = await run({ pages: 1 });
     server.script.unshift(page({ next: 'a' }));
@@ -86,7 +86,7 @@ describe('an invalid response ends a search with an error:', () => {
     expect((error as Error).message).toContain('repeats');
   });
 
-  it('default dates that change from page to page, also after a resume', async () => {
+  it('with an error if default dates change from page to page', async () => {
     const moved = (toDate: string) =>
       page({ next: toDate, requestParameters: { fromDate: '202401010000', toDate } });
     const { fromDate: _f, toDate: _t, ...undated } = SNOW;

@@ -40,8 +40,8 @@ import {
 
 setUpService();
 
-describe('the searchable part of a window', () => {
-  describe('that is searched again within the same minute', () => {
+describe('an incremental search', () => {
+  describe('within the same minute', () => {
     const again = async () => {
       const folder = await temporaryFolder();
       service.clock.set(floorTo(MINUTE, START));
@@ -60,23 +60,23 @@ describe('the searchable part of a window', () => {
       return { added, told, requests, before, after: await stored() };
     };
 
-    it('has nothing new in progress and result', async () => {
+    it('reports nothing new in progress and result', async () => {
       const { added, told } = await again();
       expect(added).toBe(0);
       expect(told.at(-1)).toMatchObject({ note: 'nothing new', received: 0, written: 0 });
     });
 
-    it('needs no request', async () => {
+    it('sends no request', async () => {
       expect((await again()).requests).toBe(0);
     });
 
-    it('leaves the files as they are', async () => {
+    it('leaves the files unchanged', async () => {
       const { before, after } = await again();
       expect(after).toEqual(before);
     });
   });
 
-  it('asks no minutes that are in the future for the service, where this clock is ahead', async () => {
+  it('requests no minutes after the time of the service if this clock is ahead', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const ahead = () => {
@@ -93,7 +93,7 @@ describe('the searchable part of a window', () => {
     expect(idsOf(await linesIn(folder))).toEqual(idsOf(await allPosts(searchable())));
   });
 
-  it('ends at what is searchable for the service, where this clock is less than a minute ahead', async () => {
+  it('ends at the newest searchable minute of the service if this clock is 50 s ahead', async () => {
     service.clock.set(START);
     const { serviceTime: _, ...others } = addresses;
     const timing = { ...impatient(), now: () => service.clock.now() + 50 * SECOND };
@@ -124,7 +124,7 @@ describe('the searchable part of a window', () => {
   });
 });
 
-it('a run after one that ended at the oldest minute of 30day has no gap, and one after an earlier end has it', async () => {
+it('nextWindow reports a gap only if the last run ended before the oldest minute of 30day', async () => {
   const now = Date.UTC(2024, 4, 9, 12, 30, 20);
   const gaps: QueryGap[] = [];
   const next = (toDate: string, onGap?: (gap: QueryGap) => unknown) =>

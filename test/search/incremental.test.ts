@@ -43,7 +43,7 @@ import {
 setUpService();
 
 describe('an incremental search', () => {
-  describe('that is run again', () => {
+  describe('in a second run', () => {
     const runTwice = async () => {
       const folder = await temporaryFolder();
       service.clock.set(START);
@@ -58,7 +58,7 @@ describe('an incremental search', () => {
       expect(idsOf(await linesIn(folder))).toEqual(idsOf(all));
     });
 
-    it('says how many posts it has added', async () => {
+    it('returns how many posts it has added', async () => {
       const { first, second } = await runTwice();
       expect(first.added).toBe(first.posts);
       expect(second.added).toBeGreaterThan(0);
@@ -73,7 +73,7 @@ describe('an incremental search', () => {
     });
   });
 
-  it('delivers each post once over any runs: some crash, some come at once, some after a week', async () => {
+  it('delivers each post once over crashed, simultaneous and late runs', async () => {
     const span = fc.oneof(
       fc.integer({ min: 0, max: 90 * SECOND }),
       fc.integer({ min: 0, max: 2 * DAY }),
@@ -120,7 +120,7 @@ describe('an incremental search', () => {
     );
   }, 120_000);
 
-  it('refuses what leaves some of the window to another run', () => {
+  it('refuses options that leave some of the window to another run', () => {
     const refused = (options: Partial<SearchOptions>) => () =>
       search(local(), { ...NIGHTLY, ...options });
     for (const [name, value] of Object.entries({
@@ -151,7 +151,7 @@ describe('an incremental search', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('finds the posts of a file that was rewritten between two runs, and adds to it', async () => {
+  it('delivers new posts to a file that was rewritten between two runs', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     await run(folder);
@@ -166,7 +166,7 @@ describe('an incremental search', () => {
     expect(text.split('\n').length).toBe(kept.split('\n').length + (added ?? 0));
   });
 
-  it('does not miss a finished file that was moved away, unless it has to add to it', async () => {
+  it('continues without a finished file that was moved, unless it has to add to it', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     await run(folder);
@@ -182,7 +182,7 @@ describe('an incremental search', () => {
     expect((await linesIn(folder)).length).toBeGreaterThan(0);
   });
 
-  it('continues in merge, where several are one, and in the branches of tee', async () => {
+  it('continues with several sources in merge and several branches of tee', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const both = () =>
@@ -229,7 +229,7 @@ describe('an incremental search', () => {
     expect(table).toMatchObject({ posts: expected.length, added: all?.added });
   });
 
-  it('commits every row once to a target of the caller, with transactions and without', async () => {
+  it('commits every row once to a custom target, with and without transactions', async () => {
     for (const isAtomic of [true, false]) {
       service.clock.set(START);
       const rows: string[] = [];
@@ -277,7 +277,7 @@ describe('an incremental search', () => {
 });
 
 describe('incremental counts', () => {
-  it('deliver each whole bucket once, however the runs come', async () => {
+  it('deliver each whole bucket once over any runs', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('day', 'hour', 'minute'),
@@ -323,7 +323,7 @@ describe('incremental counts', () => {
 });
 
 describe('a complete checkpoint', () => {
-  it('says since when it is complete, and that nothing was asked', async () => {
+  it('reports since when it is complete, and sends no request', async () => {
     const folder = await temporaryFolder();
     service.clock.set(START);
     const told: ProgressCounts[] = [];

@@ -46,7 +46,7 @@ async function taken(options: Parameters<typeof search>[1]) {
 }
 
 describe('a preview', () => {
-  it('says how much a search then takes', async () => {
+  it('predicts the posts and requests of a search', async () => {
     const { posts, pages, requests, queries } = await preview(acme, QUERY);
     expect(posts).toBeGreaterThan(30);
     expect(pages).toBe(Math.ceil(posts / 10));
@@ -61,7 +61,7 @@ describe('a preview', () => {
     { slices: 40 },
     { shard: { index: 2, of: 3 } },
     { maxResults: 500 },
-  ])('heeds %j', async option => {
+  ])('takes %j into account', async option => {
     const options = { ...QUERY, ...option };
     const { posts, requests } = await preview(acme, options);
     const found = await taken(options);
@@ -83,7 +83,7 @@ describe('a preview', () => {
     expect(await taken(nothing)).toEqual({ posts: 0, requests: 1 });
   });
 
-  it('adds up the queries that rules are packed into', async () => {
+  it('adds up the queries of packed rules', async () => {
     const { posts, requests, queries } = await preview(acme, RULES);
     expect(queries.map(({ query }) => query)).toEqual(['coffee OR new', 'good day', 'good']);
     expect(posts).toBe(queries.reduce((sum, one) => sum + one.posts, 0));
@@ -92,18 +92,18 @@ describe('a preview', () => {
     expect(posts).toBeGreaterThan(found.posts);
   });
 
-  it('refuses what search refuses', async () => {
+  it('refuses the options that search refuses', async () => {
     await expect(preview(acme, { ...QUERY, query: '-x' })).rejects.toThrow(OptionError);
     await expect(preview(acme, { ...RULES, rules: [] })).rejects.toThrow(OptionError);
   });
 
-  it('fails as counts do', async () => {
+  it('fails with an HttpError if the service refuses counts', async () => {
     service.faults.plant({ kind: 'status', status: 401 });
     await expect(preview(acme, QUERY)).rejects.toThrow(HttpError);
     service.faults.clear();
   });
 
-  it('ends with its signal', async () => {
+  it('ends when its signal is aborted', async () => {
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(preview(acme, QUERY, { signal })).rejects.toBe(reason);

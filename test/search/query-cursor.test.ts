@@ -8,7 +8,7 @@ import { batchesOf, bytesOf, SNOW, server, setUpServer } from './scripted-search
 setUpServer();
 
 describe('the cursor of a search', () => {
-  it('resumes right after its batch, also after a round trip through JSON', async () => {
+  it('resumes right after its batch, even after a round trip through JSON', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);
@@ -78,7 +78,7 @@ describe('the cursor of a search', () => {
     expect(server.received.length).toBe(before);
   });
 
-  it('says that `maxResults` follows from a changed `limit`, and how to continue', async () => {
+  it('is refused for another `maxResults`, with how to continue', async () => {
     const posts = januaryPosts(90);
     server.otherwise = searchPages(posts);
     const acme = testAccount(server);

@@ -75,7 +75,7 @@ describe('the options of a search', () => {
     expect(() => search(testAccount(server), { ...SNOW, ...options })).not.toThrow();
   });
 
-  it('are required, and the account must be one', () => {
+  it('are required together with an account', () => {
     const call = unchecked<(...args: unknown[]) => unknown>(search);
     expect(() => call(testAccount(server))).toThrow(OptionError);
     expect(() => call({ baseUrl: server.url }, SNOW)).toThrow(OptionError);
@@ -99,7 +99,7 @@ describe('the options of a search', () => {
   });
 });
 
-describe('a row of the options', () => {
+describe('a row of the option table', () => {
   const rows = {
     ...SEARCH_OPTIONS,
     depth: row({ isParameter: true, identifies: 'cursor', flag: {} }, whole('a new option')),
@@ -109,7 +109,7 @@ describe('a row of the options', () => {
   const prepare = (own: { readonly [name: string]: unknown }) =>
     checkQuery('search', testAccount(server), rows, { ...SNOW, ...own }, {});
 
-  it('says whether its value is sent, and what it identifies', () => {
+  it('controls whether a value is sent and which identity it is part of', () => {
     const { params, identity, checkpointIdentity } = prepare({ depth: 3, pace: 4, other: 5 });
     expect(params).toMatchObject({ query: SNOW.query, depth: 3 });
     expect(params).not.toHaveProperty('pace');
@@ -120,7 +120,7 @@ describe('a row of the options', () => {
       expect(named).not.toHaveProperty('other');
   });
 
-  it('identifies the label of the account where the call has none', () => {
+  it('includes the label of the account in the identity by default', () => {
     const labelled = (label: string) =>
       checkQuery('search', testAccount(server, { label }), rows, SNOW, {});
     expect(labelled('prod').identity).toMatchObject({ label: 'prod' });
@@ -128,7 +128,7 @@ describe('a row of the options', () => {
     expect(prepare({ label: 'own' }).checkpointIdentity).toMatchObject({ label: 'own' });
   });
 
-  it('is in neither if it has no value', () => {
+  it('adds nothing to the request and the identity without a value', () => {
     const { params, identity } = prepare({});
     expect(Object.keys({ ...params, ...identity })).not.toContain('depth');
   });

@@ -52,7 +52,7 @@ describe('the budget of posts', () => {
 });
 
 describe('slices of a window', () => {
-  it('cover it without gaps or overlaps, newest first, with about equal lengths', () => {
+  it('cover it without gaps or overlaps in about equal lengths, newest first', () => {
     const minute = fc.integer({ min: 0, max: 10_000_000 });
     fc.assert(
       fc.property(
@@ -121,7 +121,7 @@ describe('slices of a window', () => {
 
 describe('a sliced search', () => {
   it.each([2, 3, 7, 31, 500])(
-    'gives the same posts in the same order in %i slices',
+    'returns the same posts in the same order in %i slices',
     async slices => {
       const { found } = await run({ slices });
       expect(found).toEqual(POSTS.map(post => post.bytes));
@@ -197,7 +197,7 @@ describe('a sliced search', () => {
     expect(first.cursors.at(-1)).toMatchObject({ done: true, slice: 3 });
   });
 
-  it('delivers everything before a slice that fails, and gives a cursor to continue from', async () => {
+  it('delivers everything before a failed slice, with a cursor to continue', async () => {
     const failing = sliceDates(JANUARY, 5)[2]!;
     server.otherwise = (response, request) =>
       request.params.toDate === failing.toDate

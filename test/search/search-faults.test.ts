@@ -19,7 +19,7 @@ setUpFaultyServer();
 
 const five = <T>(value: T): T[] => Array(5).fill(value);
 
-describe('a search continues, with every post once, after', () => {
+describe('a search continues with every post once', () => {
   const faults: [string, Reply[]][] = [
     ['503 five times', five(status(503, 'busy'))],
     ['500 and 502', [status(500), status(502, '<html>')]],
@@ -39,7 +39,7 @@ describe('a search continues, with every post once, after', () => {
     ['all of that at once', [status(503), reset, cut(PAGE, 'length'), stall(PAGE), status(429)]],
   ];
 
-  it.each(faults)('%s', async (_what, replies) => {
+  it.each(faults)('after %s', async (_what, replies) => {
     for (const pages of [0, 2]) {
       afterPages(pages, ...replies);
       const timeouts = { connectMs: 300, responseMs: 300, silenceMs: 300 };
@@ -49,7 +49,7 @@ describe('a search continues, with every post once, after', () => {
     }
   });
 
-  it('a document that is cut at any byte', async () => {
+  it('after a document that is cut at any byte', async () => {
     const text = JSON.stringify(PAGE);
     for (let at = 0; at < text.length; at++) {
       afterPages(1, cut(PAGE, 'document', at));
@@ -58,7 +58,7 @@ describe('a search continues, with every post once, after', () => {
     }
   });
 
-  it('waits of the requested length', async () => {
+  it('after waits of the requested length', async () => {
     const timing = impatient();
     afterPages(1, status(429, '', { 'retry-after': '300' }), status(503));
     await run({}, { timing });
@@ -67,7 +67,7 @@ describe('a search continues, with every post once, after', () => {
 });
 
 describe('a search that cannot continue', () => {
-  it.each([400, 401, 404, 422])('on its first page throws the %i itself', async code => {
+  it.each([400, 401, 404, 422])('throws the %i itself on its first page', async code => {
     server.script.push(status(code, '{"error":{"message":"No."}}'));
     const { found, error } = await run();
     expect(error).toBeInstanceOf(HttpError);
@@ -76,7 +76,7 @@ describe('a search that cannot continue', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('on its first page throws the broken connection itself', async () => {
+  it('throws the broken connection itself on its first page', async () => {
     server.otherwise = reset;
     const { error } = await run();
     expect(error).toBeInstanceOf(ConnectionError);
@@ -91,30 +91,27 @@ describe('a search that cannot continue', () => {
     ['cut bodies on every try', cut(PAGE, 'length'), ConnectionError],
     ['a post that is not JSON', raw('{"results":[{"id":1,"id_str":"1","text":"a",}]}'), DataError],
     ['an answer without results', raw('{"error":{"message":"odd"}}'), DataError],
-  ])(
-    'on a later page is an error with a cursor to continue from: %s',
-    async (_what, reply, cause) => {
-      afterPages(2);
-      server.otherwise = reply;
-      const { found, cursor, error } = await run();
-      expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
-      expect(error).toBeInstanceOf(IncompleteError);
-      const incomplete = error as IncompleteError;
-      expect(incomplete.cause).toBeInstanceOf(cause);
-      expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
-      expect(incomplete.cursor).toEqual(cursor);
-      expect(incomplete.missing).toEqual([
-        expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
-      ]);
-      expect(incomplete.message).toContain((incomplete.cause as Error).message);
-      // The service works again.
-      server.otherwise = searchPages(POSTS);
-      const rest = await run({ resume: incomplete.cursor as Cursor });
-      expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
-    },
-  );
+  ])('rejects with a cursor to continue after a later page: %s', async (_what, reply, cause) => {
+    afterPages(2);
+    server.otherwise = reply;
+    const { found, cursor, error } = await run();
+    expect(found).toEqual(POSTS.slice(0, 20).map(post => post.bytes));
+    expect(error).toBeInstanceOf(IncompleteError);
+    const incomplete = error as IncompleteError;
+    expect(incomplete.cause).toBeInstanceOf(cause);
+    expect(incomplete.retryable).toBe((incomplete.cause as HttpError).retryable);
+    expect(incomplete.cursor).toEqual(cursor);
+    expect(incomplete.missing).toEqual([
+      expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
+    ]);
+    expect(incomplete.message).toContain((incomplete.cause as Error).message);
+    // The service works again.
+    server.otherwise = searchPages(POSTS);
+    const rest = await run({ resume: incomplete.cursor as Cursor });
+    expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
+  });
 
-  it('after it was resumed misses only minutes after the last delivered post', async () => {
+  it('reports only minutes up to the last delivered post as missing after a resume', async () => {
     const upTo = (count: number) => {
       const { at } = POSTS[count - 1] ?? { at: Number.NaN };
       return [`posts from 202401010000 to ${formatTimestamp(at + MINUTE)}`];
@@ -139,7 +136,7 @@ describe('a search that cannot continue', () => {
     expect(more.missing).toEqual(upTo(13));
   });
 
-  it('after a page without posts misses no minute that was delivered before', async () => {
+  it('does not report delivered minutes as missing after an empty page', async () => {
     const empty = JSON.stringify({ results: [], next: 'after the empty page', ...ECHO });
     afterPages(2, raw(empty));
     server.otherwise = status(401);
@@ -171,7 +168,7 @@ describe('a search that cannot continue', () => {
 });
 
 describe('a search over any faults', () => {
-  it('gives every post once, if it is resumed after each error', async () => {
+  it('delivers every post once if it is resumed after each error', async () => {
     const good = searchPages(POSTS);
     const replies: Reply[] = [
       ...[good, good, good, status(503), status(429), status(401), status(422), reset],
@@ -208,7 +205,7 @@ describe('a search over any faults', () => {
   });
 });
 
-describe('leaving a search', () => {
+describe('a search that is left', () => {
   it('by break closes its connections promptly', async () => {
     server.script.push(searchPages(POSTS));
     server.otherwise = stall(PAGE);
@@ -234,7 +231,7 @@ describe('leaving a search', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it.each([0, 1])('by an abort during page %i gives the reason itself', async pages => {
+  it.each([0, 1])('by an abort during page %i rejects with the reason itself', async pages => {
     afterPages(pages);
     server.otherwise = stall(PAGE);
     const controller = new AbortController();
@@ -266,8 +263,8 @@ describe('leaving a search', () => {
   });
 });
 
-describe('the rate of searches', () => {
-  it('is limited over all searches of an account', async () => {
+describe('the rate limit of searches', () => {
+  it('applies to all searches of an account together', async () => {
     const arrivals: number[] = [];
     server.otherwise = (response, request) => {
       arrivals.push(performance.now());

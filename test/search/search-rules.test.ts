@@ -79,7 +79,7 @@ const run = (options: SearchRulesOptions, acme = local()) =>
 const stored = (cursor: unknown): Cursor => JSON.parse(JSON.stringify(cursor));
 
 describe('a search for rules', () => {
-  it('finds what one search a rule finds, each post once, with the tags of its rules', async () => {
+  it('delivers each post once, with the tags of its rules', async () => {
     const values = [
       'coffee',
       'good OR new',
@@ -112,7 +112,7 @@ describe('a search for rules', () => {
     );
   });
 
-  it('asks each query once, and says before the first request how many there are at least', async () => {
+  it('sends each query once, and reports the least number of requests first', async () => {
     const told: PackedQueries[] = [];
     const progress = new Progress();
     const notes = new Set<string | undefined>();
@@ -132,7 +132,7 @@ describe('a search for rules', () => {
     expect(progress.dropped.get('dedupe')).toBeGreaterThan(0);
   });
 
-  it('sends no request where onQueries throws', async () => {
+  it('sends no request if onQueries throws', async () => {
     const failure = new Error('too many');
     const requests = await requestsDuring(() =>
       expect(
@@ -147,7 +147,7 @@ describe('a search for rules', () => {
     expect(requests).toBe(0);
   });
 
-  it('continues from every cursor with exactly the rest', async () => {
+  it('resumes from every cursor with exactly the rest', async () => {
     const found: string[] = [];
     const at: { readonly cursor: Cursor; readonly seen: number }[] = [];
     for await (const { items, cursor } of search(local(), THREE).batches()) {
@@ -163,7 +163,7 @@ describe('a search for rules', () => {
     }
   });
 
-  it('says in a resumed run how many queries are left', async () => {
+  it('reports the remaining queries in a resumed run', async () => {
     const cursors: Cursor[] = [];
     for await (const { cursor } of search(local(), THREE).batches()) cursors.push(stored(cursor));
     const inLast = cursors.find(({ query }) => query === 2) as Cursor;
@@ -174,7 +174,7 @@ describe('a search for rules', () => {
     expect(plans).toEqual([1]);
   });
 
-  it('covers one window with all queries, however late the later ones begin', async () => {
+  it('covers one window with all queries, even if a query starts late', async () => {
     service.clock.set(START);
     const options = { ...THREE, maxResults: 100, fromDate: undefined, toDate: undefined } as const;
     const posts: Activity[] = [];
@@ -196,7 +196,7 @@ describe('a search for rules', () => {
     expect(sorted(tagged(parts))).toEqual(sorted(tagged(whole)));
   });
 
-  it('ends with what is missing when a later query fails, and continues from that error', async () => {
+  it('rejects with the missing part if a later query fails, and resumes from that error', async () => {
     const whole = (await run(THREE)).map(({ id }) => id);
     const seen: string[] = [];
     // A password is not asked for again: whatever the first queries need, the last page fails.
@@ -232,7 +232,7 @@ describe('a search for rules', () => {
     service.faults.clear();
   });
 
-  it('writes each post once into files, with a crash in the second query', async () => {
+  it('writes each post once into files after a crash in the second query', async () => {
     const folder = await temporaryFolder();
     const sink = () =>
       files({
@@ -260,7 +260,7 @@ describe('a search for rules', () => {
     expect(lines).toEqual(whole.map(({ raw }) => String(raw)));
   });
 
-  describe('from a cursor', () => {
+  describe('with a cursor', () => {
     let cursor: Cursor;
     beforeAll(async () => {
       [cursor] = (await cursorsOf(search(local(), THREE))) as [Cursor];
@@ -281,16 +281,16 @@ describe('a search for rules', () => {
         /its rules were 4 rules in 3 queries, .* and now they are 4 rules in 3/,
       ],
       ['another page size', { maxResults: 20 }, /its maxResults was 10, and now it is 20/],
-    ])('refuses %s', async (_, options, message) => {
+    ])('refuses it for %s', async (_, options, message) => {
       await expect(resumed(cursor, options)).rejects.toThrow(message);
     });
 
-    it('refuses one of a search for one query', async () => {
+    it('refuses it if it comes from a search for one query', async () => {
       const [ofOne] = await cursorsOf(search(local(), { ...WINDOW, query: 'rain' }));
       await expect(resumed(ofOne as Cursor)).rejects.toThrow(/is not one of search\(\) for rules/);
     });
 
-    it('is refused by a search for one query', async () => {
+    it('returns one that a search for one query refuses', async () => {
       const asOne = { ...WINDOW, query: 'rain', resume: cursor } as const;
       await expect(pipeline(search(local(), asOne), collect())).rejects.toThrow(OptionError);
     });
@@ -301,13 +301,13 @@ describe('a search for rules', () => {
       { at: 5 },
       { ids: 'x' },
       { ids: ['%'] },
-    ])('refuses one that is damaged: %j', async damage => {
+    ])('refuses it if it is damaged: %j', async damage => {
       const damaged = stored({ ...cursor, ...damage } as Cursor);
       await expect(resumed(damaged)).rejects.toThrow(/is damaged/);
     });
   });
 
-  it('refuses options that belong to one query, and rules that no query can have', () => {
+  it('refuses options for one query, and rules that fit no query', () => {
     const refused = (options: object) => () => search(local(), { ...THREE, ...options });
     for (const [name, value] of Object.entries({
       query: 'x',
@@ -328,7 +328,7 @@ describe('a search for rules', () => {
     expect(refused({ queryLimits: { words: 5 } })).toThrow(/unknown option `queryLimits.words`/);
   });
 
-  it('continues where the last run ended with `incremental`, over runs that crash in any query', async () => {
+  it('continues after the last `incremental` run, even after a crash in any query', async () => {
     const times = fc.array(
       fc.record({
         later: fc.constantFrom(0, 90_000, 6 * HOUR, 2 * DAY),
@@ -398,7 +398,7 @@ describe('a search for rules', () => {
     expect(sorted(tagged(posts))).toEqual(sorted(tagged(await run({ ...others, ...window }))));
   }, 60_000);
 
-  it('asks nothing within the same minute with `incremental`', async () => {
+  it('sends no request within the same minute with `incremental`', async () => {
     service.clock.set(START);
     const { toDate: _, ...nightly } = { ...THREE, incremental: true };
     const cursors = await cursorsOf(search(local(), nightly));
@@ -413,8 +413,8 @@ describe('a search for rules', () => {
   });
 });
 
-describe('a search for many rules that finds many posts', () => {
-  it('delivers a post once, however many come between its two queries', async () => {
+describe('a search for many rules', () => {
+  it('delivers a post once, even with many posts between its two queries', async () => {
     const PAGE = 500;
     const PAGES = 201;
     const postOf = (id: number) =>

@@ -37,14 +37,14 @@ async function linesOf(options: SearchOptions, acme = local()): Promise<string[]
   return posts.map(post => post.raw.toString());
 }
 
-describe('the local service and a search', () => {
+describe('search of the local service', () => {
   const common = {
     query: 'good OR new OR day OR coffee OR rain',
     product: 'fullarchive',
     maxResults: 20,
   } as const;
 
-  describe('of three days', () => {
+  describe('over three days', () => {
     let options: typeof common & ReturnType<typeof threeDays>;
     let whole: string[];
     beforeAll(async () => {
@@ -52,7 +52,7 @@ describe('the local service and a search', () => {
       whole = await linesOf({ ...options, maxResults: 500 });
     });
 
-    it('have every post once, newest first', () => {
+    it('returns every post once, newest first', () => {
       expect(whole.length).toBeGreaterThan(60);
       const ids = whole.map(line => BigInt(JSON.parse(line).id_str));
       expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));
@@ -63,16 +63,16 @@ describe('the local service and a search', () => {
       ['in pages of 13', { maxResults: 13 }],
       ['by GET', { method: 'GET' }],
       ['in slices', { slices: 5 }],
-    ])('have the same posts %s', async (_, how) => {
+    ])('returns the same posts %s', async (_, how) => {
       expect(await linesOf({ ...options, ...how } as SearchOptions)).toEqual(whole);
     });
 
-    it('have the newest posts up to a limit', async () => {
+    it('returns the newest posts up to a limit', async () => {
       expect(await linesOf({ ...options, limit: 43 })).toEqual(whole.slice(0, 43));
     });
   });
 
-  it('agree with the counts', async () => {
+  it('agrees with the counts', async () => {
     const options = { ...common, ...threeDays() };
     const posts = await pipeline(search(local(), options), collect());
     for (const bucket of ['day', 'hour', 'minute'] as const) {
@@ -89,13 +89,13 @@ describe('the local service and a search', () => {
     }
   });
 
-  it('agree on the tag', async () => {
+  it('agrees with the counts on the tag', async () => {
     const options = { ...common, ...threeDays(), tag: 'weather ☃', limit: 20 };
     const posts = await pipeline(search(local(), options), collect());
     for (const post of posts) expect(post.tags).toEqual(['weather ☃']);
   });
 
-  it('agree over a default window, and over more than 31 days', async () => {
+  it('agrees with the counts over a default window, and over more than 31 days', async () => {
     expect((await linesOf({ query: 'rain', product: '30day' })).length).toBeGreaterThan(20);
     const to = service.clock.now();
     const long = { fromDate: new Date(to - 100 * DAY), toDate: new Date(to - HOUR) };
@@ -106,7 +106,7 @@ describe('the local service and a search', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(lines.length);
   });
 
-  it('resume from every cursor, while the time of the service advances', async () => {
+  it('resumes from every cursor while the time of the service advances', async () => {
     const options = { query: 'rain', product: '30day', maxResults: 20 } as const;
     const cursors: (Cursor | undefined)[] = [];
     const found: string[] = [];
@@ -133,7 +133,7 @@ describe('the local service and a search', () => {
     { kind: 'stall', afterBytes: 1_000 },
     { kind: 'flip', atByte: 1_500 },
   ];
-  it.each(faults)('lose and repeat nothing with %j', async fault => {
+  it.each(faults)('loses and repeats nothing with %j', async fault => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 500 } });
@@ -144,7 +144,7 @@ describe('the local service and a search', () => {
     }
   });
 
-  it('survive a flipped bit that breaks the document before the checksum is read', async () => {
+  it('survives a flipped bit that breaks the document before the checksum', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     const acme = local({ timeouts: { silenceMs: 200 } });
@@ -154,7 +154,7 @@ describe('the local service and a search', () => {
     }
   });
 
-  it('continue counting after timeouts', async () => {
+  it('continues to count towards a limit after timeouts', async () => {
     const options = { query: 'rain', product: 'fullarchive', ...threeDays() } as const;
     const whole = await pipeline(counts(local(), options), collect());
     service.faults.plant({ kind: 'counts-timeout', buckets: 5, times: 3 });
@@ -162,7 +162,7 @@ describe('the local service and a search', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('stop when the password is changed, and resume with the new one', async () => {
+  it('stops when the password is changed, and resumes with the new one', async () => {
     const options = { ...common, ...threeDays() };
     const whole = await linesOf(options);
     service.faults.plant({ kind: 'status', status: 401, skip: 2, times: 'always' });
@@ -175,7 +175,7 @@ describe('the local service and a search', () => {
     await expect(linesOf(options, wrong)).rejects.toThrow(HttpError);
   });
 
-  it('send no rule that the product does not accept: the call shows the problem', () => {
+  it('throws for a rule that the product refuses, before a request', () => {
     const options = { ...common, ...threeDays(), query: 'snow (rain has:vidoes)' };
     const { maxResults: _, ...countsOptions } = options;
     for (const call of [() => search(local(), options), () => counts(local(), countsOptions)]) {
@@ -192,7 +192,7 @@ describe('the local service and a search', () => {
     ['30day', -20],
     ['30day', -2],
   ] as const)(
-    'agree on the posts of %s up to %s without a fromDate, with and without slices',
+    'returns the same posts of %s up to %s with and without slices',
     async (product, to) => {
       const toDate =
         typeof to === 'string' ? to : formatTimestamp(floorTo(DAY, service.clock.now()) + to * DAY);
@@ -207,11 +207,11 @@ describe('the local service and a search', () => {
   );
 });
 
-describe('a service whose clock is moved', () => {
+describe('the clock of a search client', () => {
   it.each([
     ['runs in the process of the service', () => addresses],
     ['only sees its responses', () => ({ ...addresses, serviceTime: undefined })],
-  ])('is followed if the client %s', async (_where, given) => {
+  ])('follows a moved service if the client %s', async (_where, given) => {
     const moved = Date.UTC(2015, 5, 15, 12);
     service.clock.set(moved);
     try {
@@ -262,8 +262,8 @@ async function onServiceClock<T>(
   }
 }
 
-describe('a service that keeps its limits', () => {
-  it('never sends a 429 to the rate-limited client', async () => {
+describe('the local service with its limits', () => {
+  it('never sends a 429 to a rate-limited client', async () => {
     const strict = createService({ postsPerMinute: 1 });
     const addresses = await strict.start();
     const retries: unknown[] = [];

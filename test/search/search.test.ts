@@ -9,7 +9,7 @@ import { batchesOf, bytesOf, JANUARY, SNOW, server, setUpServer } from './script
 setUpServer();
 
 describe('a search', () => {
-  it('gives every post of every page byte for byte', async () => {
+  it('delivers every post of every page byte for byte', async () => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const found: string[] = [];
@@ -79,7 +79,7 @@ describe('a search', () => {
     expect(server.received[5]?.params.next).toMatch(/^[A-Za-z0-9+/=]+$/);
   });
 
-  it('uses another label or product if it is given', async () => {
+  it('uses a given label or product', async () => {
     server.otherwise = searchPages([]);
     const options: SearchOptions = { query: 'snow', product: '30day', label: 'my label/2' };
     await batchesOf(search(testAccount(server), options));
@@ -131,7 +131,7 @@ describe('a search', () => {
     expect(rest).toEqual(posts.slice(10).map(post => post.bytes));
   });
 
-  it('sends nothing before it is pulled, and can be run twice', async () => {
+  it('sends nothing before it is pulled, and can run twice', async () => {
     server.otherwise = searchPages(januaryPosts(12));
     const flow = search(testAccount(server), SNOW);
     await new Promise(resolve => setTimeout(resolve, 20));
@@ -153,7 +153,7 @@ describe('a search', () => {
     await batches.return?.();
   });
 
-  it('reports a failure of the next page only when it is its turn', async () => {
+  it('reports a failure of the next page only when that page is due', async () => {
     server.script.push(searchPages(januaryPosts(15)));
     server.otherwise = raw('{"nothing":true}');
     const batches = search(testAccount(server), SNOW).batches()[Symbol.asyncIterator]();
@@ -163,7 +163,7 @@ describe('a search', () => {
   });
 });
 
-describe('a limit', () => {
+describe('the limit of a search', () => {
   it.each([
     [1, 1],
     [9, 1],
@@ -173,7 +173,7 @@ describe('a limit', () => {
     [47, 5],
     [48, 5],
     [1000, 5],
-  ])('of %i posts needs %i requests', async (limit, requests) => {
+  ])('of %i posts causes %i requests', async (limit, requests) => {
     const posts = januaryPosts(47);
     server.otherwise = searchPages(posts);
     const found = bytesOf(await batchesOf(search(testAccount(server), { ...SNOW, limit })));
@@ -194,7 +194,7 @@ describe('a limit', () => {
     },
   );
 
-  it('limits the page size to what it needs, from 500 posts', async () => {
+  it('requests pages of 10 to 500 posts, as small as the limit allows', async () => {
     server.otherwise = searchPages(januaryPosts(600));
     const { maxResults: _unset, ...options } = SNOW;
     for (const limit of [undefined, 3, 123, 5000])
@@ -224,11 +224,11 @@ describe('the progress of a search', () => {
     return { posts, progress, pages };
   };
 
-  it('has the received posts', async () => {
+  it('counts the received posts', async () => {
     for (const { seen, received } of (await watched()).pages) expect(received).toBe(seen);
   });
 
-  it('has the time of the last post', async () => {
+  it('reports the time of the last post', async () => {
     const { posts, pages } = await watched();
     for (const { seen, reached } of pages)
       expect(reached).toBe(Math.floor(posts[seen - 1]!.at / 1000) * 1000);
@@ -241,7 +241,7 @@ describe('the progress of a search', () => {
     expect(fractions.at(-1)).toBe(1);
   });
 
-  it('has the received bytes as they are compressed', async () => {
+  it('counts the received bytes as they are compressed', async () => {
     const { posts, progress } = await watched();
     expect(progress.receivedBytes).toBeGreaterThan(100);
     expect(progress.receivedBytes).toBeLessThan(posts.map(({ bytes }) => bytes).join().length);
@@ -257,7 +257,7 @@ describe('the progress of a search', () => {
   });
 });
 
-it('a search names all wrong options in one error', () => {
+it('a search reports all wrong options in one error', () => {
   const options = { ...SNOW, maxResults: 5, pages: 0, labl: 'prod' };
   expect(() => search(account({}, {}), options)).toThrow(
     [

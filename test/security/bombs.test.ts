@@ -23,8 +23,8 @@ const ALL = ['search', 'counts', 'usage', 'jobs', 'results', 'rules', 'token', '
 // Last: the most memory that the process had is that of the calls before, too.
 ALL.push(...STREAMS, ...FILES);
 
-describe('a response of 1 GiB in 1 MiB of gzip', () => {
-  it('is as long as it says', () => {
+describe('a gzip bomb of 1 GiB in 1 MiB', () => {
+  it('expands to 1 GiB', () => {
     expect(gunzipSync(bomb('[', ' ', 3)).toString()).toBe(`[${' '.repeat(3 * MIB)}`);
   });
 
@@ -36,7 +36,7 @@ describe('a response of 1 GiB in 1 MiB of gzip', () => {
     ['lines', '', '\n'],
   ];
   it.each(bombs)(
-    'of %s ends every call with a typed error, in little memory',
+    'sent for %s ends every call with a typed error and little memory',
     async (kind, start, filler) => {
       // Except nightly, four to six of the calls, so that each call gets two of the bombs; streams get the lines.
       const turn = bombs.findIndex(([name]) => name === kind) + 3;

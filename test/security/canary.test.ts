@@ -17,7 +17,7 @@ async function printedBy(script: string, args: readonly string[]) {
 
 const SECRETS = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie-user-password'];
 
-it('no secret appears in what is printed or stored, whatever the service answers', async () => {
+it('no secret appears in printed or stored data, whatever the service responds', async () => {
   const folder = await temporaryFolder();
   const secret = await temporaryFolder();
   const { stdout, stderr } = await printedBy('use-secrets.ts', [folder, secret, ...SECRETS]);
@@ -53,7 +53,7 @@ it('no secret appears in what is printed or stored, whatever the service answers
   expect(found).toEqual([]);
 });
 
-it('no secret appears in any error of a 200 that echoes what it was sent, as HTML or JSON', async () => {
+it('no secret appears in an error about a 200 that echoes the request as HTML or JSON', async () => {
   const folder = await temporaryFolder();
   const secrets = ['kanarie/pass+word=1 "ü', 'kanarie&consumer%secret', 'kanarie/signature='];
   const { stdout, stderr } = await printedBy('use-echoes.ts', [folder, ...secrets]);

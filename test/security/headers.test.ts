@@ -69,7 +69,7 @@ const namesIn = (request: string) =>
     .map(line => line.split(':', 1)[0]?.toLowerCase());
 
 describe('the headers of a request', () => {
-  it('state the length of the body once, and as it is', async () => {
+  it('state the exact length of the body once', async () => {
     const { acme, sent } = await recorder();
     for (const [name, call] of Object.entries(CALLS)) {
       const text = name === 'users.requestToken' ? 'oob' : '12345';
@@ -93,7 +93,7 @@ describe('the headers of a request', () => {
     .tuple(fc.string(), fc.constantFrom('\r\n', '\n', '\r', '\r\n\r\n'), fc.string())
     .map(([before, end, after]) => `${before}${end}X-Evil: 1${end}${after}`);
 
-  it('get no line from a setting: one with CR or LF is refused by its name', () => {
+  it('gain no line from a setting with a line break, which is refused by name', () => {
     const texts = Object.entries(SETTINGS).flatMap(([name, { kind }]) =>
       ['text', 'segment', 'secret'].includes(kind) ? [name] : [],
     );
@@ -111,7 +111,7 @@ describe('the headers of a request', () => {
     );
   });
 
-  it('get no line from any text of a call', async () => {
+  it('gain no line from a line break in any string of a call', async () => {
     const { acme, sent } = await recorder();
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.keys(CALLS)), injected, async (name, text) => {

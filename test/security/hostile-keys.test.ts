@@ -45,8 +45,8 @@ function orRefused<Value>(parse: () => Value): Value | undefined {
 
 const members = (object: string) => object.slice(1, -1);
 
-describe('keys such as __proto__ change no other object', () => {
-  it('in a post, and in a copy of it with other matching rules', () => {
+describe('a key such as __proto__', () => {
+  it('in a post changes no other object, even when matching rules are replaced', () => {
     const rules = KEYS.map((tag, index) => ({ tag, value: tag, id: String(index) }));
     fc.assert(
       fc.property(json, json, (outer, inner) => {
@@ -64,7 +64,7 @@ describe('keys such as __proto__ change no other object', () => {
     );
   });
 
-  it('in the request of a job: they are refused, or not sent', () => {
+  it('in the request of a job is refused or not sent', () => {
     const valid = {
       title: 'rain',
       dataFormat: 'original',
@@ -87,7 +87,7 @@ describe('keys such as __proto__ change no other object', () => {
     expect(accepted).toBeGreaterThan(0);
   });
 
-  it('in a cursor: it is refused, or the position has none of them', () => {
+  it('in a cursor is refused or dropped', () => {
     const query = unchecked({ source: 'search', identity: { query: 'rain' } });
     const position = {
       slice: 0,
@@ -116,7 +116,7 @@ describe('keys such as __proto__ change no other object', () => {
     );
   });
 
-  it('in requests to the local service: they are refused, or kept as they are in an event', async () => {
+  it('in a request to the local service is refused, or kept within an event', async () => {
     const service = createService();
     const { baseUrl } = await service.start();
     onTestFinished(() => service.stop());

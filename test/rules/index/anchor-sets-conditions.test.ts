@@ -45,7 +45,7 @@ function requiredTerms(
   return condition && rarestSet(anchorSets(condition, frequency), frequency);
 }
 
-describe('required terms', () => {
+describe('the required terms of a rule', () => {
   it.each([
     ['snow', ['snow']],
     ['the snow', ['snow']],
@@ -62,11 +62,11 @@ describe('required terms', () => {
     ['contains:snow', undefined],
     ['followers_count:10', undefined],
     ['-snow', undefined],
-  ])('of %s', (rule, terms) => {
+  ])('are found for %s', (rule, terms) => {
     expect(requiredTerms(rule, 'search')).toEqual(terms);
   });
 
-  it('of text fragments are trigrams, if there are operators for fragments', () => {
+  it('are trigrams for text fragments if the product has operators for fragments', () => {
     const terms = (rule: string) => requiredTerms(rule, 'replay');
     expect(terms('contains:SNOW')).toEqual(['contains:sno']);
     expect(terms('url_contains:"b.c"')).toEqual(['url_contains:b.c']);
@@ -81,8 +81,8 @@ describe('required terms', () => {
   });
 });
 
-describe('conditions', () => {
-  it('are readable', () => {
+describe('the condition of a rule', () => {
+  it('is a readable tree', () => {
     expect(
       conditionOf(
         parseRule('snow (has:links OR "new york") -is:retweet').tree!,
@@ -113,7 +113,7 @@ describe('conditions', () => {
     });
   });
 
-  it.each(PRODUCTS)('select all matches, and nothing else when they are exact, for %s', product => {
+  it.each(PRODUCTS)('selects all matches, and nothing else when exact, for %s', product => {
     const seen = { selected: 0, exact: 0, matched: 0 };
     fc.assert(
       fc.property(

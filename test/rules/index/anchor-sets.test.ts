@@ -36,8 +36,8 @@ type Sets = typeof arbitrarySets extends fc.Arbitrary<infer Value> ? Value : nev
 const costIn = ({ ratios }: Sets, set: readonly number[]) =>
   set.reduce((sum, term) => sum + ratios[term]!, 0);
 
-describe('sets of terms that a rule may be indexed under', () => {
-  it('cost as much as their terms are common', () => {
+describe('the sets of terms that a rule may be indexed under', () => {
+  it('cost the sum of the frequencies of their terms', () => {
     fc.assert(
       fc.property(arbitrarySets, given => {
         const { ints, positions, frequencies } = encoded(given);
@@ -47,7 +47,7 @@ describe('sets of terms that a rule may be indexed under', () => {
     );
   });
 
-  it('have as the rarest the first of those that cost the least', () => {
+  it('include a rarest set, the first with the least cost', () => {
     fc.assert(
       fc.property(arbitrarySets, given => {
         const { ints, positions, start, end, frequencies } = encoded(given);
@@ -59,7 +59,7 @@ describe('sets of terms that a rule may be indexed under', () => {
     );
   });
 
-  it('have as second term the rarest that stands alone, without that of the current set', () => {
+  it('include a second term, the rarest single term outside the current set', () => {
     fc.assert(
       fc.property(arbitrarySets, fc.nat(), (given, place) => {
         const { ints, positions, start, end, frequencies } = encoded(given);

@@ -21,7 +21,7 @@ import {
   VOCABULARY,
 } from '../match/arbitrary-matching-post.js';
 
-describe.each(PRODUCTS)('many rules together, for %s', product => {
+describe.each(PRODUCTS)('many rules together for %s', product => {
   it('match the same posts as each rule alone, in both formats', () => {
     let matched = 0;
     fc.assert(
@@ -87,8 +87,8 @@ describe.each(PRODUCTS)('many rules together, for %s', product => {
   });
 });
 
-describe('a matcher', () => {
-  it('gives rules in the order of adding, or at the position of a deleted rule', () => {
+describe('a rule matcher', () => {
+  it('returns rules in order of addition, reusing the position of a deleted rule', () => {
     const matcher = compileRules([
       { value: 'snow', tag: 'weather', id: '9007199254740993' },
       { value: 'deep', id: '2' },
@@ -119,7 +119,7 @@ describe('a matcher', () => {
     expect(matcher.match(postOf('snow')).map(rule => rule.tag)).toEqual(['a']);
   });
 
-  it('names each invalid rule with its problems, and adds none of the batch', () => {
+  it('reports each invalid rule with its problems, and adds none of the batch', () => {
     const matcher = compileRules([{ value: 'snow' }]);
     const rules: Rule[] = [
       { value: 'rain' },
@@ -142,7 +142,7 @@ describe('a matcher', () => {
     expect(() => compileRules(rules)).toThrow(/and 30 more$/);
   });
 
-  it('refuses an id that two rules share', () => {
+  it('refuses two rules with the same id', () => {
     expect(() =>
       compileRules([
         { value: 'snow', id: '1' },
@@ -164,12 +164,12 @@ describe('a matcher', () => {
     expect(() => compileRules([{} as Rule])).toThrow('a rule has a `value`');
   });
 
-  it('finds any number of rules for one post', () => {
+  it('finds 3,000 rules that match one post', () => {
     const rules = Array.from({ length: 3_000 }, (_, i) => ({ value: 'snow', id: String(i) }));
     expect(compileRules(rules).match(postOf('snow'))).toHaveLength(3_000);
   });
 
-  it('finds the last of its terms, whatever their number', () => {
+  it('finds its last term for any number of terms', () => {
     for (const terms of [63, 64, 2_047, 2_048, 2_049, 4_096]) {
       const matcher = compileRules(Array.from({ length: terms }, (_, i) => ({ value: `w${i}` })));
       expect(matcher.match(postOf(`w0 w${terms - 1}`)), `${terms} terms`).toHaveLength(2);
@@ -185,15 +185,15 @@ describe('a matcher', () => {
   });
 });
 
-describe('invalid or unusual rules', () => {
-  it('a phrase may have words that touch, and words with a blank between them', () => {
+describe('an unusual rule', () => {
+  it('matches a phrase only if words that touch in it touch in the post', () => {
     const matcher = compileRules([{ value: '"東京 snow"' }]);
     expect(matcher.match(postOf('東京 snow'))).toHaveLength(1);
     for (const text of ['東 京 snow', '東京snow', '東京, snow', '東 京snow'])
       expect(matcher.match(postOf(text))).toHaveLength(0);
   });
 
-  it('a rule without an anchor is compared with every post', () => {
+  it('is compared with every post if it has no anchor', () => {
     const matcher = compileRules([{ value: 'contains:no' }, { value: 'followers_count:0' }]);
     expect(matcher.match(postOf('snowing'))).toHaveLength(2);
     expect(checkRule('contains:no', { product: 'historical' }).problems).toEqual([]);
@@ -201,12 +201,12 @@ describe('invalid or unusual rules', () => {
 });
 
 it.each([42, undefined, 'cat', [null], ['cat'], [{}]])(
-  'rules that are %j are an OptionError',
+  'compileRules throws an OptionError for %j',
   rules => {
     expect(() => compileRules(unchecked(rules))).toThrow(OptionError);
   },
 );
 
-it.each([42, undefined, null, 'cat'])('a tree that is %j is an OptionError', tree => {
+it.each([42, undefined, null, 'cat'])('compileRule throws an OptionError for the tree %j', tree => {
   expect(() => compileRule(unchecked(tree))).toThrow(OptionError);
 });

@@ -10,7 +10,7 @@ import {
   unitsOf,
 } from '../../../src/rules/index/int-arrays.js';
 
-it('a string survives the conversion to units and back, whatever they are', () => {
+it('a string survives the conversion to UTF-16 units and back', () => {
   const unit = fc.integer({ min: 0, max: 0xffff }).map(code => String.fromCharCode(code));
   fc.assert(
     fc.property(fc.array(unit, { maxLength: 50 }), units => {
@@ -19,13 +19,13 @@ it('a string survives the conversion to units and back, whatever they are', () =
   );
 });
 
-describe('integers with room for more', () => {
-  it('are the same array where they have it', () => {
+describe('grown()', () => {
+  it('returns the same array if it is long enough', () => {
     const ints = Int32Array.of(1, 2, 3);
     expect(grown(ints, 3)).toBe(ints);
   });
 
-  it('are otherwise a copy of at least twice the length, with zeros behind', () => {
+  it('returns a zero-filled copy of at least twice the length otherwise', () => {
     const ints = Int32Array.of(1, 2, 3);
     expect([...grown(ints, 4)]).toEqual([1, 2, 3, 0, 0, 0]);
     expect([...grown(ints, 8)]).toEqual([1, 2, 3, 0, 0, 0, 0, 0]);
@@ -33,7 +33,7 @@ describe('integers with room for more', () => {
   });
 });
 
-it('units are in the memory of the integers, also of a part of them', () => {
+it('unitsIn returns a view of the memory of the integers, even for a subarray', () => {
   const ints = sharedInts(4);
   expect(ints.buffer).toBeInstanceOf(SharedArrayBuffer);
   const units = unitsIn(ints.subarray(1, 3));
@@ -43,8 +43,8 @@ it('units are in the memory of the integers, also of a part of them', () => {
   expect(ints[1]).toBe(0x62_0061);
 });
 
-describe('a pool of lists of integers', () => {
-  it('keeps what is in each list until it is freed', () => {
+describe('IntPool', () => {
+  it('preserves each list until it is freed', () => {
     const step = fc.record({ length: fc.integer({ min: 1, max: 40 }), frees: fc.option(fc.nat()) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), steps => {
@@ -67,7 +67,7 @@ describe('a pool of lists of integers', () => {
     );
   });
 
-  it('reuses the place of a freed list for one of the same size', () => {
+  it('reuses the place of a freed list for a list of the same size', () => {
     const pool = new IntPool();
     const start = pool.allocate(5);
     pool.allocate(5);

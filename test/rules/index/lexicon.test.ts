@@ -14,7 +14,7 @@ function kindOf(term: string): string {
 }
 
 describe('a lexicon', () => {
-  it('has exactly the terms that are in use', () => {
+  it('contains exactly the terms in use', () => {
     const step = fc.tuple(fc.boolean(), term);
     fc.assert(
       fc.property(

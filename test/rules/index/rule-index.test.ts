@@ -9,8 +9,8 @@ import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import { arbitraryDraft, original, postOf, VOCABULARY } from '../match/arbitrary-matching-post.js';
 
-describe('the index', () => {
-  it('gives the same matches after thousands of posts have moved its rules to rarer terms', () => {
+describe('the rule index', () => {
+  it('returns the same matches after it moved rules to rarer terms', () => {
     const trees = fc.sample(acceptedRule('historical', VOCABULARY), {
       numRuns: 200,
       seed: 7,
@@ -28,7 +28,7 @@ describe('the index', () => {
     for (let round = 0; round < 15; round++) expect(answers()).toEqual(before);
   });
 
-  it('keeps nothing of deleted rules', () => {
+  it('frees everything of deleted rules', () => {
     const index = new RuleIndex(dialectOf('historical'), usualFrequency);
     const rules: number[] = [];
     for (let i = 0; i < 5_000; i++) {
@@ -41,7 +41,7 @@ describe('the index', () => {
     expect(index.match(fieldsOf(postOf('word100 two words100')))).toEqual([]);
   });
 
-  it('compares posts with the text of a new rule in the place of a deleted one', () => {
+  it('does not match the text of a deleted rule after its slot is reused', () => {
     const index = new RuleIndex(dialectOf('historical'), usualFrequency);
     const matches = (text: string) => index.match(fieldsOf(postOf(text)));
     const first = index.add(parseRule('"one-two"').tree!);

@@ -34,7 +34,7 @@ function matchAll(rules: SharedRules, posts: readonly Activity[]): (readonly num
 }
 
 describe('shared rules', () => {
-  it.each(PRODUCTS)('match as each rule alone, whatever anchors them, for %s', product => {
+  it.each(PRODUCTS)('match like separate rules, whatever their anchors, for %s', product => {
     let matched = 0;
     fc.assert(
       fc.property(
@@ -60,7 +60,7 @@ describe('shared rules', () => {
     expect(matched).toBeGreaterThan(draws(150, 150));
   });
 
-  it('share what a copy for another thread has, and each thread has its own matcher', () => {
+  it('use one memory in every thread, with a matcher for each thread', () => {
     const shared = compileRules([{ value: 'snow "deep snow" contains:eep', tag: 'a' }]).share();
     const copy = structuredClone(shared);
     expect(copy.index.blocks.buffer).not.toBe(shared.index.blocks.buffer);
@@ -70,7 +70,7 @@ describe('shared rules', () => {
     expect(SharedMatcher.of(copy)).not.toBe(SharedMatcher.of(shared));
   });
 
-  it('move to terms that turn out to be rarer, while a run has the anchors of its start', () => {
+  it('move to rarer terms without changing the anchors of a running match', () => {
     // Guesses that `zebra` is rare, but all posts have it.
     const rules = Array.from({ length: 50 }, (_, n) => ({ value: `zebra word${n}` }));
     const frequency = (term: string) => (term === 'zebra' ? 0.001 : 0.5);
@@ -93,7 +93,7 @@ describe('shared rules', () => {
     expect(anchorsNow(shared.anchoring)).toBe(after);
   });
 
-  it('are matched while a review never ends, as in a thread that died', () => {
+  it('still match while a review never ends, as in a dead thread', () => {
     const shared = compileRules([{ value: 'snow' }]).share();
     shared.anchoring.state[IS_REVIEWED] = 1;
     makeReviewDue(shared);
@@ -101,7 +101,7 @@ describe('shared rules', () => {
     for (let round = 0; round < 3; round++) expect(matchAll(shared, [post])).toEqual([[0]]);
   });
 
-  it('put into a post what `withMatchingRules` puts there', () => {
+  it('add the same rules to a post as `withMatchingRules`', () => {
     const text = fc.oneof(
       fc.constantFrom(null, undefined, '', 'a"\\\n', '天気', '\ud800', '\u0000'),
       fc.string({ maxLength: 10 }),

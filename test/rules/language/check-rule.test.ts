@@ -20,7 +20,7 @@ function messageOf(text: string, product: RuleProduct = 'replay'): string {
   return serviceMessage(checkRule(text, { product }).problems);
 }
 
-describe('the messages of the service', () => {
+describe('serviceMessage', () => {
   const UNAVAILABLE =
     'Operator is not available in current product or product packaging. ' +
     'Please refer to complete available operator list at http://t.co/operators.';
@@ -73,11 +73,11 @@ describe('the messages of the service', () => {
       'beyonce has:lang',
       `Reference to invalid operator 'has:lang'. ${UNAVAILABLE} (at position 13)\n`,
     ],
-  ])('%j', (text, message, product = 'replay') => {
+  ])('returns the message for %j', (text, message, product = 'replay') => {
     expect(messageOf(text, product)).toBe(message);
   });
 
-  test('several messages are one text, in the order of the rule', () => {
+  test('joins several messages in the order of the rule', () => {
     expect(messageOf("cat 'x h:1 OR -dog")).toBe(
       "no viable alternative at character ''' (at position 5)\n\n" +
         "Reference to invalid field 'h' (at position 8).\n" +
@@ -85,13 +85,13 @@ describe('the messages of the service', () => {
     );
   });
 
-  test('has:polls alone has two problems', () => {
+  test('reports two problems for has:polls alone', () => {
     expect(messageOf('has:polls', 'search')).toMatch(
       /^is\/has\/lang cannot be used as a standalone operator \(at position 1\)\nReference to invalid operator 'has:polls'\./,
     );
   });
 
-  test('warnings are not included', () => {
+  test('excludes warnings', () => {
     const { problems } = checkRule('cat or dog', { product: 'search' });
     expect(problems).not.toEqual([]);
     expect(serviceMessage(problems)).toBe('');
@@ -340,7 +340,7 @@ test.each([42, undefined, null, {}])('a rule that is %j is an OptionError', rule
   expect(() => checkRule(unchecked(rule))).toThrow(OptionError);
 });
 
-test('the note about operators that may not be used alone names a stop word, which does not count', () => {
+test('the note about standalone operators says that a stop word does not count', () => {
   const noteOf = (rule: string) => checkRule(rule, { product: 'search' }).problems[0]?.note;
   const alone = 'in search it needs a keyword or another operator';
   expect(noteOf('has:links lang:en')).toBe(alone);

@@ -45,7 +45,7 @@ test.each<[string, string, string]>([
   expect(applySuggestions(text, problems)).toBe(mended);
 });
 
-test('the advice to quote a word says what the product does with punctuation', () => {
+test('the advice to quote a word explains what the product does with punctuation', () => {
   const noteOf = (product: RuleProduct) => checkRule('coca-cola', { product }).problems[0];
   expect(noteOf('replay')?.explanation).toContain('to match it too, quote it');
   expect(noteOf('search')?.explanation).toContain('search ignores it in phrases, too');
@@ -58,13 +58,13 @@ test.each([
   ['algorithm*', 'algorithm'],
   ['#cat* OR @cat*', '#cat OR @cat'],
   ['url:cat*', 'url:cat'],
-])('search, which has no contains:, says of %j that there are no wildcards', (text, mended) => {
+])('search explains that %j has no wildcards', (text, mended) => {
   const { problems } = checkRule(text, { product: 'search' });
   expect(problems[0]?.explanation).toContain('not a wildcard');
   expect(applySuggestions(text, problems)).toBe(mended);
 });
 
-test('the error of a leading * says that there are no wildcards', () => {
+test('the error for a leading * says that there are no wildcards', () => {
   for (const text of ['*cat', 'cat *', 'contains:*cat'])
     expect(checkRule(text, { product }).problems[0]?.note).toContain('no wildcards');
 });
@@ -82,11 +82,11 @@ test.each([
   '👩‍🚀 🇩🇪 ñandú',
   'lang:en -lang:es cat',
   'lang:he lang:iw cat',
-])('there are no warnings for %j', text => {
+])('no warning is reported for %j', text => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });
 
-test('there is no warning if the suggestion of an error changes the same text', () => {
+test('no warning is reported if the suggestion of an error changes the same text', () => {
   const text = '“cat dog” bird';
   const { problems } = checkRule(text, { product });
   expect(problems.map(({ code }) => code)).toEqual(['R003']);
@@ -101,6 +101,6 @@ test.each([
   ['tsheg', '#བོད་ཡིག'],
   ['a wave dash', '#あ〜い'],
   ['the mark for the same again', '#各〃'],
-])('a hashtag with %s can occur in posts, and has no warning', (_, text) => {
+])('no warning is reported for a hashtag with %s', (_, text) => {
   expect(checkRule(text, { product }).problems).toEqual([]);
 });

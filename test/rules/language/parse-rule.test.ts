@@ -19,7 +19,7 @@ function structure(node: RuleNode): string {
   return node.kind === 'not' ? `!${structure(node.node)}` : printRule(node);
 }
 
-test('every node has its span', () => {
+test('every node of a parsed rule has its span', () => {
   const text = ' cat (dog OR -"a b") has:geo';
   const tree = treeOf(text);
   expect(text.slice(tree.start, tree.end)).toBe('cat (dog OR -"a b") has:geo');
@@ -119,7 +119,7 @@ test.each([
   expect(treeOf(text)).toMatchObject({ start: 0, end: text.length, ...clause });
 });
 
-test('all problems are reported in one pass, in the order of the text', () => {
+test('parseRule reports all problems in one pass, in the order of the text', () => {
   const text = "has:vidoes 'x' lang:e (a OR) b) bounding_box:[1 2 3] h:1 \"c";
   const { tree, problems } = parseRule(text);
   expect(tree).toBeUndefined();
@@ -146,7 +146,7 @@ test('any number of groups is parsed up to the length limit of a rule', () => {
   expect(parseRule(nested(1025)).problems.map(({ code }) => code)).toEqual(['R001', 'R002']);
 });
 
-describe('hostile strings', () => {
+describe('the rule parser', () => {
   const numRuns = draws(1_000, 30_000);
   const PIECES = fc.constantFrom(
     ...'( ) " - # @ $ : [ ] ~ \\ OR AND a the 1 ⚽ “ \' has: lang: is: sample: bounding_box:[ \ud83c'
@@ -165,7 +165,7 @@ describe('hostile strings', () => {
     }
   }
 
-  test('no text makes the parser throw', () => {
+  test('never throws for any string', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -178,7 +178,7 @@ describe('hostile strings', () => {
     );
   });
 
-  test('no damaged rule makes the parser throw', () => {
+  test('never throws for any damaged rule', () => {
     const damaged = fc
       .tuple(arbitraryRule(), fc.nat(), fc.nat(8), PIECES)
       .map(([rule, at, length, piece]) => {
@@ -205,7 +205,7 @@ describe('hostile strings', () => {
     ['colons', 'a:'.repeat(500_000)],
     ['arguments', `bounding_box:[${'1 '.repeat(500_000)}]`],
     ['deep and wide', `${'(a '.repeat(1000)}${'x '.repeat(400_000)}${')'.repeat(1000)}`],
-  ])('a megabyte of %s is refused', (_, text) => {
+  ])('refuses a megabyte of %s', (_, text) => {
     const { tree, problems } = parseRule(text);
     expect(tree).toBeUndefined();
     expect(problems.length).toBeGreaterThan(0);

@@ -15,10 +15,10 @@ const between = (min: number, max: number) =>
     .integer({ min: Math.ceil(min * 1000), max: Math.floor(max * 1000) })
     .map(thousandths => String(thousandths / 1000));
 
-describe('a circle', () => {
+describe('a circle of a rule', () => {
   const names = fc.constantFrom('point_radius', 'profile_point_radius');
 
-  it('has its centre and its radius, in miles or kilometres, as written', () => {
+  it('has its centre and its radius in miles or kilometres', () => {
     fc.assert(
       fc.property(
         names,
@@ -40,16 +40,16 @@ describe('a circle', () => {
     );
   });
 
-  it.each(['25mi', '40.3km', '0mi', '0.0km'])('has no radius of %s', radius => {
+  it.each(['25mi', '40.3km', '0mi', '0.0km'])('is refused with the radius %s', radius => {
     expect(read(`point_radius:[1 2 ${radius}]`)).toEqual(['R019']);
   });
 
-  it.each(['181 2', '1 91', '-180.1 2', '1 -90.1'])('has no centre at %s', centre => {
+  it.each(['181 2', '1 91', '-180.1 2', '1 -90.1'])('is refused with the centre %s', centre => {
     expect(read(`point_radius:[${centre} 1mi]`)).toEqual(['R019']);
   });
 });
 
-describe('a box', () => {
+describe('a box of a rule', () => {
   const box = fc
     .tuple(between(-180, 179), between(-89, 88), between(0.001, 0.3), between(0.001, 0.3))
     .map(([west, south, width, height]) => ({
@@ -91,7 +91,7 @@ describe('a box', () => {
     );
   });
 
-  it('may be wider in degrees the nearer it is to a pole: less than 25 miles', () => {
+  it('may span more degrees near a pole, up to 25 miles', () => {
     expect(read('bounding_box:[1 0 1.36 0.1]')).toMatchObject({ east: 1.36 });
     expect(read('bounding_box:[1 0 1.37 0.1]')).toEqual(['R019']);
     expect(read('bounding_box:[1 60 1.72 60.1]')).toMatchObject({ east: 1.72 });
@@ -100,7 +100,7 @@ describe('a box', () => {
     expect(read('bounding_box:[1 60 1.1 60.37]')).toEqual(['R019']);
   });
 
-  it('with commas is corrected by a suggestion', () => {
+  it('gets a suggestion if it has commas', () => {
     const [problem] = parseRule('bounding_box:[1, 2, 1.1, 2.1]').problems;
     expect(problem?.suggestion?.edits[0]).toMatchObject({ text: '1 2 1.1 2.1' });
   });

@@ -32,7 +32,7 @@ test('a group that is not closed is shown where it opens', () => {
   );
 });
 
-test('wide characters have two columns, and others one', () => {
+test('wide characters take two columns, and others one', () => {
   expect(drawn('雪\t🍕 "a\u0007e\u0301" h:x').split('\n').slice(1)).toEqual([
     '  | 雪 🍕 "a\ufffde\u0301" h:x',
     '  |             ^ to match the text itself, quote it: `"h:x"`',
@@ -52,11 +52,11 @@ test('only the part around the problem of a long rule is shown', () => {
   expect(rows[1]?.indexOf('h:x')).toBe(rows[2]?.indexOf('^'));
 });
 
-test('a caret marks the end of an empty rule, too', () => {
+test('a caret marks the end of an empty rule', () => {
   expect(drawn('')).toBe('error[R005]: the rule is empty\n  |\n  | ^');
 });
 
-test('any text is drawn narrow and with a pointer into it', () => {
+test('any text is drawn without wide lines, with a pointer into it', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
       for (const problem of checkRule(text, { product: 'replay' }).problems) {

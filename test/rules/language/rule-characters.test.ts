@@ -25,7 +25,7 @@ describe('a word of a rule', () => {
     },
   );
 
-  it('is a keyword for the parser wherever it is one here', () => {
+  it('is parsed as a keyword', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }), text => {
         if (!isWord(text) || text === 'OR' || text === 'AND') return;
@@ -42,17 +42,17 @@ describe('a word of a rule', () => {
 });
 
 describe('a keycap emoji', () => {
-  it.each(['#️⃣', '#⃣', '*️⃣', '7⃣'])('is %s', text => {
+  it.each(['#️⃣', '#⃣', '*️⃣', '7⃣'])('is recognised in %s', text => {
     expect(isKeycap(text, 0)).toBe(true);
     expect(startsWord(`x${text}`, 1)).toBe(true);
   });
 
-  it.each(['#', '#a', 'a⃣', '#️', ''])('is not %j', text => {
+  it.each(['#', '#a', 'a⃣', '#️', ''])('is not recognised in %j', text => {
     expect(isKeycap(text, 0)).toBe(false);
   });
 });
 
-it('spaces are those of JavaScript', () => {
+it('isRuleSpace accepts exactly the spaces of JavaScript', () => {
   for (let unit = 0; unit <= 0xffff; unit++)
     if (isRuleSpace(unit) !== /\s/.test(String.fromCharCode(unit)))
       expect.fail(`U+${unit.toString(16)} is a space for one of them`);

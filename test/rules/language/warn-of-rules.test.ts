@@ -15,7 +15,7 @@ const acme = account({
 const product = '30day';
 const nothing = AbortSignal.abort(new Error('nothing is sent'));
 
-describe('a rule with a warning is reported before a request that may cost money', () => {
+describe('a rule with a warning', () => {
   let warnings: string[] = [];
   beforeEach(() => {
     warnings = [];
@@ -27,30 +27,30 @@ describe('a rule with a warning is reported before a request that may cost money
     vi.restoreAllMocks();
   });
 
-  it('by search, once for each rule', () => {
+  it('is reported once by search', () => {
     for (let i = 0; i < 2; i++) search(acme, { product, query: '#snow OR #ice lang:en' });
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatch(/^RuleWarning: search: .*warning\[R106\].*make it a group/s);
   });
 
-  it('by search for many rules, in the words of the given rules', () => {
+  it('is reported in its own words by search for many rules', () => {
     search(acme, { product, rules: [{ value: 'frost OR rime lang:en' }, { value: 'hail' }] });
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain('| frost OR rime lang:en');
   });
 
-  it('by counts', () => {
+  it('is reported by counts', () => {
     counts(acme, { product, query: 'sleet-storm' });
     expect(warnings[0]).toMatch(/^RuleWarning: counts: .*warning\[R104\]/s);
   });
 
-  it('by preview', async () => {
+  it('is reported by preview', async () => {
     const asked = preview(acme, { product, query: 'fog OR mist lang:en' }, { signal: nothing });
     await expect(asked).rejects.toThrow('nothing is sent');
     expect(warnings).toHaveLength(1);
   });
 
-  it('by jobs.create, for at most five rules', async () => {
+  it('is reported by jobs.create, for at most five rules', async () => {
     const rules = Array.from({ length: 7 }, (_, i) => ({ value: `dew-${i}` }));
     const [title, fromDate, toDate] = ['Dew', '202001010000', '202001020000'];
     const request = { title, fromDate, toDate, dataFormat: 'original' as const, rules };
@@ -60,7 +60,7 @@ describe('a rule with a warning is reported before a request that may cost money
     expect(warnings[0]).toContain('More rules have warnings');
   });
 
-  it('by replayRules.add, unless the service refuses the rule', async () => {
+  it('is reported by replayRules.add, unless the service refuses the rule', async () => {
     const rules = [{ value: 'drizzle*' }, { value: 'mizzle* has:vidoes' }];
     await expect(replayRules.add(acme, rules, { signal: nothing })).rejects.toThrow(
       'nothing is sent',
@@ -70,7 +70,7 @@ describe('a rule with a warning is reported before a request that may cost money
     expect(warnings[0]).not.toContain('mizzle');
   });
 
-  it('never for a rule without one', () => {
+  it('is needed for a report: other rules cause none', () => {
     search(acme, { product, query: '(#snow OR #ice) lang:en' });
     expect(warnings).toEqual([]);
   });

@@ -364,7 +364,7 @@ table('joined clauses', [
   ['snow -is:nullcast', { text: 'snow' }, true],
 ]);
 
-describe('a sample', () => {
+describe('a sample operator', () => {
   const rule = (percent: number) =>
     compileRule(checkRule(`snow sample:${percent}`, { product: 'replay' }).tree!);
   const posts = Array.from({ length: 5_000 }, (_, i) =>
@@ -375,7 +375,7 @@ describe('a sample', () => {
     }),
   );
 
-  it('has about the given fraction of all posts', () => {
+  it('matches about the given fraction of all posts', () => {
     for (const percent of [1, 10, 50]) {
       const ratio = posts.filter(rule(percent)).length / posts.length;
       expect(Math.abs(100 * ratio - percent)).toBeLessThan(2);
@@ -383,14 +383,14 @@ describe('a sample', () => {
     expect(posts.filter(rule(100))).toHaveLength(posts.length);
   });
 
-  it('includes every smaller sample', () => {
+  it('matches every post of a smaller sample', () => {
     const ten = new Set(posts.filter(rule(10)));
     expect(posts.filter(rule(5)).every(post => ten.has(post))).toBe(true);
   });
 });
 
 describe('a link without a short URL', () => {
-  it('has no target of another link without one in the activity_streams format', () => {
+  it('does not take the target of another such link in the activity_streams format', () => {
     const urls = [{ expanded_url: 'http://b.a' }];
     const gnip = { urls: [{ expanded_url: 'http://snow.com' }] };
     const post = { id: 'tag:1', postedTime: 'x', body: '', twitter_entities: { urls }, gnip };
@@ -399,8 +399,8 @@ describe('a link without a short URL', () => {
   });
 });
 
-describe('both formats', () => {
-  it.each(['search', 'historical'] as const)('match the same posts, for %s', product => {
+describe('the two formats of a post', () => {
+  it.each(['search', 'historical'] as const)('match the same rules for %s', product => {
     fc.assert(
       fc.property(arbitraryRule(VOCABULARY), arbitraryDraft(), (tree, draft) => {
         const matches = compileRule(tree, { product });
@@ -412,7 +412,7 @@ describe('both formats', () => {
 });
 
 it.each(['search', 'historical', 'replay'] as const)(
-  'rules see `RT @handle: ` of a retweet in extended form, which has `full_text` instead of `text`: %s',
+  'rules match the `RT @handle: ` of an extended retweet, which has `full_text` instead of `text`: %s',
   product => {
     const post = original({ ...PLAIN, ...retweeting({ text: 'snow' }) });
     const json = String(post.raw).replaceAll(/("id_str":"[^"]*"),"text":/g, '$1,"full_text":');
@@ -424,7 +424,7 @@ it.each(['search', 'historical', 'replay'] as const)(
   },
 );
 
-describe('posts with unexpected members', () => {
+describe('a post with members of unexpected types', () => {
   const keys = [
     ...['text', 'full_text', 'body', 'user', 'actor', 'entities', 'twitter_entities', 'place'],
     ...['hashtags', 'symbols', 'urls', 'user_mentions', 'media', 'extended_tweet', 'long_object'],
@@ -467,7 +467,7 @@ describe('posts with unexpected members', () => {
   }));
   const products: readonly RuleProduct[] = ['search', 'replay'];
 
-  it('are treated as if these members were absent', () => {
+  it('is matched as if these members were absent', () => {
     const rules = [...new Set(['snow', '"a snow"', 'contains:x', 'place:x', 'url:x', 'bio:x'])]
       .concat(['has:geo', 'is:reply', 'to:karl', 'point_radius:[0 0 1mi]', 'has:profile_geo'])
       .map(rule => parseRule(rule).tree!);

@@ -16,8 +16,8 @@ const snow = new Activity(
   Buffer.from('{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id_str":"1","text":"deep snow"}'),
 );
 
-describe('an explanation', () => {
-  it('names the parts that make an `and` fail', () => {
+describe('explainMatch', () => {
+  it('names the clauses that make an `and` fail', () => {
     const explanation = explainMatch('snow (has:images OR from:karl)', snow);
     expect(renderExplanation(explanation)).toBe(
       [
@@ -49,7 +49,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('has one line for one clause', () => {
+  it('returns one part for a rule of one clause', () => {
     expect(explainMatch('snow', snow)).toEqual({
       text: 'snow',
       matched: true,
@@ -65,7 +65,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('agrees with the match, and names enough parts to decide it', () => {
+  it('agrees with the match and names enough clauses to decide it', () => {
     fc.assert(
       fc.property(
         acceptedRule('historical', { words: WORDS, users: USERS, ids: IDS }),

@@ -25,11 +25,11 @@ describe('the terms that matched', () => {
     ['@ann', 'ann and @Ann', ['@Ann']],
     ['東京', '東京タワー', ['東京']],
     ['🍕', 'pizza 🍕🍕', ['🍕', '🍕']],
-  ])('of %s in “%s” are %j', (rule, text, marks) => {
+  ])('of the rule %s in “%s” are %j', (rule, text, marks) => {
     expect(marked(rule, { text }).marks).toEqual(marks);
   });
 
-  it('are those of the clauses that decided, without negated ones', () => {
+  it('belong to the clauses that decided, without negated ones', () => {
     const post = { text: 'tea and milk', author: 'ann' };
     expect(marked('(tea OR coffee) from:ann -water', post)).toEqual({
       clauses: ['tea', 'from:ann'],
@@ -39,12 +39,12 @@ describe('the terms that matched', () => {
     expect(marked('milk -(tea -and)', post).marks).toEqual(['milk']);
   });
 
-  it('follow the product', () => {
+  it('depend on the product', () => {
     expect(marked('café', { text: 'cafe café' }, 'search').marks).toEqual(['cafe', 'café']);
     expect(marked('café', { text: 'cafe café' }, 'replay').marks).toEqual(['café']);
   });
 
-  it('have at least one mark for each word that matches the text', () => {
+  it('include at least one mark for each matching word', () => {
     const word = fc.constantFrom('tea', 'Tea', 'té', '茶', '🍵', 'x', '"', '-', ' ', '\n', '#tea');
     fc.assert(
       fc.property(

@@ -19,8 +19,8 @@ function* placements(tokens: readonly string[], words: readonly string[]): Gener
       if (tokens[at] === first && !places.includes(at)) yield [at, ...places];
 }
 
-describe('proximity', () => {
-  it('is found if any assignment of the words is close enough', () => {
+describe('a proximity operator', () => {
+  it('matches if any assignment of the words is close enough', () => {
     let found = 0;
     fc.assert(
       fc.property(
@@ -42,8 +42,8 @@ describe('proximity', () => {
   });
 });
 
-describe('hostile strings', () => {
-  it('take linear time', () => {
+describe('a phrase search in a hostile string', () => {
+  it('takes linear time', () => {
     const tokens = Array.from({ length: 5_000 }, () => 'a');
     const words = [...Array.from({ length: 999 }, () => 'a'), 'b'];
     expect(holdsProximity(tokens, words, 6)).toBe(false);
@@ -52,13 +52,13 @@ describe('hostile strings', () => {
   });
 });
 
-describe('phrases', () => {
+describe('a phrase', () => {
   const separator = fc.constantFrom(' ', '-', ', ', '  ', '.');
   const text = fc
     .array(fc.tuple(word, separator), { maxLength: 8 })
     .map(parts => parts.flat().join(''));
 
-  it('of PowerTrack are found if the text is between word boundaries', () => {
+  it('matches in PowerTrack if the text is between word boundaries', () => {
     const dialect = dialectOf('replay');
     fc.assert(
       fc.property(text, text, (post, phrase) => {
@@ -75,7 +75,7 @@ describe('phrases', () => {
     );
   });
 
-  it('of search are found if their words are adjacent', () => {
+  it('matches in search if its words are adjacent', () => {
     const dialect = dialectOf('search');
     fc.assert(
       fc.property(text, text, (post, phrase) => {

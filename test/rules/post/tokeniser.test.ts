@@ -49,7 +49,7 @@ const text = fc.oneof(
     .map(parts => parts.join('')),
 );
 
-describe('tokens', () => {
+describe('the tokens of a string', () => {
   it.each([
     ['I like coca-cola 🍕', ['i', 'like', 'coca', 'cola', '🍕']],
     ["gnip's #gniprocks @a_b", ['gnip', 's', 'gniprocks', 'a', 'b']],
@@ -75,17 +75,17 @@ describe('tokens', () => {
     ['\ud83d x \ude00', ['x']],
     ['', []],
     ['...', []],
-  ])('of %j are as expected', (input, words) => {
+  ])('are correct for %j', (input, words) => {
     expect(tokenise(input, 'kept').words).toEqual(words);
   });
 
-  it('have no accents in search, in Latin and Greek', () => {
+  it('lose Latin and Greek accents in search', () => {
     const words = tokenise('Ñandú cafe\u0301 ὰγάπη й が', 'stripped').words;
     expect(words).toEqual(['nandu', 'cafe', 'αγαπη', 'й', 'が']);
   });
 
   it.each(['kept', 'stripped'] as const)(
-    'are without a joiner only within a word, accents %s: elsewhere the form for phrases keeps it',
+    'lose a joiner only within a word, accents %s',
     accents => {
       const forms = ['क्\u200dष', 'a\u200db', '👩\u200d🚀', '- \u200d -', '東\u200d京'];
       expect(forms.map(form => fold(form, accents))).toEqual([
@@ -130,7 +130,7 @@ describe('tokens', () => {
     },
   );
 
-  it('of joined strings are the tokens of each string', () => {
+  it('do not span joined strings', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const joined = tokenise(`${a} ${b}`, 'kept').words;
@@ -141,8 +141,8 @@ describe('tokens', () => {
   });
 });
 
-describe('a scanner', () => {
-  it('gives the same hash for the same word, whatever it scanned before', () => {
+describe('the token scanner', () => {
+  it('returns the same hash for the same word, whatever it scanned before', () => {
     const scanner = new Scanner('kept');
     scanner.read('snow');
     const [hash] = scanner.hashes;
