@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { shellWord } from '../../src/service/account-variables.js';
 
-describe('a word for a shell', () => {
-  it('is that word, for any content', () => {
+describe('a value quoted for a shell', () => {
+  it('is read back unchanged by the shell, for any content', () => {
     const words = fc.sample(fc.string({ unit: fc.constantFrom(...'\'"\\$`!#&;|<>* \n\tab') }), 300);
     const script = words.map(word => `printf '%s\\0' ${shellWord(word)}`).join('\n');
     const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });

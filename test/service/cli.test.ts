@@ -63,7 +63,7 @@ function runAs(command: readonly string[], args: readonly string[], env: NodeJS.
   return { child, ended, ready: once(child.stdout, 'data').then(([chunk]) => String(chunk)) };
 }
 
-describe('the command', () => {
+describe('the service command', () => {
   it.concurrent('prints one line of JSON once it is ready, with snake-case names', async () => {
     const { child, ended, ready } = run(
       ...['--json', '--seed', '5', '--account', 'acme', '--consumer-key', 'shop'],
@@ -134,7 +134,7 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  it.concurrent('prints the links with its token where it listens on every address, and ends on SIGTERM', async () => {
+  it.concurrent('prints the links with its token if it listens on every address, and ends on SIGTERM', async () => {
     const { child, ended, ready } = run('--host', '0.0.0.0');
     const summary = await ready;
     const [, link = '', token] =
@@ -152,13 +152,13 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
   });
 
-  it.concurrent('makes a token where that of its environment is empty, as in compose.yaml', async () => {
+  it.concurrent('generates a token if its environment has an empty one, as in compose.yaml', async () => {
     const { child, ready } = runAs([CLI], ['--host', '0.0.0.0'], { MILLRACE_SERVICE_TOKEN: '' });
     expect(await ready).toMatch(/\/console\/sign-in\?token=[\w-]{32}\n/);
     child.kill('SIGTERM');
   });
 
-  it.concurrent('takes the token of its environment, and then says nothing of a default password', async () => {
+  it.concurrent('uses the token of its environment, and does not mention a default password', async () => {
     const env = { MILLRACE_SERVICE_TOKEN: 'a-token-of-our-own' };
     const args = ['--host', '0.0.0.0', '--password', 'own', '--no-control'];
     const { child, ready } = runAs([CLI], args, env);
@@ -171,7 +171,7 @@ describe('the command', () => {
     asOption.child.kill('SIGTERM');
   });
 
-  it.concurrent('refuses a host of another machine, and a token that can be guessed, which it does not show', async () => {
+  it.concurrent('refuses a host of another machine and a weak token, without printing it', async () => {
     const other = await endOf(['--host', '192.0.2.77']);
     expect(other).toMatchObject({ code: 2, stdout: '' });
     expect(other.stderr).toContain(
@@ -254,8 +254,8 @@ describe('the command', () => {
   });
 });
 
-describe('the variables', () => {
-  it.concurrent('of --env are those of the service that runs, whatever it was started with', async () => {
+describe('the variables printed by --env', () => {
+  it.concurrent('describe the running service, whatever it was started with', async () => {
     const options = ['--posts-per-minute', '60', '--seed', 'one', '--limits', 'relaxed'];
     const { child, ready } = run('--json', '--account', 'acme', '--password', 'own', ...options);
     const { base_url: url, local_service: posts } = JSON.parse(await ready);
@@ -269,7 +269,7 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('of --env are all settings that every family of calls needs, for a shell and for --env-file', async () => {
+  it.concurrent('include every setting that a family of calls needs, for a shell and for --env-file', async () => {
     const folder = await temporaryFolder();
     const { child, ready } = run('--json', '--account', "it's", '--label', '$(x) `y`');
     const { base_url: url } = JSON.parse(await ready);
@@ -300,7 +300,7 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('lead to this service where the environment has addresses of another', async () => {
+  it.concurrent('lead to this service even if the environment has addresses of another', async () => {
     const addresses = Object.entries(SETTINGS).filter(([, { kind }]) => kind === 'url');
     const others = Object.fromEntries(
       addresses.map(([, { env }]) => [env, 'https://other.example']),
@@ -325,7 +325,7 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('of a service with a token need it, and allow http to its origin', async () => {
+  it.concurrent('require the token of a service that has one, and allow http to its origin', async () => {
     const token = 'a-token-of-our-own';
     const { child, ready } = run('--json', '--host', '0.0.0.0', '--token', token);
     const { base_url: url } = JSON.parse(await ready);
@@ -339,7 +339,7 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('say of an archive which posts it has, so that a checkpoint is refused by one with others', async () => {
+  it.concurrent('identify the archive, so that a checkpoint of another archive is refused', async () => {
     const folder = await temporaryFolder();
     const [post] = samplePosts(Date.UTC(2026, 0, 1), { postsPerMinute: 60 });
     await writeFile(path.join(folder, 'posts.jsonl'), post?.raw ?? '');
@@ -350,7 +350,7 @@ describe('the variables', () => {
     child.kill('SIGTERM');
   });
 
-  it.concurrent('of --env need a service that runs at a port, and say how to start it', async () => {
+  it.concurrent('need a running service at the port, or the error says how to start one', async () => {
     const server = createServer((_, response) => response.writeHead(404).end());
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const port = String((server.address() as net.AddressInfo).port);
@@ -377,7 +377,7 @@ describe('the variables', () => {
   });
 });
 
-describe('an installed command', () => {
+describe('an installed service command', () => {
   it.concurrent.each([
     ['its name in the path', {}, 'Usage: millrace-service [options]'],
     ['npx', { npm_command: 'exec' }, 'Usage: npx millrace-service [options]'],
@@ -417,7 +417,7 @@ const NOT_OF_A_SERVICE: readonly SettingName[] = [
   'engagementsPerMinute',
 ];
 
-describe('await using', () => {
+describe('`await using` on a service', () => {
   it.concurrent.each(['service', 'addresses'])(
     'stops the service at the end of the scope of the %s, and the process ends',
     async what => {

@@ -12,7 +12,7 @@ function thrown(call: () => void): unknown {
   return undefined;
 }
 
-describe('the clock', () => {
+describe('the clock of the service', () => {
   it('runs with real time until it is moved', () => {
     const clock = new Clock();
     const before = Date.now();
@@ -30,7 +30,7 @@ describe('the clock', () => {
     expect(clock.now() - instant).toBeLessThan(HOUR);
   });
 
-  describe('that is frozen and set', () => {
+  describe('after it is frozen and set', () => {
     const frozen = () => {
       const clock = new Clock();
       clock.freeze();
@@ -38,7 +38,7 @@ describe('the clock', () => {
       return clock;
     };
 
-    it('stops', async () => {
+    it('does not run', async () => {
       const clock = frozen();
       await new Promise(resolve => setTimeout(resolve, 5));
       expect(clock.now()).toBe(Date.UTC(2012, 0, 1));
@@ -66,7 +66,7 @@ describe('the clock', () => {
     });
   });
 
-  it('runs alarms in order of time, and a whole chain of alarms in one move', () => {
+  it('runs alarms in order of time, and chained alarms in one move', () => {
     const clock = new Clock();
     clock.freeze();
     clock.set(0);
@@ -84,7 +84,7 @@ describe('the clock', () => {
     expect(rung).toEqual(['first', 'second', 'third']);
   });
 
-  it('runs alarms while it runs', async () => {
+  it('runs alarms while it is not frozen', async () => {
     const clock = new Clock();
     await new Promise<void>(resolve => clock.at(clock.now() + 10, () => resolve()));
   });
@@ -103,7 +103,7 @@ describe('the clock', () => {
     expect(told).toEqual([0, 3 * HOUR, 'rung']);
   });
 
-  it('takes the times of the control path: strings were "not an instant"', () => {
+  it('accepts the instants that the control path accepts', () => {
     const clock = new Clock();
     clock.freeze();
     const at = Date.UTC(2024, 0, 31);
@@ -149,7 +149,7 @@ describe('the clock', () => {
     [null, /`set` .*, got null$/],
     [[2024], /`set` .*, got 2024$/],
     [8.64e15, /from the year 1 to the year 9999$/],
-  ])('refuses the instant %s, and stays', (instant, message) => {
+  ])('refuses the instant %s and does not move', (instant, message) => {
     const clock = new Clock();
     clock.freeze();
     const before = clock.now();
@@ -160,7 +160,7 @@ describe('the clock', () => {
   });
 
   it.each([Number.POSITIVE_INFINITY, Number.NaN, 'a while', '5 years', null, {}])(
-    'refuses to advance by %s, and stays',
+    'refuses to advance by %s and does not move',
     by => {
       const clock = new Clock();
       clock.freeze();

@@ -149,7 +149,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     })),
   });
 
-  test('finds the same as testing every post, for any rule, page by page', async () => {
+  test('finds the same posts as a test of every post, page by page', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -198,7 +198,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('counts the newest part of the window, or the oldest, if its time is over', async () => {
+  test('counts the newest or oldest part of the window if time runs out', async () => {
     const archive = archives.get('original') as Archive;
     for (const newestFirst of [true, false]) {
       let now = 0;
@@ -214,7 +214,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('scans only the posts that are wanted by id and time', async () => {
+  test('reads only the posts that are wanted by id and time', async () => {
     for (const [format, archive] of archives) {
       const wanted = ({ id, at }: SortKey) => id.endsWith('7') && at % HOUR >= 10 * MINUTE;
       const scanned: ReturnType<typeof shown>[] = [];
@@ -228,7 +228,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
     }
   });
 
-  test('stops when it is aborted, with the reason', async () => {
+  test('rejects with the reason of an abort', async () => {
     const archive = archives.get('original') as Archive;
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
@@ -266,7 +266,7 @@ describe('the sample archive', () => {
     );
   });
 
-  test('draws each post of a week once, however many words are counted', async () => {
+  test('draws each post of a week once, even if many words are counted', async () => {
     const archive = openSampleArchive({ postsPerMinute: 12, now: () => END });
     const week = { from: END - 7 * DAY, to: END };
     const drawn = countDrafts();
@@ -277,7 +277,7 @@ describe('the sample archive', () => {
     expect(drawn()).toBeLessThan(7 * 24 * 60 * 13);
   });
 
-  test('draws posts once for all archives that have the same ones', async () => {
+  test('draws posts once for all archives with the same settings', async () => {
     const open = (seed: string) => openSampleArchive({ seed, postsPerMinute: 1, now: () => END });
     const day = { from: END - DAY, to: END };
     const drawn = countDrafts();
@@ -294,7 +294,7 @@ describe('the sample archive', () => {
     expect(drawn()).toBeGreaterThan(once);
   });
 
-  test('has no posts after the present, and new ones as time passes', async () => {
+  test('has no posts after the present, and new posts as time passes', async () => {
     let now = START + 10 * MINUTE + 30_000;
     const archive = openSampleArchive({ ...OPTIONS, postsPerMinute: 60, now: () => now });
     const newest = async () => {
@@ -323,7 +323,7 @@ describe('the sample archive', () => {
     expect(posts.length).toBeGreaterThan(60);
   });
 
-  test('gives a page of a dense archive from its newest minute', async () => {
+  test('returns a page of a dense archive from its newest minute', async () => {
     const archive = openSampleArchive({ seed: 1, postsPerMinute: 5000, now: () => END });
     const { posts } = await archive.search(rule('coffee'), SPAN, { limit: 100 });
     expect(posts.length).toBe(100);

@@ -22,7 +22,7 @@ function blockOf(times: readonly number[]): Block {
   };
 }
 
-it('a scan gives a post at the first moment of ten minutes in their segment alone', async () => {
+it('a scan returns a post at the first moment of a segment in that segment only', async () => {
   const edge = START + SEGMENT;
   // The last post of the first segment and the first of the second are in one block.
   const blocks = [
@@ -78,7 +78,7 @@ function slowClock() {
 }
 
 describe('counts with a deadline', () => {
-  it('stop within a bucket, and say which part of the window they cover', async () => {
+  it('stop within a bucket, and report the part of the window that they cover', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
     const archive = archiveOf(times);
@@ -99,7 +99,7 @@ describe('counts with a deadline', () => {
   });
 
   it.each([true, false])(
-    'cover all posts of a second or none, if it has more than are read at once (newest first: %s)',
+    'cover all posts of a second or none (newest first: %s)',
     async newestFirst => {
       slowClock();
       const times = [...Array(300).fill(START + 2 * SECOND), START + SECOND, START + 3 * SECOND];
@@ -117,7 +117,7 @@ describe('counts with a deadline', () => {
     },
   );
 
-  it('are those of the covered part, for any posts, order and deadline', async () => {
+  it('equal the counts of the covered part, for any posts, order and deadline', async () => {
     slowClock();
     await fc.assert(
       fc.asyncProperty(
@@ -152,7 +152,7 @@ describe('counts with a deadline', () => {
   });
 });
 
-it('the newest post is found without a read of the others in its block', async () => {
+it('a search for the newest post reads no other post of its block', async () => {
   const times = Array.from({ length: 1000 }, (_, i) => START + (1000 - i) * SECOND);
   const block = blockOf(times);
   const read: number[] = [];
@@ -179,7 +179,7 @@ it('the newest post is found without a read of the others in its block', async (
 });
 
 describe('search with a deadline', () => {
-  it('stops within a block, and the page after it continues there', async () => {
+  it('stops within a block, and continues there on the next page', async () => {
     slowClock();
     const times = Array.from({ length: 600 }, (_, i) => START + i * SECOND);
     const rule = { tree: all, matches: () => false };
@@ -193,7 +193,7 @@ describe('search with a deadline', () => {
     });
   });
 
-  it('finds each post once over its pages, for any posts, limit and deadline', async () => {
+  it('finds each post once over all pages, for any posts, limit and deadline', async () => {
     slowClock();
     await fc.assert(
       fc.asyncProperty(

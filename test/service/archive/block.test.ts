@@ -12,7 +12,7 @@ const sets = fc.integer({ min: 1, max: 200 }).chain(size =>
   }),
 );
 
-test('behaves like a Set of numbers', () => {
+test('DocumentSet behaves like a Set of numbers', () => {
   fc.assert(
     fc.property(sets, ({ size, a, b, start, end }) => {
       const make = (members: readonly number[]) => {

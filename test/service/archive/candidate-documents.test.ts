@@ -4,14 +4,14 @@ import type { RuleNode } from '../../../src/rules/tree.js';
 import { type Block, DocumentSet } from '../../../src/service/archive/block.js';
 import { candidateDocuments } from '../../../src/service/archive/candidate-documents.js';
 
-test('a query of 2048 characters that occur in no post reads one posting of a block', () => {
+test('a query of 2048 absent characters reads one posting of a block', () => {
   const query = Array.from({ length: 2048 }, (_, i) => String.fromCharCode(0x4e00 + i)).join('');
   const { asked, found } = ask(query, []);
   expect(asked).toBe(1);
   expect(found).toEqual([]);
 });
 
-test('a query of one character 2048 times reads its two terms', () => {
+test('a query that repeats one character 2048 times reads its two terms', () => {
   const { asked, found } = ask('的'.repeat(2048), ['的', '的的']);
   expect(asked).toBe(2);
   expect(found).toEqual([0, 1, 2]);

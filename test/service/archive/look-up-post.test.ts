@@ -14,12 +14,12 @@ import { idOf, type PostOptions, post } from '../users/engagement-posts.js';
 const MINE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
 const OTHER: PostOptions = { ago: 3 * DAY, low: 1, favorites: 7 };
 
-describe('a post is found by its id', () => {
+describe('findPost', () => {
   const signal = new AbortController().signal;
   const now = Date.UTC(2024, 4, 15);
 
   it.each(['2006-03-22', '2008-07-01', '2010-11-04', '2010-11-05', '2015-01-01', '2024-05-14'])(
-    'among the generated posts of %s',
+    'finds a generated post of %s by its id',
     async day => {
       const archive = openSampleArchive({ now: () => now });
       const at = Date.parse(`${day}T01:40:00Z`);
@@ -33,7 +33,7 @@ describe('a post is found by its id', () => {
     },
   );
 
-  it('in a folder of files, whose author signs in', async () => {
+  it('lets the author of a stored post sign in by handle', async () => {
     const folder = await temporaryFolder();
     const lines = [post(MINE), post(OTHER)].map(({ activity }) => `${activity.raw}\n`);
     await mkdir(path.join(folder, '2024'), { recursive: true });
@@ -53,7 +53,7 @@ describe('a post is found by its id', () => {
     }
   });
 
-  it('not before its time', async () => {
+  it('does not find a post before its time', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const id = idOf(MINE);
     expect(await findPost(archive, id, NOW, { signal })).toBeDefined();

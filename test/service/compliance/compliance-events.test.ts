@@ -12,8 +12,8 @@ async function moved(service: Service, ms: number): Promise<void> {
   await service.settled();
 }
 
-describe('generated events', () => {
-  it('are sent as the clock advances, and a replay of that time gives the same', async () => {
+describe('generated compliance events', () => {
+  it('are sent as the clock advances, and again by a replay of that time', async () => {
     const { open, see, replayPath, service } = await localStreams(manyPosts(), settings());
     const start = Math.ceil(NOW / MINUTE) * MINUTE;
     service.clock.set(start);
@@ -33,7 +33,7 @@ describe('generated events', () => {
     expect(messages.at(-1)).toContain(`"activity_count":${live.length}`);
   });
 
-  it('are of posts and users that exist, in every shape', async () => {
+  it('refer to existing posts and users, in every shape', async () => {
     const posts = manyPosts();
     const { see, replayPath } = await localStreams(posts, settings());
     const { messages } = await see(replayPath('compliance', NOW - 20 * HOUR, NOW - 2 * HOUR));
@@ -79,7 +79,7 @@ describe('generated events', () => {
     ]);
   });
 
-  it('derive from the seed, and are the same for a window split at any minute', async () => {
+  it('derive from the seed, and do not depend on how a window is split', async () => {
     const { see, replayPath } = await localStreams(manyPosts(), settings({ seed: 'a' }));
     const from = NOW - 5 * HOUR - 34 * MINUTE - 56_789;
     const eventsOf = async (from: number, to: number) =>
@@ -96,7 +96,7 @@ describe('generated events', () => {
     expect((await other.see(path)).messages.slice(0, -1)).not.toEqual(whole);
   });
 
-  it('have the configured rate', async () => {
+  it('follow the configured rate', async () => {
     const from = NOW - 20 * HOUR;
     const counts = [];
     for (const complianceRate of [0, 0.1, 1]) {
@@ -110,7 +110,7 @@ describe('generated events', () => {
     expect(counts[1]).toBeLessThan((counts[2] as number) / 5);
   });
 
-  it('a flood sends the events of the last minutes immediately', async () => {
+  it('of the last minutes are sent immediately by a flood', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     service.faults.plant({ kind: 'flood', endpoint: 'compliance', minutes: 120 });
     const connection = await open(COMPLIANCE_PATH);
@@ -118,7 +118,7 @@ describe('generated events', () => {
     expect(text).toMatch(/^\{"/);
   });
 
-  it('a slow client is disconnected', async () => {
+  it('close the connection of a slow client', async () => {
     const options = { streamBacklogBytes: 500 };
     const { open, service } = await localStreams(manyPosts(), settings(options));
     service.faults.plant({ kind: 'flood', endpoint: 'compliance' });
@@ -126,7 +126,7 @@ describe('generated events', () => {
     expect(messages).toEqual([expect.stringContaining('closing connection to local/compliance')]);
   });
 
-  it('a clock that jumps far, or back, does not stop the stream', async () => {
+  it('continue after the clock jumps far or back', async () => {
     const { open, service } = await localStreams(manyPosts(), settings());
     const connection = await open(COMPLIANCE_PATH);
     await connection.until(() => true);

@@ -23,7 +23,7 @@ describe('the compliance stream', () => {
     expect(text).toBe(`${first}\r\n{"unknown":{"id":5}}\r\n`);
   });
 
-  it('is also available under the path of older clients', async () => {
+  it('also responds at the path of older clients', async () => {
     const { open, service } = await localStreams();
     const path = '/stream/compliance/accounts/local/publishers/twitter/compliance.json?partition=1';
     expect((await open(path)).status).toBe(200);
@@ -36,7 +36,7 @@ describe('the compliance stream', () => {
     expect(await connection.until(text => text.length >= 6)).toMatch(/^(\r\n)+$/);
   });
 
-  it('splits users into eight partitions, unless none is asked for', async () => {
+  it('splits users into eight partitions, or one without a partition', async () => {
     const { open, service } = await localStreams();
     const all = await open(COMPLIANCE_PATH);
     const parts: Awaited<ReturnType<typeof open>>[] = [];
@@ -75,7 +75,7 @@ describe('the compliance stream', () => {
     expect(texts).toEqual([kinds.map(event => `${event}\r\n`).join('')]);
   });
 
-  it.each(['0', '9', 'x', '', '1.5'])('406 for the partition %j', async partition => {
+  it.each(['0', '9', 'x', '', '1.5'])('responds with 406 for the partition %j', async partition => {
     const { see } = await localStreams();
     const { status, text } = await see(`${COMPLIANCE_PATH}?partition=${partition}`);
     expect([status, JSON.parse(text).error.message]).toEqual([
@@ -84,12 +84,12 @@ describe('the compliance stream', () => {
     ]);
   });
 
-  it('401 for wrong credentials', async () => {
+  it('responds with 401 for wrong credentials', async () => {
     const { see } = await localStreams();
     expect((await see(COMPLIANCE_PATH, { authorization: 'Basic eDp5' })).status).toBe(401);
   });
 
-  it('404 for another account, publisher or label', async () => {
+  it('responds with 404 for another account, publisher or label', async () => {
     const { see } = await localStreams();
     for (const wrong of ['accounts/x', 'publishers/x'])
       expect((await see(COMPLIANCE_PATH.replace(/(accounts|publishers)\/\w+/, wrong))).status).toBe(
@@ -98,7 +98,7 @@ describe('the compliance stream', () => {
     expect((await see(COMPLIANCE_PATH.replace('compliance.json', 'x.json'))).status).toBe(404);
   });
 
-  it('406 without gzip', async () => {
+  it('responds with 406 without gzip', async () => {
     const { addresses } = await localStreams();
     const { statusCode } = await request(addresses.complianceStreamUrl + COMPLIANCE_PATH, {
       headers: { authorization: AUTHORIZATION },
@@ -106,13 +106,13 @@ describe('the compliance stream', () => {
     expect(statusCode).toBe(406);
   });
 
-  it('503 by a fault', async () => {
+  it('responds with 503 for a planted fault', async () => {
     const { see, service } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'compliance', status: 503 });
     expect((await see(COMPLIANCE_PATH)).status).toBe(503);
   });
 
-  it('429 after 10 connection requests in 60 seconds', async () => {
+  it('responds with 429 after 10 connection requests in 60 s', async () => {
     const { open, see, service } = await localStreams([], { limits: 'strict' });
     for (let i = 0; i < 10; i++) (await open(COMPLIANCE_PATH)).destroy();
     service.clock.advance(20 * SECOND);

@@ -35,7 +35,7 @@ function countingArchive(): { archive: Archive; read(): number } {
 }
 
 it.each([0.05, 1])(
-  'the events of a window are those of every post of the archive, at a rate of %d',
+  'the events of a window equal the events of every archived post in it, at a rate of %d',
   async rate => {
     const { archive } = countingArchive();
     const generated = new GeneratedEvents('events', rate);
@@ -66,7 +66,7 @@ it.each([0.05, 1])(
   },
 );
 
-it('posts without an event in the window are not read', async () => {
+it('GeneratedEvents does not read posts without an event in the window', async () => {
   const { archive, read } = countingArchive();
   const generated = new GeneratedEvents('events', 0.05);
   const window = { from: NOW - 28 * HOUR, to: NOW };

@@ -3,9 +3,9 @@ import { HOUR, MINUTE } from '../../../src/base/time.js';
 import { COMPLIANCE_PATH, localStreams, START } from '../replay/local-streams.js';
 import { deletion } from './deleted-posts.js';
 
-describe('injecting an event', () => {
+describe('an injected compliance event', () => {
   it.each(['', 'x', '[]', '5', '{}', '{"delete":5}', '{"delete":{}}\r\n'])(
-    'refuses %j',
+    'is refused if it is %j',
     async event => {
       const { service } = await localStreams();
       expect(() => service.compliance.inject(event)).toThrow(
@@ -14,7 +14,7 @@ describe('injecting an event', () => {
     },
   );
 
-  it('works over the control path, with exact ids', async () => {
+  it('is accepted at the control path with exact ids', async () => {
     const { service, addresses, open } = await localStreams();
     const connection = await open(COMPLIANCE_PATH);
     const url = `${addresses.baseUrl}/_control/compliance`;
@@ -26,7 +26,7 @@ describe('injecting an event', () => {
     expect(service.compliance.hidesNothing).toBe(false);
   });
 
-  it('may set the time: then replays of that time include it, with all partitions', async () => {
+  it('may set its time, so that replays of that time include it', async () => {
     const { service, see, replayPath } = await localStreams();
     service.compliance.inject(deletion('2'), START + 10 * MINUTE);
     service.compliance.inject(deletion('1'), START);

@@ -61,7 +61,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 
   describe('the sign-in of a user', () => {
-    it('goes from the request token to the totals', async () => {
+    it('leads from the request token to the totals', async () => {
       const { acme, posts, callback, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: callback.address });
@@ -87,7 +87,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(errors).toHaveLength(1);
     });
 
-    it('tells the application that it was denied', async () => {
+    it('tells the application that the user denied it', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: callback.address });
@@ -99,7 +99,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(callback.last().searchParams.has('oauth_verifier')).toBe(false);
     });
 
-    it('does not ask again, except for authorize', async () => {
+    it('does not ask for consent a second time, except for authorize', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit();
       const next = () => users.requestToken(acme, { callback: callback.address });
@@ -123,7 +123,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       );
     });
 
-    it('shows a PIN, which is the verifier, and revokes a grant', async () => {
+    it('shows the verifier as a PIN, and revokes a grant', async () => {
       const { acme, addresses, posts, visit } = await application();
       const page = await visit();
       const token = await users.requestToken(acme, { callback: 'oob' });
@@ -140,7 +140,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await expect(users.engagementTotals(acme, { token: access, ids })).rejects.toThrow();
     });
 
-    it('shows a hostile name as text, and lets a phone see all of it', async () => {
+    it('shows a hostile name as text that fits a phone', async () => {
       const { acme, callback, visit } = await application();
       const page = await visit({ viewport: PHONE, javaScriptEnabled: true });
       const token = await users.requestToken(acme, { callback: callback.address });
@@ -189,7 +189,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
     });
 
     it.each(isNightly ? [PHONE, WIDE] : [WIDE])(
-      'lets the keyboard reach everything that can be used, with a visible focus, on $width px',
+      'lets the keyboard reach every control with a visible focus, on $width px',
       async viewport => {
         const { addresses, visit } = busy;
         const page = await visit({ viewport, javaScriptEnabled: true });
@@ -214,7 +214,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       },
     );
 
-    it('runs no script from any text', async () => {
+    it('runs no script from posts, rules or names', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true });
       const said: string[] = [];
@@ -235,7 +235,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(said).toEqual([]);
     });
 
-    it('works by its forms', async () => {
+    it('works with its forms', async () => {
       const { addresses, service, visit } = await busyService();
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);
@@ -269,7 +269,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Sign in');
     });
 
-    it('works by keyboard, starting with the link that skips the menu', async () => {
+    it('works with the keyboard, starting with the skip link', async () => {
       const { addresses, visit } = busy;
       const page = await visit();
       await page.goto(`${addresses.consoleUrl}/sign-in`);
@@ -327,7 +327,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       return { page, addresses, foreign, poll };
     };
 
-    it('shows new requests without a reload, around a row that is open or has the focus', async () => {
+    it('shows new requests without a reload, around a row that is open or focused', async () => {
       const { page, addresses, foreign, poll } = await signedInTo('/requests');
       await page.evaluate('window.isSame = true');
       const ask = (path: string) => fetch(addresses.baseUrl + path).then(answer => answer.text());
@@ -353,7 +353,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(foreign).toEqual([]);
     });
 
-    it('says that the session or the service is lost, and can be paused', async () => {
+    it('reports a lost session or service, and can be paused', async () => {
       const { page, addresses } = await signedInTo('/requests');
       const state = page.locator('.refresh .state');
       expect(await state.textContent()).toBe('live');
@@ -412,7 +412,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(JSON.parse(String(await copied()))).toHaveProperty('id_str');
     });
 
-    it('keeps a part that has not changed, and the row in which something is selected', async () => {
+    it('keeps an unchanged part, and the row with a selection', async () => {
       const { page, addresses, poll } = await signedInTo('/jobs');
       await page.evaluate("document.querySelector('#list > *').isSame = true");
       await poll();
@@ -430,7 +430,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(await page.evaluate('getSelection().isCollapsed')).toBe(false);
     });
 
-    it('waits for a page that takes longer than the time between two', async () => {
+    it('waits for a page that takes longer than the refresh interval', async () => {
       const { page, addresses } = await signedInTo('/requests');
       let asked = 0;
       const waiting: (() => Promise<void>)[] = [];
@@ -447,7 +447,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.getByText('/while/it/waits', { exact: true }).waitFor();
     });
 
-    it('shows the problems of a query while it is typed', async () => {
+    it('shows the problems of a query while the user types', async () => {
       const { page } = await signedInTo('/explore');
       const query = page.getByRole('textbox', { name: 'Query' });
       const asked = page.waitForRequest(request => request.url().endsWith('&check='));
@@ -466,7 +466,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(new URL(page.url()).searchParams.has('check')).toBe(false);
     });
 
-    it('copies a command, also of a part that was replaced', async () => {
+    it('copies a command of a part that was replaced', async () => {
       const { page, addresses, poll } = await signedInTo('/requests', {
         permissions: ['clipboard-read', 'clipboard-write'],
       });
@@ -481,7 +481,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       );
     });
 
-    it('leaves the message of another page where it is', async () => {
+    it('keeps the message of another page', async () => {
       const { page, addresses, poll } = await signedInTo('/requests');
       const other = await page.context().newPage();
       await other.goto(`${addresses.consoleUrl}/faults`);
@@ -495,7 +495,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
 
   describe('another site', () => {
     it.each(['localhost', '127.0.0.1'])(
-      'at %s cannot send a form to the console for a signed-in user',
+      'cannot send a form from %s to the console for a signed-in user',
       async host => {
         const { addresses, service, visit } = busy;
         const page = await visit({ javaScriptEnabled: true });
@@ -540,7 +540,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(page.frames()).toHaveLength(4);
     });
 
-    it('cannot read them by a script', async () => {
+    it('cannot read the pages with a script', async () => {
       const { addresses, visit } = busy;
       const page = await visit({ javaScriptEnabled: true });
       const evil = await site('<h1>evil</h1>');

@@ -7,7 +7,7 @@ describe('the forms of the clock', () => {
   const address = '/console/faults';
 
   it.each(['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])(
-    'do not break any page at the ends of time: %s',
+    'work at the ends of time on every page: %s',
     async set => {
       const { browser } = await signedIn(teaPosts(1));
       await browser.get(address);
@@ -17,7 +17,7 @@ describe('the forms of the clock', () => {
     },
   );
 
-  it('explain a wrong time, and change nothing', async () => {
+  it('explain an invalid time, and change nothing', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
     for (const fields of [
@@ -33,7 +33,7 @@ describe('the forms of the clock', () => {
     expect(service.clock.now()).toBe(NOW);
   });
 
-  it('ask before jobs expire for good, and then do what was typed', async () => {
+  it('ask for confirmation before jobs expire for good', async () => {
     const { browser, ask, service } = await signedIn(teaPosts(3), { jobDwellMs: 0 });
     const job = {
       publisher: 'twitter',

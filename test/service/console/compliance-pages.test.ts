@@ -5,7 +5,7 @@ import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 
 describe('the page of compliance events', () => {
-  it('shows recent events of any content, in pages', async () => {
+  it('shows recent events of any content, in several pages', async () => {
     const { browser, service } = await signedIn();
     const address = '/console/compliance';
     expect(readable((await browser.get(address)).text)).toContain('--compliance-rate');
@@ -41,7 +41,7 @@ describe('the page of compliance events', () => {
     expect((await browser.get(`${address}?last=constructor&page=-7`)).status).toBe(200);
   });
 
-  it('reads only the posts of the seconds since it was last shown', async () => {
+  it('reads only posts newer than its last view', async () => {
     const posts = Array.from({ length: 200 }, (_, i) =>
       originalPost(NOW - i * 3 * MINUTE, String(1_790_000_000_000_000_000n - BigInt(i)), 'tea'),
     );
@@ -73,7 +73,7 @@ describe('the page of compliance events', () => {
     expect(kept.map(sent)).toEqual(fresh.map(sent));
   });
 
-  it('shows the events of a post that was added since', async () => {
+  it('shows the events of a post that was added after its last view', async () => {
     const { browser, service } = await signedIn([], { complianceRate: 1 });
     const seen = async () => readable((await browser.get('/console/compliance?last=1d')).text);
     expect(await seen()).toContain('No events');

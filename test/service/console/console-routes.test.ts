@@ -14,7 +14,7 @@ describe('the console', () => {
     expect((await browser.get(String(page.location))).text).toContain(`value="${address}?a=b"`);
   });
 
-  it.each(['/', '/console/'])('is the target of %s', async address => {
+  it.each(['/', '/console/'])('is the redirect target of %s', async address => {
     const { baseUrl } = await local();
     const { status, location } = await browse(baseUrl).get(address);
     expect([status, location]).toEqual([303, '/console']);
@@ -30,7 +30,7 @@ describe('the console', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('signs in with email and password, with a new session id, and out again', async () => {
+  it('signs in with a new session id, and signs out', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in');
@@ -50,7 +50,7 @@ describe('the console', () => {
     expect((await browser.get('/console', { cookie: `${name}=${after}` })).status).toBe(303);
   });
 
-  it('only says that a login is wrong, and does not repeat the password', async () => {
+  it('shows only that a login is wrong, without the password', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (const [email, password] of [
@@ -68,14 +68,14 @@ describe('the console', () => {
     expect((await browser.get('/console')).status).toBe(303);
   });
 
-  it('keeps the e-mail after a wrong password', async () => {
+  it('keeps the email after a wrong password', async () => {
     const { baseUrl } = await local();
     const page = await browse(baseUrl).signIn('mistyped');
     expect(page.text).toMatch(/name="email" [^>]*value="dev@example\.com"/);
     expect(page.text).not.toContain('mistyped');
   });
 
-  it('limits wrong passwords', async () => {
+  it('limits the number of wrong passwords', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     for (let i = 0; i < 10; i++) expect((await browser.signIn(`guess ${i}`)).status).toBe(401);
@@ -112,7 +112,7 @@ describe('the console', () => {
     expect(location).not.toMatch(/\/(\.|%2e){2}/i);
   });
 
-  it('leads from a sign-in to the address that was asked for, with every character of its query', async () => {
+  it('leads from a sign-in to the requested address with its whole query', async () => {
     const { baseUrl } = await local();
     const query = `"it's" + (tea* OR 茶) -!$;,@~[]{}|^`;
     const asked = `/console/explore?${new URLSearchParams({ query })}&raw=+'*();,@!$~`;
@@ -128,7 +128,7 @@ describe('the console', () => {
     expect(searchParams.get('raw')).toBe(" '*();,@!$~");
   });
 
-  it('answers only under loopback names', async () => {
+  it('responds only under loopback names', async () => {
     const { baseUrl } = await local();
     const { request } = await import('node:http');
     const statusFor = (host: string) =>
@@ -154,7 +154,7 @@ describe('the console', () => {
   });
 });
 
-describe('forms of the console', () => {
+describe('a form of the console', () => {
   const fields = { action: 'plant', status: '503' };
 
   it.each([
@@ -163,7 +163,7 @@ describe('forms of the console', () => {
     ['from another site', {}, { 'sec-fetch-site': 'cross-site' }],
     ['from another port of this machine', {}, { 'sec-fetch-site': 'same-site' }],
     ['from another origin', {}, { origin: 'https://evil.example' }],
-  ])('are refused %s', async (_, more, headers) => {
+  ])('is refused %s', async (_, more, headers) => {
     const { browser, service } = await signedIn();
     await browser.get('/console/faults');
     const page = await browser.post('/console/faults?kind=status', { ...fields, ...more }, headers);
@@ -175,7 +175,7 @@ describe('forms of the console', () => {
     expect(service.faults.list()).toHaveLength(1);
   });
 
-  it('are refused with the token of another browser', async () => {
+  it('is refused with the token of another browser', async () => {
     const { browser, service, baseUrl } = await signedIn();
     const other = browse(baseUrl);
     await other.signIn();
@@ -188,7 +188,7 @@ describe('forms of the console', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('are refused with another content type, and when they are too large', async () => {
+  it('is refused if its content type is another or its body too large', async () => {
     const { browser, baseUrl } = await signedIn();
     const cookie = [...browser.cookies].map(pair => pair.join('=')).join('; ');
     const post = (type: string, body: string) =>
@@ -203,7 +203,7 @@ describe('forms of the console', () => {
     expect((await post(type, `csrf=${'x'.repeat(5_000_000)}`)).status).toBe(413);
   });
 
-  it('from another site, without the cookie, do not replace it', async () => {
+  it('from another site without the cookie does not replace the cookie', async () => {
     const { baseUrl } = await local();
     const page = await browse(baseUrl).post(
       '/console/faults',
@@ -213,7 +213,7 @@ describe('forms of the console', () => {
     expect([page.status, page.headers.getSetCookie()]).toEqual([403, []]);
   });
 
-  it('keep what was typed over a new sign-in, with the menu', async () => {
+  it('keeps the typed values over a new sign-in', async () => {
     const { browser } = await signedIn();
     const address = '/console/streams/rules';
     await browser.get(address);
@@ -241,7 +241,7 @@ describe('forms of the console', () => {
     expect((await browser.post(address, typed)).text).not.toContain('that was typed');
   });
 
-  it('are refused by a page that has the menu', async () => {
+  it('shows the menu when it is refused', async () => {
     const { browser } = await signedIn();
     await browser.get('/console/jobs');
     const page = await browser.post('/console/jobs', { decision: 'perhaps' });
@@ -251,7 +251,7 @@ describe('forms of the console', () => {
     ]);
   });
 
-  it('to sign in and out have the same checks', async () => {
+  it('has the same checks if it signs in or out', async () => {
     const { browser, baseUrl } = await signedIn();
     expect((await browser.post('/console/sign-out', { csrf: '' })).status).toBe(403);
     expect((await browser.get('/console')).status).toBe(200);

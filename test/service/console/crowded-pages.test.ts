@@ -71,7 +71,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     return page;
   };
 
-  it.each(PAGES)('%s is short and in order, and fits a phone', async (address, primary) => {
+  it.each(PAGES)('%s is short, ordered and fits a phone', async (address, primary) => {
     const page = await open(address);
     expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(
       MAX_HEIGHT,
@@ -108,7 +108,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     expect(new Set(titles).size).toBe(PAGES.length - 1);
   });
 
-  it('page their lists with links', async () => {
+  it('split their lists with page links', async () => {
     const page = await open('/console/jobs');
     const first = await page.getByRole('rowheader').allInnerTexts();
     expect(first).toHaveLength(12);
@@ -135,36 +135,33 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Requests');
   });
 
-  it.each(LIVE)(
-    '/console/%s loads itself again when it is asked to, until it is stopped',
-    async path => {
-      const address = `/console/${path}`;
-      const page = await open(address);
-      expect(
-        await page.locator('main :is(input:not([type=hidden]), select, textarea)').count(),
-      ).toBe(0);
-      const [, refreshes] = await Promise.all([
-        page.getByRole('link', { name: 'Refresh every 5 s' }).click(),
-        page.waitForResponse(response => response.url().includes('refresh=5')),
-      ]);
-      expect(await refreshes.headerValue('refresh')).toBe('5');
-      await page.goto(`${addressOf(address)}?refresh=1`);
-      await page.waitForResponse(response => response.url().includes('refresh=1'));
-      const [, stopped] = await Promise.all([
-        page.getByRole('link', { name: 'Stop' }).click(),
-        page.waitForResponse(response => !response.url().includes('refresh')),
-      ]);
-      expect(await stopped.headerValue('refresh')).toBe(null);
-    },
-  );
+  it.each(LIVE)('/console/%s reloads itself on request until it is stopped', async path => {
+    const address = `/console/${path}`;
+    const page = await open(address);
+    expect(await page.locator('main :is(input:not([type=hidden]), select, textarea)').count()).toBe(
+      0,
+    );
+    const [, refreshes] = await Promise.all([
+      page.getByRole('link', { name: 'Refresh every 5 s' }).click(),
+      page.waitForResponse(response => response.url().includes('refresh=5')),
+    ]);
+    expect(await refreshes.headerValue('refresh')).toBe('5');
+    await page.goto(`${addressOf(address)}?refresh=1`);
+    await page.waitForResponse(response => response.url().includes('refresh=1'));
+    const [, stopped] = await Promise.all([
+      page.getByRole('link', { name: 'Stop' }).click(),
+      page.waitForResponse(response => !response.url().includes('refresh')),
+    ]);
+    expect(await stopped.headerValue('refresh')).toBe(null);
+  });
 
-  it('shows what has happened since, on a page that loads itself again', async () => {
+  it('show new events on a page that reloads itself', async () => {
     const page = await open('/console/requests?refresh=1');
     await ask('/nothing/of/that/name');
     await page.getByText('/nothing/of/that/name', { exact: true }).waitFor();
   });
 
-  it('do not load themselves again where something can be typed', async () => {
+  it('do not reload themselves if they have a text field', async () => {
     for (const address of ['/console/faults?refresh=1', '/console?refresh=1']) {
       const page = await open('/status');
       const response = await page.goto(addressOf(address));
@@ -172,7 +169,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     }
   });
 
-  it('show what an action did under its row, also after a reload, until another page is shown', async () => {
+  it('show the result of an action under its row, even after a reload', async () => {
     const uuid = String(jobs[JOBS - 20]);
     const page = await open('/console/jobs?page=2');
     const row = page.locator(`#job-${uuid}`);
@@ -188,7 +185,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     expect(await page.getByRole('status').count()).toBe(0);
   });
 
-  it('show an error of an action under its row', async () => {
+  it('show the error of an action under its row', async () => {
     const uuid = String(jobs[JOBS - 2]);
     const page = await open('/console/jobs');
     const other = await open('/console/jobs');
@@ -220,27 +217,22 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     ['Move by', '5 years', 'Move'],
     ['Set to', 'yesterday', 'Set'],
     ['Status', '200', 'Plant the fault'],
-  ])(
-    'keep what was typed as “%s” after an error, and have the focus there',
-    async (label, typed, button) => {
-      const page = await open('/console/faults');
-      // So that the service finds the error, and not the browser.
-      await page.locator('form').evaluateAll(all => {
-        for (const one of all) one.setAttribute('novalidate', '');
-      });
-      const field = page.getByLabel(label, { exact: true });
-      await field.fill(typed);
-      await page.getByRole('button', { name: button, exact: true }).click();
-      const alert = page.getByRole('alert');
-      expect(await alert.count()).toBe(1);
-      expect(await field.inputValue()).toBe(typed);
-      expect(await field.getAttribute('aria-invalid')).toBe('true');
-      expect(await field.getAttribute('aria-describedby')).toContain(
-        await alert.getAttribute('id'),
-      );
-      expect(await page.evaluate('document.activeElement.id')).toBe(await field.getAttribute('id'));
-    },
-  );
+  ])('keep the typed value of “%s” after an error, and focus it', async (label, typed, button) => {
+    const page = await open('/console/faults');
+    // So that the service finds the error, and not the browser.
+    await page.locator('form').evaluateAll(all => {
+      for (const one of all) one.setAttribute('novalidate', '');
+    });
+    const field = page.getByLabel(label, { exact: true });
+    await field.fill(typed);
+    await page.getByRole('button', { name: button, exact: true }).click();
+    const alert = page.getByRole('alert');
+    expect(await alert.count()).toBe(1);
+    expect(await field.inputValue()).toBe(typed);
+    expect(await field.getAttribute('aria-invalid')).toBe('true');
+    expect(await field.getAttribute('aria-describedby')).toContain(await alert.getAttribute('id'));
+    expect(await page.evaluate('document.activeElement.id')).toBe(await field.getAttribute('id'));
+  });
 });
 
 /** What reaches beyond the right edge of the screen; the head of a table is not shown on phones. */

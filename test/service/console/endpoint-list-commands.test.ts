@@ -50,7 +50,7 @@ afterEach(async () => {
 });
 
 describe('the commands of the pages', () => {
-  it('give the library all settings, for any names', () => {
+  it('set every setting of the library, even with unusual names', () => {
     expect(environment).toMatchObject({
       MILLRACE_ACCOUNT: addresses.account,
       MILLRACE_LABEL: addresses.label,
@@ -61,7 +61,7 @@ describe('the commands of the pages', () => {
   });
 
   it.skipIf(!hasCurl)(
-    'start with one that needs no variables and finds posts (skipped without curl)',
+    'start with one that finds posts without variables (skipped without curl)',
     async () => {
       const command = `${await service.firstCommand()} -s`;
       const { stdout } = await run('bash', ['-c', command], { env: { PATH: process.env.PATH } });
@@ -86,7 +86,7 @@ describe('the commands of the pages', () => {
     expect(worked.filter(line => !/^20[01] /.test(line))).toEqual([]);
   });
 
-  it('work with Millrace', async () => {
+  it('work with the millrace command', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const all = endpoints();
     const order = (name: string) => (name === 'Add rules' ? 0 : 1);
@@ -101,7 +101,7 @@ describe('the commands of the pages', () => {
     expect(worked.length).toBe(all.length - 3);
   });
 
-  it('are the same as scripts in TypeScript, without a shell', async () => {
+  it('match the scripts in TypeScript', async () => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     for (const { name, millrace, typescript } of endpoints()) {
       expect([name, typescript]).toEqual([name, scriptOf(millrace)]);

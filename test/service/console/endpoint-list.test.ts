@@ -58,12 +58,12 @@ describe('the list of endpoints', () => {
       }
   });
 
-  it('has only endpoints that exist', () => {
+  it('contains only endpoints that exist', () => {
     expect(listed.filter(one => one.includes('of no route'))).toEqual([]);
     expect(listed.length).toBeGreaterThan(15);
   });
 
-  it('has all that exist, but for those that say why not', () => {
+  it('contains every endpoint, except those with a stated reason', () => {
     const existing = routes
       .filter(({ endpoint }) => endpoint !== 'pages' && endpoint !== 'control')
       .flatMap(({ methods, pattern }) => methods.map(method => `${method} ${pattern}`));

@@ -5,8 +5,8 @@ import { originalPost } from '../memory-archive.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 import { page } from './explore-address.js';
 
-describe('the page that explores posts', () => {
-  it('shows counts as a chart, the posts with what matched, and the request as commands', async () => {
+describe('the explore page', () => {
+  it('shows counts as a chart, posts with their matches, and the request as commands', async () => {
     const { browser, baseUrl } = await signedIn(teaPosts(30));
     const { text, status } = await browser.get(
       page({ query: 'tea lang:en', product: '30day', from: '2024-05-14T00:00', to: '' }),
@@ -30,7 +30,7 @@ describe('the page that explores posts', () => {
     expect(second).not.toMatch(/number 9<|class="chart"/);
   });
 
-  it('counts neither as a request nor for usage, and keeps to no rate', async () => {
+  it('sends searches that count as neither requests nor usage, without a rate limit', async () => {
     const { browser, service } = await signedIn(teaPosts(3), { limits: 'strict' });
     for (let i = 0; i < 30; i++) await browser.get(page({ query: 'tea' }));
     expect((await browser.get(page({ query: 'tea' }))).text).toContain('number 2<');
@@ -38,7 +38,7 @@ describe('the page that explores posts', () => {
     expect(readable((await browser.get('/console/usage')).text)).toContain('Nothing used');
   });
 
-  it('searches in spite of a warning, and says what is wrong with the dates', async () => {
+  it('searches despite a warning, and explains invalid dates', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const warned = readable((await browser.get(page({ query: 'tea or coffee' }))).text);
     expect(warned).toContain('warning[R101]');
@@ -57,7 +57,7 @@ describe('the page that explores posts', () => {
     expect(warned + dated.text + reversed).not.toMatch(/parameter '|YYYYMM|, got /);
   });
 
-  it('gives up a search that takes too long, and says what to do', async () => {
+  it('stops a search that takes too long, and says what to do', async () => {
     const { browser, archive } = await signedIn(teaPosts(3));
     vi.spyOn(archive, 'search').mockImplementation(async (_rule, window, { deadlineMs }) => {
       expect(deadlineMs).toBeLessThanOrEqual(10_000);
@@ -70,7 +70,7 @@ describe('the page that explores posts', () => {
     expect(text).toContain('rel="next"');
   });
 
-  it('says that deleted posts are counted, where there may be some', async () => {
+  it('says that the count includes deleted posts, if there are any', async () => {
     const { browser, service } = await signedIn([]);
     const [post] = service.posts.add([{ text: 'tea' }, { text: 'more tea' }]);
     const seen = async () => readable((await browser.get(page({ query: 'tea' }))).text);
@@ -81,21 +81,21 @@ describe('the page that explores posts', () => {
     );
   });
 
-  it('counts no post that is too young to be found', async () => {
+  it('does not count a post that is too young to be found', async () => {
     const { browser } = await signedIn([originalPost(NOW - 5_000, '1790000000000000001', 'tea')]);
     const seen = readable((await browser.get(page({ query: 'tea' }))).text);
     expect(seen).toContain('0 posts');
     expect(seen).toContain('None in this window.');
   });
 
-  it('draws no chart of nothing', async () => {
+  it('draws no chart without posts', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(page({ query: 'coffee' }));
     expect(readable(text)).toContain('0 posts');
     expect(text).not.toContain('class="chart"');
   });
 
-  it('does not search while someone types', async () => {
+  it('does not search while the user types', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(page({ query: 'tea or coffee', check: '' }));
     expect(text).not.toMatch(/class="post"|class="chart"/);
@@ -103,7 +103,7 @@ describe('the page that explores posts', () => {
     expect(text).not.toMatch(/[?;]check=/);
   });
 
-  it('begins with a search that finds posts, however old they are', async () => {
+  it('starts with a search that finds posts, even if all posts are old', async () => {
     const old = [originalPost(NOW - 400 * DAY, '1000000000000000001', 'old tea')];
     const { browser } = await signedIn(old);
     const { text } = await browser.get('/console/explore');
@@ -124,14 +124,14 @@ describe('the page that explores posts', () => {
     expect(found.text).toContain('old tea');
   });
 
-  it('offers a form also for an empty archive', async () => {
+  it('shows a form for an empty archive', async () => {
     const { browser } = await signedIn([]);
     expect((await browser.get('/console/explore')).text).toContain('required></textarea>');
     const { text } = await browser.get(page({ query: 'tea' }));
     expect(readable(text)).toContain('None in this window.');
   });
 
-  it('has no more bars than fit, in any window', async () => {
+  it('draws no more bars than fit, for any window', async () => {
     const { browser } = await signedIn(teaPosts(3, { newest: HOUR / 2 }));
     const bars = async (from: number, product = 'fullarchive') => {
       const text = new Date(from).toISOString().slice(0, 16);
@@ -144,7 +144,7 @@ describe('the page that explores posts', () => {
     expect(await bars(Date.UTC(2006, 3, 1))).toBe(19);
   });
 
-  it('says how far it has counted where that takes too long', async () => {
+  it('shows how far it has counted if counting takes too long', async () => {
     const { browser, archive } = await signedIn(teaPosts(30));
     archive.bucketsUntilTimeout = 30;
     const shown = await browser.get(page({ query: 'tea', from: '2024-05-14T00:00' }));
@@ -164,7 +164,7 @@ describe('the page that explores posts', () => {
     expect((await browser.get(page({ query: 'tea' }))).text).not.toMatch(/<script>|<img/);
   });
 
-  it('leads through its pages, forwards, back and to the first', async () => {
+  it('links to the next, previous and first page', async () => {
     const { browser } = await signedIn(teaPosts(35));
     const first = await browser.get(page({ query: 'tea', from: '2024-05-14 00:00', to: '' }));
     const link = (text: string, rel: string) =>
@@ -187,7 +187,7 @@ describe('the page that explores posts', () => {
     );
   });
 
-  it('searches the last hour, day, 7 or 30 days by one press', async () => {
+  it('searches the last hour, day, 7 or 30 days with one click', async () => {
     const { browser } = await signedIn(teaPosts(35));
     const { text } = await browser.get(page({ query: 'tea', last: '1h', from: 'x', to: 'y' }));
     expect(readable(text)).toContain('2024-05-15 11:34 to 12:34 UTC');
@@ -196,7 +196,7 @@ describe('the page that explores posts', () => {
     expect(text).toContain('<button class="plain" name="last" value="30d">Last 30 days</button>');
   });
 
-  it('has bars that lead to their part of the window', async () => {
+  it('links each bar to its part of the window', async () => {
     const { browser } = await signedIn(teaPosts(30));
     const asked = page({ query: 'tea', from: '2024-05-14T00:00', to: '' });
     const { text } = await browser.get(asked);

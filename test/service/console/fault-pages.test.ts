@@ -3,10 +3,10 @@ import { MINUTE } from '../../../src/base/time.js';
 import { NOW } from '../local-service.js';
 import { HOSTILE, readable, signedIn } from './browse.js';
 
-describe('the clock and faults', () => {
+describe('the page of faults and the clock', () => {
   const address = '/console/faults';
 
-  it('can be changed by forms', async () => {
+  it('sets the clock with forms', async () => {
     const { browser, service } = await signedIn();
     await browser.get(address);
     for (const [fields, now] of [
@@ -27,7 +27,7 @@ describe('the clock and faults', () => {
     expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(MINUTE);
   });
 
-  it('are planted by one press for the faults that are tried most', async () => {
+  it('plants a common fault with one click', async () => {
     const { browser, service } = await signedIn();
     const { text } = await browser.get(address);
     const names = [...text.matchAll(/name="preset" value="([^"]+)"/g)].map(([, name]) => `${name}`);
@@ -95,7 +95,7 @@ describe('the clock and faults', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('explains a wrong fault, and keeps the filled-in fields', async () => {
+  it('explains an invalid fault, and keeps the filled-in fields', async () => {
     const { browser, service } = await signedIn();
     await browser.get(`${address}?kind=status`);
     const fields = { action: 'plant', status: '200', message: HOSTILE, endpoint: 'jobs' };
@@ -110,7 +110,7 @@ describe('the clock and faults', () => {
     expect(unknown.status).toBe(400);
   });
 
-  it('are read-only if the control path is off', async () => {
+  it('is read-only if the control path is off', async () => {
     const { browser, service } = await signedIn([], { control: false });
     service.faults.plant({ kind: 'flip', atByte: 1 });
     const page = await browser.get(address);
@@ -122,7 +122,7 @@ describe('the clock and faults', () => {
     expect(service.faults.list()).toHaveLength(1);
   });
 
-  it('stay available under a fault without a target', async () => {
+  it('stays available under a fault without a target', async () => {
     const { browser, service } = await signedIn();
     service.faults.plant({ kind: 'status', status: 503, times: 'always' });
     await browser.get(address);

@@ -44,7 +44,7 @@ describe('the page of jobs', () => {
     expect((await browser.get(`/console/jobs/${one}`)).status).toBe(404);
   });
 
-  it('lists the files of a job with their sizes, and shows the posts of one in pages', async () => {
+  it('lists the files of a job with their sizes, and the posts of a file in pages', async () => {
     const archive = new MemoryArchive(
       Array.from({ length: 25 }, (_, i) =>
         originalPost(

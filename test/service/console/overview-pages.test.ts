@@ -3,8 +3,8 @@ import { environmentOf, exportLines } from '../../../src/service/account-variabl
 import { teaPosts } from '../local-service.js';
 import { readable, signedIn } from './browse.js';
 
-describe('the overview', () => {
-  it('begins with the clock and the numbers of the last hour, without those of the console itself', async () => {
+describe('the overview of the console', () => {
+  it('starts with the clock and the last hour, without its own requests', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(30));
     const start = async () => readable((await browser.get('/console')).text);
     expect(await start()).toMatch(
@@ -21,7 +21,7 @@ describe('the overview', () => {
     expect(await start()).toContain(' 0 requests ');
   });
 
-  it('says what to paste, as the banner does, and the account and every address', async () => {
+  it("shows the banner's command, the account and every address", async () => {
     const { browser, baseUrl, service } = await signedIn([], {
       account: `o'brien "x"`,
       label: '<b>&',

@@ -24,13 +24,13 @@ describe('the view of a post', () => {
       retweets: 1,
     });
 
-  it('begins with what a reader wants to know', () => {
+  it('starts with the author, the time and the text', () => {
     expect(readable(ofSnow())).toMatch(
       /^ *Ann Berg @Ann 2024-01-31 12:00:00 UTC Snow in Oslo 3 likes, 1 repost, en JSON \{ "created_at": /,
     );
   });
 
-  it('has its exact JSON behind a click', () => {
+  it('contains the exact JSON in a closed section', () => {
     expect(readable(ofSnow())).toContain('"id": 1790000000000000001, ');
     expect(ofSnow()).toMatch(/<details><summary>JSON/);
   });
@@ -41,34 +41,34 @@ describe('the view of a post', () => {
       '#oslo snow',
     );
 
-  it('shows mentions and links as such', () => {
+  it('links mentions and URLs', () => {
     expect(ofEntities()).toContain(
       'with <span class="entity">@bob</span>: <a href="https://example.com/map"',
     );
   });
 
-  it('shows tags as such, and no number as a tag', () => {
+  it('links hashtags, but not a number', () => {
     expect(ofEntities()).toContain('<span class="entity">$TWTR</span>, not #1</p>');
   });
 
-  it('marks what matched, even within a tag', () => {
+  it('marks the matches, even within a tag', () => {
     expect(ofEntities()).toContain(
       '<mark>Snow</mark> in <span class="entity"><mark>#Oslo</mark></span>',
     );
   });
 
-  it('lists what matched', () => {
+  it('lists the matched terms', () => {
     expect(readable(ofEntities())).toContain('Matched: #oslo , snow');
   });
 
-  it('shows the post that it quotes', () => {
+  it('shows the quoted post', () => {
     const text = view({ text: 'Look', quoted: { text: 'A cat', author: 'bob' } });
     expect(text).toMatch(
       /<blockquote><p><strong><bdi>bob<\/bdi>.*<p class="text" dir="auto">A cat<\/p><\/blockquote>/,
     );
   });
 
-  it('shows what media there are, and loads none', () => {
+  it('describes media without loading them', () => {
     const [activity] = createService().posts.add({ text: 'Look' });
     const { entities: _, ...post } = JSON.parse(String(activity?.raw));
     const media = [
@@ -95,7 +95,7 @@ describe('the view of a post', () => {
     expect(text).toContain('class="medium"');
   });
 
-  it('escapes everything, and links to the web only', () => {
+  it('escapes everything, and links only to the web', () => {
     const [activity] = createService().posts.add({
       text: `${HOSTILE} https://example.com/x`,
       author: { handle: 'ann', name: HOSTILE },
@@ -112,7 +112,7 @@ describe('the view of a post', () => {
 });
 
 describe('indented JSON', () => {
-  it('differs in white space only, and is that of JSON.stringify', () => {
+  it('differs from JSON.stringify only in white space', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(0, 3), (json, space) => {
         const value: unknown = JSON.parse(json);

@@ -26,7 +26,7 @@ describe('the page of requests', () => {
     expect(jobs).not.toContain('/nothing');
   });
 
-  it('shows the body that was sent, the error, and the request as curl on a click', async () => {
+  it('shows the sent body, the error and a curl command on a click', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3));
     await search({ query: `"it's" has:vidoes` });
     await ask(`${SEARCH_PATH}?query=tea&maxResults=10`);
@@ -48,14 +48,14 @@ describe('the page of requests', () => {
     expect(seen.match(/Error/g)).toHaveLength(1);
   });
 
-  it('gives no command for a request that cannot be repeated', async () => {
+  it('shows no command for a request that cannot be repeated', async () => {
     const { browser, ask } = await signedIn();
     await ask('/snapshots/x?Signature=SECRET');
     await ask('/oauth/request_token', { method: 'POST' });
     expect((await browser.get('/console/requests')).text).not.toMatch(/curl|SECRET/);
   });
 
-  it('filters by family and by status, together', async () => {
+  it('filters by family and by status together', async () => {
     const { browser, search, ask, service } = await signedIn(teaPosts(3));
     await search({ query: 'tea' });
     await search({ query: '-tea' });
@@ -79,7 +79,7 @@ describe('the page of requests', () => {
     expect((await browser.get('/console/requests?status=bogus')).text).not.toContain('>bogus<');
   });
 
-  it('shows sign-ins and sign-outs of the console, without passwords and tokens, and no page views', async () => {
+  it('lists sign-ins and sign-outs of the console without passwords or tokens', async () => {
     const { baseUrl } = await local();
     const browser = browse(baseUrl);
     await browser.get('/console/sign-in?csrf_token=SECRET&next=/console');

@@ -15,8 +15,8 @@ async function tester() {
   return { browser, ask, service, test };
 }
 
-describe('the test of rules', () => {
-  it('says which rules match a post, and why', async () => {
+describe('the rule test page', () => {
+  it('shows which rules match a post, and why', async () => {
     const { test, service } = await tester();
     const post = originalPost(NOW, '1790000000000000001', 'green tea');
     const { status, seen } = await test(
@@ -32,33 +32,33 @@ describe('the test of rules', () => {
     expect(service.posts.list()).toEqual([]);
   });
 
-  it('takes a post of the other format', async () => {
+  it('accepts a post of the other format', async () => {
     const { test } = await tester();
     const post = streamsPost(NOW, '1', 'green tea').activity.raw.toString();
     expect((await test(post, 'tea from:ann')).seen).toContain('1 of 1 rule matches');
   });
 
-  it('takes fields of a post', async () => {
+  it('accepts the fields of a post', async () => {
     const { test } = await tester();
     const fields = JSON.stringify({ text: 'Snow in #Oslo', author: 'bob', lang: 'no' });
     expect((await test(fields, '#oslo from:bob lang:no')).seen).toContain('1 of 1 rule matches');
   });
 
-  it('takes only a string', async () => {
+  it('accepts a plain string', async () => {
     const { test } = await tester();
     expect((await test('Snow in #Oslo', '#oslo\nsnow\nrain')).seen).toContain(
       '2 of 3 rules match ',
     );
   });
 
-  it('follows the product', async () => {
+  it('matches as the chosen product does', async () => {
     const { test } = await tester();
     expect((await test('cafe', 'café', 'search')).seen).toContain('1 of 1 rule');
     expect((await test('cafe', 'café', 'historical')).seen).toContain('0 of 1 rule');
   });
 
   it.each(['{"text":5}', '{"created_at":"yesterday"}', '[', '{}', ' '])(
-    'says what is wrong with %s as a post, and keeps what was typed',
+    'explains the invalid post %s, and keeps the typed value',
     async post => {
       const { test } = await tester();
       const { status, text } = await test(post, 'tea');
@@ -71,7 +71,7 @@ describe('the test of rules', () => {
     },
   );
 
-  it('takes 1 MB of JSON, and keeps all of it where it is not a post', async () => {
+  it('accepts 1 MB of JSON, and keeps all of it if it is not a post', async () => {
     const { test } = await tester();
     const post = originalPost(NOW, '1790000000000000001', 'green tea').activity.raw.toString();
     const large = post.replace('{', `{"padding":${JSON.stringify('"é" &'.repeat(150_000))},`);
@@ -84,7 +84,7 @@ describe('the test of rules', () => {
     expect(text).toContain('<nav aria-label="Console">');
   });
 
-  it('takes a list of one post, and says how many there are of more', async () => {
+  it('accepts a list of one post, and reports the number of posts in a longer list', async () => {
     const { test } = await tester();
     expect((await test('[{"text":"tea"}]', 'tea')).seen).toContain('1 of 1 rule matches');
     const { status, seen } = await test('[{"text":"tea"},{"text":"milk"}]', 'tea');
@@ -92,7 +92,7 @@ describe('the test of rules', () => {
   });
 
   it.each(['{"text":5}', '[1]', '[]', '{"text":"a","author":5}', '{"txt":"b"}', '{"text":[]}'])(
-    'says what is wrong with %s in words of the page, not of a program',
+    'explains %s in the words of the page',
     async post => {
       const { test } = await tester();
       const { status, text } = await test(post, 'tea');
@@ -103,7 +103,7 @@ describe('the test of rules', () => {
     },
   );
 
-  it('begins with the rules of the stream', async () => {
+  it('starts with the rules of the stream', async () => {
     const { browser, ask } = await tester();
     const rules = [{ value: 'tea' }, { value: 'coffee lang:en' }];
     const more = Array.from({ length: 30 }, (_, i) => ({ value: `cake${i}` }));
@@ -114,7 +114,7 @@ describe('the test of rules', () => {
     expect((await browser.get(PAGE)).text).toMatch(/>tea\n.*\n(cake\d+\n){17}cake17<\/textarea>/);
   });
 
-  it('escapes what was typed, and refuses a form of another site', async () => {
+  it('escapes the typed text, and refuses a form of another site', async () => {
     const { browser, test } = await tester();
     expect((await test(HOSTILE, HOSTILE)).text).not.toMatch(/<script>|<img/);
     const fields = { post: 'tea', rules: 'tea', csrf: '' };

@@ -4,7 +4,7 @@ import { readable, signedIn } from './browse.js';
 import { page } from './explore-address.js';
 
 describe('the problems of a query', () => {
-  it('are shown with carets, and links that apply suggestions', async () => {
+  it('are shown with carets and links that apply suggestions', async () => {
     const { browser } = await signedIn(teaPosts(3));
     const { text } = await browser.get(
       page({ query: 'tea has:vidoes', product: 'fullarchive', next: 'x' }),
@@ -22,7 +22,7 @@ describe('the problems of a query', () => {
     expect(two).toContain('Apply all 2');
   });
 
-  it('show the query of each suggestion, and let only the rule itself not wrap', async () => {
+  it('include the corrected query of each suggestion, and only the rule does not wrap', async () => {
     const { browser } = await signedIn([]);
     const { text } = await browser.get(page({ query: 'tea or coffee (', check: '' }));
     expect(text).toMatch(

@@ -14,7 +14,7 @@ async function withToken() {
 }
 
 describe('the console of a service with a token', () => {
-  it('signs in by the link that the service prints, also where it is on another site', async () => {
+  it('signs in with the printed link, even from another site', async () => {
     const { browser } = await withToken();
     const page = await browser.get(LINK, { 'sec-fetch-site': 'cross-site' });
     expect(page.status).toBe(200);
@@ -27,7 +27,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get(LINK)).location).toBe('/console');
   });
 
-  it('continues to the page that was asked for', async () => {
+  it('continues to the requested page after the sign-in', async () => {
     const { browser } = await withToken();
     const page = await browser.get(`${LINK}&next=/console/jobs`);
     expect(page.headers.get('refresh')).toBe('0; url=/console/jobs');
@@ -35,7 +35,7 @@ describe('the console of a service with a token', () => {
     expect(other.headers.get('refresh')).toBe('0; url=/console');
   });
 
-  it('signs in by a form without scripts, which asks for the token alone', async () => {
+  it('signs in with a form for the token, without scripts', async () => {
     const { browser } = await withToken();
     const form = await browser.get('/console/sign-in?next=/console/usage');
     expect(form.text).toMatch(/<input id="token" name="token" type="password"/);
@@ -46,7 +46,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/console/usage')).status).toBe(200);
   });
 
-  it('does not take email and password, which have defaults', async () => {
+  it('refuses email and password, which have defaults', async () => {
     const { browser } = await withToken();
     expect((await browser.signIn()).status).toBe(401);
     expect((await browser.get('/console')).status).toBe(303);
@@ -55,7 +55,7 @@ describe('the console of a service with a token', () => {
   it.each([
     ['a form', (token: string) => ({ post: { token } })],
     ['a link', (token: string) => ({ link: `/console/sign-in?${new URLSearchParams({ token })}` })],
-  ])('refuses another token of %s, and shows neither', async (_, tryWith) => {
+  ])('refuses another token of %s without showing it', async (_, tryWith) => {
     const { browser } = await withToken();
     await browser.get('/console/sign-in');
     for (const token of ['', `${TOKEN}x`, TOKEN.slice(1), HOSTILE]) {
@@ -83,7 +83,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.post('/console/sign-in', { token: TOKEN })).status).toBe(429);
   });
 
-  it('is not signed in by a preview of the link, and does not show the link in its log', async () => {
+  it('is not signed in by a preview of the link, and keeps the token out of its log', async () => {
     const { baseUrl, browser, service } = await withToken();
     const preview = await fetch(baseUrl + LINK, { method: 'HEAD' });
     const [cookie = ''] = preview.headers.getSetCookie();
@@ -94,7 +94,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/console/requests')).text).not.toContain('the-token');
   });
 
-  it('shows the status page only after the sign-in', async () => {
+  it('requires a sign-in for the status page', async () => {
     const { browser, service } = await withToken();
     service.faults.plant({ kind: 'delay', ms: 7 });
     const before = await browser.get('/status');
@@ -104,7 +104,7 @@ describe('the console of a service with a token', () => {
     expect((await browser.get('/status')).text).toContain('7 ms');
   });
 
-  it('answers under any name, and shows its addresses under that name', async () => {
+  it('responds under any name, and shows its addresses under that name', async () => {
     const { service } = await withToken();
     const { baseUrl } = service.addresses();
     const { request } = await import('node:http');
@@ -128,7 +128,7 @@ describe('the console of a service with a token', () => {
     expect(await seen({ host: `a"b` })).toContain('the Host header is not a host');
   });
 
-  it('asks users of applications for their sign-in as ever', async () => {
+  it('asks users of applications for their own sign-in', async () => {
     const { browser } = await withToken();
     const page = await browser.get('/oauth/grants');
     expect([page.status, readable(page.text)]).toEqual([200, expect.stringContaining('Password')]);
@@ -136,7 +136,7 @@ describe('the console of a service with a token', () => {
   });
 });
 
-describe('attempts to sign in', () => {
+describe('a sign-in to the console', () => {
   afterEach(() => {
     vi.useRealTimers();
   });

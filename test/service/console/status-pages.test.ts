@@ -33,7 +33,7 @@ describe('the status page', () => {
     expect(text).not.toMatch(/<form|Signed in/);
   });
 
-  it('has that button for visitors who are signed in', async () => {
+  it('shows that button to visitors who are signed in', async () => {
     const { browser } = await signedIn();
     expect(readable((await browser.get('/status')).text)).toContain(
       'Signed in as dev@example.com Sign out',
@@ -42,7 +42,7 @@ describe('the status page', () => {
     expect((await browser.get('/status')).text).not.toMatch(/<form|Signed in/);
   });
 
-  it('says up of no family that a fault without a target can hit', async () => {
+  it('does not report a family as up if a fault without a target can hit it', async () => {
     const { baseUrl, service } = await local();
     const browser = browse(baseUrl);
     const see = async () => readable((await browser.get('/status')).text);

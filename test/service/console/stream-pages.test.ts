@@ -3,7 +3,7 @@ import { COMPLIANCE_PATH, END, hourOfPosts, localStreams, START } from '../repla
 import { browse, HOSTILE, readable } from './browse.js';
 
 describe('the page of replays', () => {
-  it('shows each with its last message', async () => {
+  it('shows each replay with its last message', async () => {
     const { service, see, replayPath } = await localStreams(hourOfPosts());
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
@@ -59,7 +59,7 @@ describe('the page of replays', () => {
       .toContain('cut off');
   });
 
-  it('shows the events of a compliance connection, until it ends', async () => {
+  it('shows the events of a compliance connection until it ends', async () => {
     const { service, open } = await localStreams(hourOfPosts());
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
@@ -98,8 +98,8 @@ async function signedInToStreams(replayPostsPerSecond = Number.POSITIVE_INFINITY
   return { ...streams, browser, add, seen };
 }
 
-describe('the page of the rules of the stream', () => {
-  it('adds rules with and without a tag, which replays then use, and deletes them', async () => {
+describe('the page of stream rules', () => {
+  it('adds rules, which replays then use, and deletes them', async () => {
     const { browser, add, see, replayPath } = await signedInToStreams();
     expect(readable((await add(' tea ', ' drinks ')).text)).toContain('The rule is added.');
     await add(`"${HOSTILE.replaceAll('"', '')}"`, HOSTILE);
@@ -123,7 +123,7 @@ describe('the page of the rules of the stream', () => {
     );
   });
 
-  it('shows what is wrong with a rule under it', async () => {
+  it('shows the problem of a rule under it', async () => {
     const { add } = await signedInToStreams();
     const page = await add('tea has:vidoes', 'drinks');
     expect(page.status).toBe(422);
@@ -131,21 +131,21 @@ describe('the page of the rules of the stream', () => {
     expect((await add('')).status).toBe(422);
   });
 
-  it('keeps a wrong rule with its tag in the form', async () => {
+  it('keeps an invalid rule and its tag in the form', async () => {
     const { add } = await signedInToStreams();
     const page = await add('tea has:vidoes', 'drinks');
     expect(page.text).toContain('autofocus>tea has:vidoes</textarea>');
     expect(page.text).toContain('value="drinks"');
   });
 
-  it('adds no wrong rule', async () => {
+  it('adds no invalid rule', async () => {
     const { add, seen } = await signedInToStreams();
     await add('tea has:vidoes', 'drinks');
     await add('');
     expect(await seen()).toContain('The stream has no rules.');
   });
 
-  it('says that a rule exists', async () => {
+  it('reports that a rule exists', async () => {
     const { add, seen } = await signedInToStreams();
     await add('tea', 'one');
     expect(readable((await add('contains:milk tea')).text)).toContain('The rule is added.');

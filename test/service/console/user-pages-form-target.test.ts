@@ -20,7 +20,7 @@ describe('the form target of a callback', () => {
     expect(callbackTarget(callback)).toBe(target);
   });
 
-  it('never adds a source to the policy', () => {
+  it('never adds another source to the policy', () => {
     fc.assert(
       fc.property(text, rest => {
         expect(callbackTarget(`http://a${rest}`) ?? '').not.toMatch(/[\s;,']/);

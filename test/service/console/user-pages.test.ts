@@ -52,7 +52,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.post(address, { action: 'allow' })).status).toBe(401);
   });
 
-  it('skips the question at authenticate after an earlier grant; authorize asks', async () => {
+  it('skips the consent page at authenticate after a grant, but not at authorize', async () => {
     const { browser, request, newRequest, addressOf } = await started();
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -68,7 +68,7 @@ describe('the sign-in of a user', () => {
     expect(readable(asked.text)).toContain('Allow Local application ?');
   });
 
-  it('is not used up by HEAD', async () => {
+  it('is not completed by a HEAD request', async () => {
     const { browser, request, newRequest, addressOf, addresses, signIn } = await started();
     await signIn('ann');
     await browser.get(addressOf(request));
@@ -100,7 +100,7 @@ describe('the sign-in of a user', () => {
     expect(denied.location).toBe(`${CALLBACK}?denied=${other.token}`);
   });
 
-  it('shows a PIN without a callback', async () => {
+  it('shows a PIN if there is no callback', async () => {
     const { browser, request, addressOf, post } = await started('oob');
     await browser.get(addressOf(request));
     await browser.post(addressOf(request), LOGIN);
@@ -123,7 +123,7 @@ describe('the sign-in of a user', () => {
     expect(readable(page.text)).toContain('Local application has been given nothing');
   });
 
-  it('gives a link if the policy cannot name the callback', async () => {
+  it('shows a link if the policy cannot name the callback', async () => {
     const { browser, request, addressOf } = await started('http://[::1]:34567/callback?a=b');
     const form = await browser.get(addressOf(request));
     expect(form.headers.get('content-security-policy')).toContain("form-action 'self';");
@@ -150,7 +150,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.get(addressOf(request))).status).toBe(401);
   });
 
-  it("ignores callbacks in the page's own URL", async () => {
+  it('ignores callbacks in the URL of the page', async () => {
     const { browser, request, addressOf } = await started();
     const address = `${addressOf(request)}&oauth_callback=https://evil.example/&callback=x`;
     await browser.get(address);
@@ -176,7 +176,7 @@ describe('the sign-in of a user', () => {
     expect(readable((await browser.get(addressOf(request))).text)).not.toContain('signed in as');
   });
 
-  it('limits wrong passwords', async () => {
+  it('limits the number of wrong passwords', async () => {
     const { browser, request, addressOf } = await started();
     await browser.get(addressOf(request));
     const statuses: number[] = [];
@@ -235,7 +235,7 @@ describe('the sign-in of a user', () => {
     expect((await browser.post(address, { action: '' })).status).toBe(400);
   });
 
-  it('warns of an application that is not approved', async () => {
+  it('warns about an application that is not approved', async () => {
     const { browser, requestToken, addresses, addressOf } = await started();
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = addresses;
     const request = await requestToken({ key, secret });

@@ -56,7 +56,7 @@ async function folderOf(activities: readonly Activity[]): Promise<string> {
   return folder;
 }
 
-test('a folder of any posts finds the same as testing every post, for any rule, without reading a post', async () => {
+test('a folder archive finds the same posts as a test of every post, without reading a post', async () => {
   await fc.assert(
     fc.asyncProperty(
       posts,
@@ -81,7 +81,7 @@ test('a folder of any posts finds the same as testing every post, for any rule, 
   );
 });
 
-test('a folder of posts with any content serves each byte for byte', async () => {
+test('a folder archive serves posts with any content byte for byte', async () => {
   const few = fc.uniqueArray(arbitraryPost, {
     minLength: 1,
     maxLength: 12,

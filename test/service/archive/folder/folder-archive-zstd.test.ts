@@ -40,8 +40,8 @@ function padded(post: Activity, noise: string): string {
   return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
 }
 
-describe('a folder with zstd files as an archive', () => {
-  test('serves the stored bytes of every post beside other files', async () => {
+describe('a folder archive with zstd files', () => {
+  test('serves the stored bytes of every post', async () => {
     const [a, b, c, d, e, f] = [0, 1, 2, 3, 4, 5].map(i => posts.filter((_, n) => n % 6 === i)) as [
       Activity[],
       Activity[],
@@ -79,7 +79,7 @@ describe('a folder with zstd files as an archive', () => {
     expect(found.join('\n') === lines.join('\n')).toBe(true);
   });
 
-  test('builds its index again when such a file is added', async () => {
+  test('rebuilds its index if a zstd file is added', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts.slice(0, 9)) });
     expect(await served(folder)).toEqual(prints(posts.slice(0, 9)));
     await writeFile(path.join(folder, 'b.jsonl.zst'), await zstdFile(posts.slice(9)));
@@ -105,13 +105,13 @@ describe('a folder with zstd files as an archive', () => {
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
   });
 
-  test('is refused for zstd that is named gzip', async () => {
+  test('is refused if a zstd file is named .gz', async () => {
     const folder = await folders.make({ 'a.json.gz': await zstdFile(posts) });
     await expect(folders.open(folder)).rejects.toThrow(/named \.gz but is not gzip.*a\.json\.gz/);
   });
 });
 
-describe('where Node has no zstd', () => {
+describe('without zstd in Node,', () => {
   afterEach(() => {
     vi.doUnmock('node:zlib');
     vi.resetModules();
@@ -133,7 +133,7 @@ describe('where Node has no zstd', () => {
   }
 
   test.each(['a folder that was never indexed', 'one that was indexed where Node has zstd'])(
-    '%s is refused before anything is read, with the first zstd file and what to do',
+    '%s is refused before any read, with the first zstd file and what to do',
     async kind => {
       const folder = await folders.make({
         'a.json.gz': jobFile(posts.slice(0, 3)),
@@ -154,7 +154,7 @@ describe('where Node has no zstd', () => {
     },
   );
 
-  test('a zstd file without an ending for it is refused with its name', async () => {
+  test('a zstd file with another extension is refused with its name', async () => {
     const folder = await folders.make({ 'a.jsonl': await zstdFile(posts) });
     const error = await openWithoutZstd(folder).catch(error => error);
     expect(error.code).toBe('ERR_DATA');
@@ -167,7 +167,7 @@ describe('where Node has no zstd', () => {
     await archive.close();
   });
 
-  test('other folders are served', async () => {
+  test('a folder without zstd files is served', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts) });
     const archive = await openWithoutZstd(folder);
     expect(await scanAll(archive)).toHaveLength(posts.length);

@@ -11,7 +11,7 @@ import { draws } from '../../../suite.js';
 import { ALWAYS, archivedPost, infoLine, jobFile, scanAll, shown } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';
 
-describe('a folder of files as an archive', () => {
+describe('a folder archive', () => {
   test('serves the stored bytes of every post, for any layout of files', async () => {
     const all = posts(NOON, 60);
     const [a, b, c, d, e] = [0, 1, 2, 3, 4].map(i =>
@@ -29,7 +29,7 @@ describe('a folder of files as an archive', () => {
     expect((await served(folder)).toSorted()).toEqual(prints(all).toSorted());
   });
 
-  test('serves posts behind a byte order mark, and between notices of streams', async () => {
+  test('serves posts after a byte order mark, and between notices of streams', async () => {
     const all = posts(NOON, 20);
     const text = `\ufeff${raws(all).join('\n{"limit":{"track":1}}\n{"delete":{"status":{"id":1}}}\n')}\n`;
     const half = Buffer.from(`\ufeff${infoLine(3)}\n`);
@@ -39,7 +39,7 @@ describe('a folder of files as an archive', () => {
     expect((await served(zipped)).toSorted()).toEqual(prints(all).toSorted());
   });
 
-  test('names UTF-16, with file and line', async () => {
+  test('reports UTF-16 with file and line', async () => {
     const text = Buffer.from(`\ufeff${raws(posts(NOON, 2)).join('\n')}`, 'utf16le');
     const folder = await folders.make({ 'a.jsonl': text });
     const error = await folders.open(folder).catch(e => e);
@@ -48,7 +48,7 @@ describe('a folder of files as an archive', () => {
     expect(error.position).toEqual({ origin: path.join(folder, 'a.jsonl'), line: 1 });
   });
 
-  test('scans posts of one second by id, as numbers of 64 bits', async () => {
+  test('returns posts of one second in order of 64-bit ids', async () => {
     const [post] = posts(NOON, 1) as [Activity];
     const copies = ['9', '10', '99', '100', '18446744073709551615'].map(id =>
       post.raw.toString().replaceAll(`${post.id}`, id),
@@ -84,7 +84,7 @@ describe('a folder of files as an archive', () => {
     expect(await scanAll(archive, { from: middle, to: middle })).toEqual([]);
   });
 
-  test('serves a post once, even if it occurs several times', async () => {
+  test('serves a duplicate post once', async () => {
     const all = posts(NOON, 20);
     const folder = await folders.make({
       'a.json.gz': jobFile(all),
@@ -101,13 +101,13 @@ describe('a folder of files as an archive', () => {
     expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(all.length);
   });
 
-  test('has the format of its posts', async () => {
+  test('takes the format of its posts', async () => {
     const streams = posts(NOON, 10, 'activity_streams');
     const archive = await folders.open(await folders.make({ 'a.json.gz': jobFile(streams) }));
     expect(archive.format).toBe('activity_streams');
   });
 
-  test('requires a format if it has both, and then serves the posts of that format', async () => {
+  test('requires a format if its posts have both, and serves only that format', async () => {
     const [a, b] = [posts(NOON, 10), posts(NOON, 10, 'activity_streams')];
     const folder = await folders.make({ 'a.json.gz': jobFile(a), 'b.json.gz': jobFile(b) });
     await expect(folders.open(folder)).rejects.toThrow(/both|original and .* activity_streams/);
@@ -167,7 +167,7 @@ describe('a damaged archive', () => {
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
   });
 
-  test('names the line', async () => {
+  test('is refused with the number of the damaged line', async () => {
     const folder = await folders.make({
       'a.jsonl': `${raws(posts(NOON, 3)).join('\n')}\n\nnonsense\n`,
     });
@@ -175,7 +175,7 @@ describe('a damaged archive', () => {
     expect(error.position.line).toBe(raws(posts(NOON, 3)).length + 2);
   });
 
-  test('never serves wrong bytes, whichever byte of a file is flipped', async () => {
+  test('never serves wrong bytes, whichever byte is flipped', async () => {
     const all = posts(NOON, 2);
     const file = jobFile(all);
     await fc.assert(

@@ -6,8 +6,8 @@ import { files } from '../../../../src/sinks/files.js';
 import { addFiles } from '../archive-folder.js';
 import { folders, NOON, posts, prints, served } from './noon-posts.js';
 
-describe('the files of a folder', () => {
-  test('are what files() has written, without its checkpoint', async () => {
+describe('the files of a folder archive', () => {
+  test('are the outputs of files(), without its checkpoint', async () => {
     const all = posts(NOON, 10);
     const folder = await folders.make({});
     await files({ path: `${folder}/{day}.jsonl.gz`, checkpoint: `${folder}/checkpoint.json` })(
@@ -27,7 +27,7 @@ describe('the files of a folder', () => {
   });
 
   test.runIf(process.platform === 'linux')(
-    'are refused with the bytes of a name that is not UTF-8',
+    'are refused if a name is not UTF-8, with its bytes',
     async () => {
       const folder = await folders.make({});
       await writeFile(Buffer.from(`${folder}/caf\xe9.jsonl`, 'latin1'), '');
@@ -35,7 +35,7 @@ describe('the files of a folder', () => {
     },
   );
 
-  test('are refused if there are none, or no folder', async () => {
+  test('are refused if there are none, or if there is no folder', async () => {
     const folder = await folders.make({ 'readme.txt': 'hello' });
     await expect(folders.open(folder)).rejects.toBeInstanceOf(StorageError);
     await expect(folders.open(path.join(folder, 'nowhere'))).rejects.toBeInstanceOf(StorageError);

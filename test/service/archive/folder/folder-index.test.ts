@@ -32,7 +32,7 @@ async function found(drafts: readonly Partial<typeof PLAIN>[], text: string): Pr
   return ids;
 }
 
-describe('the index alone', () => {
+describe('a search that reads only the index', () => {
   test.each([
     [
       '"the new"',
@@ -95,7 +95,7 @@ describe('the index alone', () => {
   });
 });
 
-test('blocks hold every minute once, in order, within a day, up to their maximum number of posts', () => {
+test('blockRanges covers every minute once, in order, within a day and a maximum number of posts', () => {
   const counts = fc
     .uniqueArray(fc.tuple(fc.nat(5 * 1440), fc.integer({ min: 1, max: 30 })), {
       selector: ([minute]) => minute,
@@ -121,10 +121,10 @@ test('blocks hold every minute once, in order, within a day, up to their maximum
   );
 });
 
-describe('the index of a folder', () => {
+describe('the index of a folder archive', () => {
   const indexes = (folder: string) => readdir(path.join(folder, '.millrace-index'));
 
-  test('is made once and used again', async () => {
+  test('is built once and reused', async () => {
     const folder = await folders.make({
       'a.json.gz': jobFile(posts(NOON, 5)),
       'b.json.gz': jobFile(posts(NOON + SEGMENT, 5)),
@@ -155,7 +155,7 @@ describe('the index of a folder', () => {
     return { before, after: await fileNow(), made, again: await indexNow() };
   };
 
-  test('is in the archive folder, where it is reused', async () => {
+  test('is written into the archive folder', async () => {
     const { made, again } = await scannedTwice();
     expect(made.names).toHaveLength(1);
     expect(again).toEqual(made);
@@ -177,7 +177,7 @@ describe('the index of a folder', () => {
     expect((await indexes(folder)).length).toBe(1);
   });
 
-  test('is rebuilt when a file of the same size has another date', async () => {
+  test('is rebuilt when a file of the same size has a new modification time', async () => {
     const [a, b] = [posts(NOON, 1), posts(NOON, 1).toReversed()];
     const folder = await folders.make({ 'a.jsonl': raws(a).join('\n') });
     await served(folder);
@@ -188,7 +188,7 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).not.toEqual([before]);
   });
 
-  test('is in the temporary folder if the archive is read-only', async () => {
+  test('is written into the temporary folder if the archive is read-only', async () => {
     const all = posts(NOON, 5);
     // A file with the name of the index folder, because root may write to a read-only folder.
     const folder = await folders.make({ 'a.json.gz': jobFile(all), '.millrace-index': 'mine' });
@@ -222,7 +222,7 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
-  test('is rebuilt when it has the form of an earlier version, whose index is removed', async () => {
+  test('is rebuilt if an earlier version wrote it, and the old index is removed', async () => {
     const all = posts(NOON, 5);
     const folder = await folders.make({ 'a.json.gz': jobFile(all) });
     await served(folder);
@@ -248,7 +248,7 @@ describe('the index of a folder', () => {
     expect(await indexes(folder)).toEqual([name]);
   });
 
-  test('has another name with one more or one fewer operator that adds terms', async () => {
+  test('has another name if an operator that adds terms is added or removed', async () => {
     const folder = await folders.make({ 'a.json.gz': jobFile(posts(NOON, 5)) });
     await served(folder);
     const files = await listFiles(folder);

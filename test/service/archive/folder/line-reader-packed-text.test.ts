@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { scanAll } from '../archive-folder.js';
 import { folders, NOON, posts } from './noon-posts.js';
 
-describe('the text of a file that is too large to inflate for each request', () => {
-  test('has the lines of a gzip file', async () => {
+describe('LineReader with a file that is too large to inflate for each request', () => {
+  test('reads the lines of a gzip file', async () => {
     const all = posts(NOON, 120);
     // About 17 MB, where one line spans many chunks.
     const padded = all.map((post, i) => {

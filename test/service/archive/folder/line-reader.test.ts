@@ -41,13 +41,13 @@ const frames = Buffer.concat([
 const within = { file: 0, offset: 0, bytes: 8 };
 const beyond = { file: 0, offset: 6, bytes: 8 };
 
-describe('the lines of a file', () => {
+describe('LineReader', () => {
   it.each([
     ['plain', text],
     ['gzip', gzipSync(text)],
     ['zstd', zstd],
     ['zstd', frames],
-  ] as const)('are read, of a %s one', async (form, content) => {
+  ] as const)('reads the lines of a %s file', async (form, content) => {
     const reader = await readerOf(form, content);
     expect(await reader.read([within])).toEqual([text]);
   });
@@ -59,11 +59,14 @@ describe('the lines of a file', () => {
     ['zstd, and shorter', 'zstd', zstd],
     ['zstd, and cut', 'zstd', zstd.subarray(0, -1)],
     ['zstd, and damaged', 'zstd', Buffer.concat([zstd, text])],
-  ] as const)('%s than when it was indexed: an error that names it', async (_, form, content) => {
-    const reader = await readerOf(form, content);
-    const error = await reader.read([beyond]).catch(error => error);
-    expect(error).toBeInstanceOf(StorageError);
-    expect(error.path).toBe(path.join(folder, 'a.json'));
-    expect(error.message).toContain('has changed since it was indexed. Open the archive again');
-  });
+  ] as const)(
+    'rejects with the name of a file that is %s than when it was indexed',
+    async (_, form, content) => {
+      const reader = await readerOf(form, content);
+      const error = await reader.read([beyond]).catch(error => error);
+      expect(error).toBeInstanceOf(StorageError);
+      expect(error.path).toBe(path.join(folder, 'a.json'));
+      expect(error.message).toContain('has changed since it was indexed. Open the archive again');
+    },
+  );
 });

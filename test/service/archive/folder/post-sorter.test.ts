@@ -26,7 +26,7 @@ const post: fc.Arbitrary<IndexedPost> = fc.record({
   bytes: fc.nat(100_000),
 });
 
-test('a sorter returns every post of each minute, for any run size', async () => {
+test('PostSorter returns every post of each minute, for any run size', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(post, { maxLength: 60 }),

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/service/console/html/page-parts.js';
 import { readable } from '../browse.js';
 
-describe('units', () => {
+describe('a printed unit', () => {
   it.each([
     [0, '0 bytes'],
     [1, '1 byte'],
@@ -19,7 +19,7 @@ describe('units', () => {
     [999_500, '1 MB'],
     [3.21e12, '3.2 TB'],
     [5e15, '5,000 TB'],
-  ])('of %d bytes are %s', (bytes, text) => {
+  ])('shows %d bytes as %s', (bytes, text) => {
     expect(printSize(bytes)).toBe(text);
   });
 
@@ -31,7 +31,7 @@ describe('units', () => {
     [5_400_000, '1.5 hours'],
     [86_400_000, '1 day'],
     [30 * 86_400_000, '30 days'],
-  ])('of %d ms are %s', (ms, text) => {
+  ])('shows %d ms as %s', (ms, text) => {
     expect(printDuration(ms)).toBe(text);
   });
 });
@@ -42,20 +42,20 @@ describe('a duration in its two largest units', () => {
     [1_439_000, '23 minutes 59 seconds'],
     [3_600_000, '1 hour'],
     [90_061_000, '1 day 1 hour'],
-  ])('of %d ms is %s', (ms, text) => {
+  ])('shows %d ms as %s', (ms, text) => {
     expect(printExactDuration(ms)).toBe(text);
   });
 });
 
-describe('a window', () => {
+describe('a printed window', () => {
   const from = Date.UTC(2026, 10, 21, 20, 33);
 
-  it('names its day once, and its zone', () => {
+  it('names its day once, with its zone', () => {
     const text = readable(renderWindow({ from, to: from + 600_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 20:43 UTC');
   });
 
-  it('names both days where they differ', () => {
+  it('names both days if they differ', () => {
     const text = readable(renderWindow({ from, to: from + 86_400_000 }).text);
     expect(text).toBe(' 2026-11-21 20:33 to 2026-11-22 20:33 UTC');
   });

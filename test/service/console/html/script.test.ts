@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { signedIn } from '../browse.js';
 
 describe('the script of the pages', () => {
-  it('is in the package, at an address that changes with it', async () => {
+  it('is served at an address that changes with its content', async () => {
     const { browser } = await signedIn();
     const { script } = await browser.get('/console');
     const { text, headers, status } = await browser.get(String(script));

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('sessions', () => {
+describe('browser sessions', () => {
   it('last twelve hours of real time', () => {
     vi.useFakeTimers();
     const sessions = new Sessions<string>('test', '/');
@@ -35,7 +35,7 @@ describe('sessions', () => {
     expect(sessions.visitor(asked(cookies[1_000])).user).toBe(1_000);
   });
 
-  it('end with a new sign-in of their browser', () => {
+  it('end when their browser signs in again', () => {
     const sessions = new Sessions<string>('test', '/');
     const first = cookieOf(sessions.signIn(asked(), 'ann'));
     const second = cookieOf(sessions.signIn(asked(first), 'ann'));
@@ -43,14 +43,14 @@ describe('sessions', () => {
     expect(sessions.visitor(asked(first)).user).toBe(undefined);
   });
 
-  it('of services on other ports are separate', () => {
+  it('are separate for services on other ports', () => {
     const sessions = new Sessions<string>('test', '/');
     const cookie = cookieOf(sessions.signIn(asked(undefined, 81), 'ann'));
     expect(sessions.visitor(asked(cookie, 81)).user).toBe('ann');
     expect(sessions.visitor(asked(cookie, 82)).user).toBe(undefined);
   });
 
-  it('store nothing before a sign-in, and still verify forms', () => {
+  it('store nothing before a sign-in, but verify forms', () => {
     const sessions = new Sessions<string>('test', '/');
     const { csrf, headers } = sessions.visitor(asked());
     const cookie = cookieOf(headers);
@@ -72,13 +72,13 @@ describe('sessions', () => {
       return { sessions, request };
     };
 
-    it('keep it through reloads', () => {
+    it('keep the message through reloads', () => {
       const { sessions, request } = withMessage();
       for (let i = 0; i < 2; i++)
         expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
     });
 
-    it('keep it when something else than a page is asked for', () => {
+    it('keep the message when a script or HEAD requests another page', () => {
       const { sessions, request } = withMessage();
       const head = { ...request, method: 'HEAD' } as IncomingMessage;
       expect(sessions.message(head, '/other')).toBe(undefined);
@@ -88,14 +88,14 @@ describe('sessions', () => {
       expect(sessions.message(request, '/jobs')).toMatchObject({ message, id: 'job-1' });
     });
 
-    it('forget it once another page is shown', () => {
+    it('drop the message after another page is shown', () => {
       const { sessions, request } = withMessage();
       expect(sessions.message(request, '/other')).toBe(undefined);
       expect(sessions.message(request, '/jobs')).toBe(undefined);
     });
   });
 
-  it('keep a message for a minute', () => {
+  it('keep a message for one minute', () => {
     vi.useFakeTimers();
     const sessions = new Sessions<string>('test', '/');
     const request = asked(cookieOf(sessions.signIn(asked(), 'ann')));
