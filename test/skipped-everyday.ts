@@ -218,30 +218,30 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'accepts 1 MB of JSON, and keeps all of it if it is not a post',
   ],
   'test/service/jobs/data-files.test.ts': [
-    'has exactly the matching posts of the archive, in',
+    'contains exactly the matching posts of the archive, in',
     'can be downloaded concurrently',
   ],
   'test/service/jobs/estimate.test.ts': [
-    'is close to the delivered totals, for a long window, too',
+    'is close to the delivered totals, even for a long window',
   ],
   'test/service/jobs/generate-files.test.ts': [
-    'are an archive, which the service can search and run jobs over',
+    'form an archive that the service can search and run jobs over',
   ],
   'test/service/jobs/job-routes-endpoints.test.ts': [
-    'are at the origin that the client has used, if the service has a token',
-    'are at an outer address of the service for an account from its result of start()',
-    'are at a second origin on loopback',
+    'have the origin that the client used, if the service has a token',
+    'have an outer address of the service for an account from start()',
+    'have a second origin on loopback',
   ],
   'test/service/jobs/job-routes-rates.test.ts': [
     'allow 60 creations in a UTC day',
     'persist over a restart of the service',
-    'hold for a creation whose body arrives after others have taken the last place',
+    'refuse a creation whose body arrives after others took the last place',
     'count only successful creations',
     'can be relaxed',
   ],
   'test/service/jobs/service-jobs.test.ts': [
-    'continues every job where it was',
-    'has the same files, however often it stops while it writes them',
+    'continues every job',
+    'writes the same files, even if it stops often while it writes them',
   ],
   'test/service/replay/rules-routes.test.ts': ['keeps every character of values and tags'],
   'test/service/replay/send-replay.test.ts': [

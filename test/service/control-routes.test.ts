@@ -7,7 +7,7 @@ const send = (method: string, body?: unknown): RequestInit =>
   body === undefined ? { method } : { method, body: JSON.stringify(body) };
 
 describe('the control path', () => {
-  describe('of the clock', () => {
+  describe('for the clock', () => {
     const withClock = async () => {
       const { ask, service } = await local();
       const clock = async (method: string, body?: unknown) => {
@@ -18,12 +18,12 @@ describe('the control path', () => {
       return { clock, service };
     };
 
-    it('shows it', async () => {
+    it('shows the time', async () => {
       const { clock } = await withClock();
       expect(await clock('GET')).toEqual({ now: new Date(NOW).toISOString(), frozen: true });
     });
 
-    it('sets and moves it', async () => {
+    it('sets and advances the time', async () => {
       const { clock } = await withClock();
       for (const [change, now] of [
         [{ set: '202001010000' }, '2020-01-01T00:00:00.000Z'],
@@ -37,14 +37,14 @@ describe('the control path', () => {
         expect((await clock('POST', change)).now).toBe(now);
     });
 
-    it('resumes it', async () => {
+    it('resumes the clock', async () => {
       const { clock, service } = await withClock();
       await clock('POST', { set: 0, frozen: true });
       expect((await clock('POST', { set: NOW, frozen: false })).frozen).toBe(false);
       expect(Math.abs(service.clock.now() - NOW)).toBeLessThan(DAY);
     });
 
-    it('resets it', async () => {
+    it('resets the clock', async () => {
       const { clock, service } = await withClock();
       await clock('DELETE');
       expect(Math.abs(service.clock.now() - Date.now())).toBeLessThan(DAY);
@@ -77,7 +77,7 @@ describe('the control path', () => {
     expect(service.clock.now()).toBe(NOW);
   });
 
-  it('plants faults, shows them and clears them', async () => {
+  it('plants, lists and clears faults', async () => {
     const { ask, search } = await local();
     const plant = (fault: object) => ask('/_control/faults', send('POST', fault));
     const list = async () => JSON.parse((await ask('/_control/faults')).text).faults;
@@ -143,7 +143,7 @@ describe('the control path of a service with a token', () => {
   const PATHS = ['clock', 'faults', 'requests', 'posts', 'grants', 'snapshot'];
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-  it.each(PATHS)('answers with it, and with 401 without: %s', async name => {
+  it.each(PATHS)('requires the token for %s', async name => {
     const { ask } = await local([], { token: TOKEN });
     const path = `/_control/${name}`;
     expect((await ask(path, bearer(TOKEN))).status).toBe(200);
@@ -156,7 +156,7 @@ describe('the control path of a service with a token', () => {
     }
   });
 
-  it('changes nothing without it', async () => {
+  it('changes nothing without the token', async () => {
     const { ask, service } = await local([], { token: TOKEN });
     const fault = { kind: 'status', status: 503 };
     expect((await ask('/_control/faults', send('POST', fault))).status).toBe(401);
@@ -164,7 +164,7 @@ describe('the control path of a service with a token', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('answers to any name and no web page', async () => {
+  it('responds to any host name but to no web page', async () => {
     const { baseUrl, ask } = await local([], { token: TOKEN });
     const statusAs = (host: string) =>
       new Promise(resolve => {
@@ -179,7 +179,7 @@ describe('the control path of a service with a token', () => {
     expect((await ask('/_control/clock', { headers })).status).toBe(403);
   });
 
-  it('says to anyone whether it is ready, and why not only with the token', async () => {
+  it('reports readiness to anyone, and the reason only with the token', async () => {
     const { ask, archive, page } = await ready();
     expect([page.status, page.text]).toEqual([200, '{"ready":true}']);
     archive.search = () => Promise.reject(new Error('The disk is gone'));

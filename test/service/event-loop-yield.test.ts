@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { EventLoopYield } from '../../src/service/event-loop-yield.js';
 
-describe('long work that yields to the event loop', () => {
-  it('lets other requests be served between any two of many works, not after all of them', async () => {
+describe('an EventLoopYield', () => {
+  it('lets other requests run between any two of many tasks', async () => {
     let resumed = 0;
     let working = 10;
     const works = Array.from({ length: working }, async () => {
@@ -26,7 +26,7 @@ describe('long work that yields to the event loop', () => {
     expect(most).toBeLessThanOrEqual(2);
   });
 
-  it('ends with the reason of its signal', async () => {
+  it('rejects with the reason of its signal', async () => {
     const abort = new AbortController();
     const work = new EventLoopYield(abort.signal);
     abort.abort(new Error('stopped'));

@@ -52,7 +52,7 @@ describe('a Host header', () => {
   it.each([
     ...['127.0.0.1', '127.5.6.255', 'localhost', 'LocalHost', '[::1]'],
     ...['127.0.0.1:80', 'localhost:40000', '[::1]:1'],
-  ])('is a name of this machine: %j', host => {
+  ])('names this machine: %j', host => {
     expect(isLoopbackHost(host)).toBe(true);
   });
 
@@ -61,13 +61,13 @@ describe('a Host header', () => {
     ...['127.0.0.1.evil.example', '127.1', '127.0.0.256', '127.0.0.99999', '127.0.0.01'],
     ...['2130706433', '[::ffff:127.0.0.1]', '::1', 'localhost:', 'localhost:x', 'localhost:1:2'],
     ...['a@localhost', 'localhost/', '127.0.0.1,localhost'],
-  ])('is none: %j', host => {
+  ])('does not name this machine: %j', host => {
     expect(isLoopbackHost(host)).toBe(false);
   });
 });
 
-describe('secrets', () => {
-  it('are equal if every character is', () => {
+describe('equal secrets', () => {
+  it('have the same characters', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         expect(isSameSecret(a, a)).toBe(true);

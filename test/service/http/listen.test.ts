@@ -29,11 +29,11 @@ describe('the address of a service', () => {
     ['::1', 'http://[::1]:8080'],
     ['0.0.0.0', `http://${outer ?? '127.0.0.1'}:8080`],
     ['::', `http://${outer ?? '127.0.0.1'}:8080`],
-  ])('has the host on which it listens, or an outer one: %s', (host, url) => {
+  ])('contains the host or an outer address: %s', (host, url) => {
     expect(urlAt(host, 8080)).toBe(url);
   });
 
-  it('is of this machine only by default, and on each address with 0.0.0.0', async ({ skip }) => {
+  it('belongs to this machine only, unless the host is 0.0.0.0', async ({ skip }) => {
     if (outer === undefined) skip('This machine has no outer address');
     const answersAt = (port: string) =>
       fetch(`http://${outer}:${port}/_control/health`).then(
@@ -48,7 +48,7 @@ describe('the address of a service', () => {
     expect(await answersAt(new URL(open.baseUrl).port)).toBe(200);
   });
 
-  it('is refused with the option if it is of another machine', async () => {
+  it('is refused with the option if it belongs to another machine', async () => {
     for (const host of ['192.0.2.77', 'nowhere.invalid'])
       await expect(started({ host })).rejects.toMatchObject({
         code: 'ERR_OPTION',

@@ -22,7 +22,7 @@ const message = fc.oneof(
   fc.integer({ min: 1, max: 30_000 }).map(length => `"${'x'.repeat(length)}"`),
 );
 
-describe('a connection of a stream', () => {
+describe('a live response', () => {
   it('delivers all messages in order, for any speed of the consumer', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -54,7 +54,7 @@ describe('a connection of a stream', () => {
     );
   });
 
-  it('says how many messages it has sent, which were the last, and how much waits', () => {
+  it('reports the number of sent messages, the last ones and the backlog', () => {
     const { wire } = wireOf();
     expect(wire.flow).toEqual({ messages: 0, perSecond: 0, backlogBytes: 0, recent: [] });
     const recent = () => wire.flow.recent.map(String);
@@ -99,7 +99,7 @@ describe('a connection of a stream', () => {
     );
   });
 
-  it('rejects with the reason of an abort, also while it is idle', async () => {
+  it('rejects with the reason of an abort, even while it is idle', async () => {
     const { wire, controller } = wireOf();
     const next = wire[Symbol.asyncIterator]().next();
     controller.abort(new Error('gone'));

@@ -77,7 +77,7 @@ describe('a planted fault', () => {
     expect((await search({ query: 'tea' }, 'fullarchive')).status).toBe(502);
   });
 
-  it('remains until it is cleared if it is planted for `always`', async () => {
+  it("with times: 'always' remains until it is cleared", async () => {
     const { search, service } = await local();
     const { id } = service.faults.plant({ kind: 'status', status: 500, times: 'always' });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(500);
@@ -165,7 +165,7 @@ describe('a planted fault', () => {
     expect(() => gunzipSync(gzip.body)).toThrow();
   });
 
-  it('has an effect only where it changes what is sent', async () => {
+  it('counts as used only if it changes what is sent', async () => {
     const { baseUrl, search, service } = await local(teaPosts(50));
     const bytes = (await see(baseUrl)).body.length;
     const effectsOf = async (fault: Fault) => {
@@ -186,7 +186,7 @@ describe('a planted fault', () => {
     expect(service.faults.effects(id)).toBe(2);
   });
 
-  it('delays a response, together with another fault', async () => {
+  it('delays a response together with another fault', async () => {
     const { search, service } = await local();
     service.faults.plant({ kind: 'delay', ms: 50, times: 'always' });
     service.faults.plant({ kind: 'status', status: 503 });

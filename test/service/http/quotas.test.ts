@@ -11,7 +11,7 @@ function frozenClock(at = Date.UTC(2024, 0, 1)): Clock {
   return clock;
 }
 
-describe('a rate', () => {
+describe('a rate limit', () => {
   it('allows its number of requests, and the next when the oldest has left the window', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 2, perMs: SECOND }, clock);
@@ -26,7 +26,7 @@ describe('a rate', () => {
     expect(admit([window])?.wait()).toBe(400);
   });
 
-  it('counts a request in all windows or in none', () => {
+  it('counts a request in all windows or none', () => {
     const clock = frozenClock();
     const wide = new RateWindow({ requests: 3, perMs: HOUR }, clock);
     const narrow = new RateWindow({ requests: 1, perMs: SECOND }, clock);
@@ -36,7 +36,7 @@ describe('a rate', () => {
     expect(admit([wide, narrow])).toBeUndefined();
   });
 
-  it('by UTC day starts again at midnight', () => {
+  it('by UTC day resets at midnight', () => {
     const clock = frozenClock(Date.UTC(2024, 0, 1, 23, 59));
     const window = new RateWindow({ requests: 1, perMs: DAY, byDay: true }, clock);
     expect(admit([window])).toBeUndefined();
@@ -45,7 +45,7 @@ describe('a rate', () => {
     expect(admit([window])).toBeUndefined();
   });
 
-  it('forgets the future when the clock is set back', () => {
+  it('forgets future requests when the clock is set back', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
     expect(admit([window])).toBeUndefined();
@@ -60,7 +60,7 @@ describe('a rate', () => {
     for (let i = 0; i < 100; i++) expect(admit([free])).toBeUndefined();
   });
 
-  it('asks for a wait of a second at least, also when the window has room by then', () => {
+  it('asks for a wait of at least 1 s', () => {
     const clock = frozenClock();
     const window = new RateWindow({ requests: 1, perMs: SECOND }, clock);
     checkRate([window], String);

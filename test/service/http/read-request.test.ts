@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, local, SEARCH_PATH } from '../local-service.js';
 
-describe('a response before the end of the request body', () => {
+describe('an early response to a request with a large body', () => {
   /** Writes the whole request before it reads, and returns the received text. */
   const written = async (baseUrl: string, headers: string, body: Buffer): Promise<string> => {
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1').pause();
@@ -40,7 +40,7 @@ describe('a response before the end of the request body', () => {
       expect(text.slice(0, 500)).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*"error"[^]*\\}$`));
   });
 
-  it('disconnects a client that never stops sending', async () => {
+  it('closes the connection of a client that never stops sending', async () => {
     const { baseUrl } = await local();
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
     socket.on('error', () => {}); // reset

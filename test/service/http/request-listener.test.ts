@@ -22,7 +22,7 @@ const post = (body: RequestInit['body'], headers: Record<string, string> = {}) =
 });
 
 describe('an error response', () => {
-  it('has a body with what has failed and its time', async () => {
+  it('describes the failure and its time in its body', async () => {
     const { ask } = await local();
     const { status, page, headers } = await ask('/nowhere');
     expect(status).toBe(404);
@@ -31,7 +31,7 @@ describe('an error response', () => {
     expect(page.error?.message).not.toBe('');
   });
 
-  it('has a transaction id', async () => {
+  it('contains a transaction id', async () => {
     const { ask } = await local();
     const { page } = await ask('/nowhere');
     expect(page.error?.transactionId).toMatch(/^00[0-9a-f]{14}$/);
@@ -103,7 +103,7 @@ describe('an error response', () => {
     expect((await ask(`${path}?query=tea`)).status).toBe(404);
   });
 
-  it('is 422 for a parameter of the other endpoint, and names it with all other problems', async () => {
+  it('is 422 for a parameter of the other endpoint, with all other problems', async () => {
     const { search, counts } = await local();
     for (const [ask, parameters, name] of [
       [search, { bucket: 'day' }, 'bucket'],
@@ -176,7 +176,7 @@ describe('an error response', () => {
     expect(page.error?.message).toContain(message);
   });
 
-  it('is 422 for a repeated parameter, or one in the URL of a POST', async () => {
+  it('is 422 for a repeated parameter, or a parameter in the URL of a POST', async () => {
     const { ask } = await local();
     expect((await ask(`${SEARCH_PATH}?query=tea&query=tea`)).status).toBe(422);
     const reply = await ask(`${SEARCH_PATH}?maxResults=10`, post('{"query":"tea"}'));
@@ -186,7 +186,7 @@ describe('an error response', () => {
     ]);
   });
 
-  it('is 422 for an invalid rule, with message and position of the problem', async () => {
+  it('is 422 for an invalid rule, with the message and position of the problem', async () => {
     const { search } = await local();
     const { status, page } = await search({ query: 'streaming AND lang:en' });
     expect(status).toBe(422);
@@ -204,7 +204,7 @@ describe('an error response', () => {
       expect(page.error?.message).toContain(part);
   });
 
-  it('is 500 if the archive fails, which the service reports to its operator', async () => {
+  it('is 500 if the archive fails, which is reported to the operator', async () => {
     const archive = new MemoryArchive([]);
     archive.search = () => Promise.reject(new Error('the disk is gone'));
     const errors: unknown[] = [];
@@ -214,7 +214,7 @@ describe('an error response', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it.each(['throws', 'rejects'])('is answered where `onError` itself %s', async how => {
+  it.each(['throws', 'rejects'])('is sent even if `onError` %s', async how => {
     const archive = new MemoryArchive([]);
     archive.search = () => Promise.reject(new Error('the disk is gone'));
     const warned = once(process, 'warning');
@@ -229,15 +229,15 @@ describe('an error response', () => {
   });
 });
 
-describe('a request', () => {
-  it('may have a query of 2048 characters that each need twelve bytes in a URL', async () => {
+describe('a request to the service', () => {
+  it('may contain a query of 2048 characters that each need twelve bytes in a URL', async () => {
     const { ask } = await local();
     const query = `"${'🍕'.repeat(2046)}"`;
     const reply = await ask(`${SEARCH_PATH}?query=${encodeURIComponent(query)}`);
     expect(reply.status).toBe(200);
   });
 
-  it('may have maxResults as text, and null for omitted parameters', async () => {
+  it('may contain maxResults as a string, and null for omitted parameters', async () => {
     const { search } = await local(teaPosts(12));
     const reply = await search({ query: 'tea', maxResults: '11', fromDate: null, next: null });
     expect(reply.page.results).toHaveLength(11);
@@ -250,14 +250,14 @@ describe('a request', () => {
       expect((await ask(SEARCH_PATH, post(body, { 'content-type': type }))).status).toBe(200);
   });
 
-  it('by HEAD has the headers of GET and no body', async () => {
+  it('by HEAD returns the headers of GET without a body', async () => {
     const { ask } = await local(teaPosts(2));
     const { status, text, headers } = await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
     expect([status, text]).toEqual([200, '']);
     expect(headers.get('content-type')).toContain('json');
   });
 
-  it('that is refused leaves its connection usable', async () => {
+  it('leaves its connection usable when it is refused', async () => {
     const { baseUrl } = await local(teaPosts(1));
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const ports = new Set<number | undefined>();
@@ -293,7 +293,7 @@ describe('the rate limit', () => {
     expect((await counts({ query: 'tea' })).status).toBe(200);
   });
 
-  it('a minute can be set by an option', async () => {
+  it('per minute is set by an option', async () => {
     const { search, service } = await local([], { limits: 'strict', perMinuteLimit: 3 });
     for (let i = 0; i < 3; i++) expect((await search({ query: 'tea' })).status).toBe(200);
     service.clock.advance(20 * SECOND);
@@ -303,7 +303,7 @@ describe('the rate limit', () => {
     expect((await search({ query: 'tea' })).status).toBe(200);
   });
 
-  it('does not count requests without credentials, or that it refused', async () => {
+  it('does not count refused requests', async () => {
     const { ask, search, service } = await local([], { limits: 'strict', perMinuteLimit: 1 });
     for (let i = 0; i < 5; i++)
       await ask(SEARCH_PATH, { headers: { authorization: 'Basic bm86bm8=' } });
@@ -324,8 +324,8 @@ describe('the rate limit', () => {
   });
 });
 
-describe('requests that a client sends without waiting for responses', () => {
-  it('do not keep another client waiting until all of them are answered', async () => {
+describe('pipelined requests of one client', () => {
+  it('do not delay another client', async () => {
     const { baseUrl } = await local();
     const count = 400;
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
@@ -344,7 +344,7 @@ describe('requests that a client sends without waiting for responses', () => {
     socket.destroy();
   });
 
-  it('are answered in their order, each after the one before', async () => {
+  it('are answered one after the other, in order', async () => {
     const { baseUrl, service } = await local();
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
     let received = '';

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/base/time.js';
 import { MinuteTotals } from '../../../src/service/http/request-log.js';
 
-describe('the totals of the last hour', () => {
+describe('the request totals of the last hour', () => {
   const totalsAt = (start: number) => {
     const clock = { now: start };
     return { clock, totals: new MinuteTotals(() => clock.now) };
   };
 
-  it('are sums of equal parts, of which the last ends with the current minute', () => {
+  it('are sums of equal parts, the last of which ends with the current minute', () => {
     const { clock, totals } = totalsAt(100 * HOUR);
     totals.add('posts', 5);
     clock.now += 4 * MINUTE;
@@ -21,7 +21,7 @@ describe('the totals of the last hour', () => {
     expect(totals.lastHour('requests', 2)).toEqual([0, 0]);
   });
 
-  it('skip what is older, and what is in the future of a clock that was moved back', () => {
+  it('skip older minutes, and future minutes of a clock that was moved back', () => {
     const { clock, totals } = totalsAt(100 * HOUR);
     totals.add('posts', 5);
     clock.now += 59 * MINUTE;

@@ -42,7 +42,7 @@ async function serve(options: ServiceOptions = {}) {
 const posts = Array.from({ length: 25 }, (_, i) => ({ text: `tea ${i}`, postedAt: NOW - HOUR }));
 
 describe('the request log', () => {
-  it('says what was asked, and what was sent', async () => {
+  it('contains each request and its response', async () => {
     const { service, addresses, found } = await serve({ posts });
     await found();
     const [entry] = await service.waitForRequests({ endpoint: 'search' });
@@ -86,7 +86,7 @@ describe('the request log', () => {
     expect(entries()[0]?.query).toMatchObject({ fromDate: '202405151000' });
   });
 
-  it('has the requests of a filter, in order of arrival', async () => {
+  it('returns the requests of a filter in order of arrival', async () => {
     const { service, acme, found } = await serve({ posts });
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'search' });
     await found();
@@ -102,7 +102,7 @@ describe('the request log', () => {
     expect(() => service.requests({ stat: 1 } as RequestFilter)).toThrow(/stat/);
   });
 
-  it('waits for requests that come later, until they are answered', async () => {
+  it('waits for later requests until they have a response', async () => {
     const { service, found } = await serve({ posts });
     let isThere = false;
     const waiting = service.waitForRequests({ endpoint: 'search', count: 2 }).then(entries => {
@@ -119,7 +119,7 @@ describe('the request log', () => {
     ]);
   });
 
-  it('has a compliance stream as soon as it is accepted', async () => {
+  it('contains a compliance stream as soon as it is accepted', async () => {
     const { service, addresses } = await serve({ posts });
     const { email, password, account: name } = addresses;
     const login = `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`;
@@ -136,7 +136,7 @@ describe('the request log', () => {
     expect(entry?.durationMs).toBeUndefined();
   });
 
-  it('says what came instead when the wait is over', async () => {
+  it('reports which requests arrived instead if the wait ends', async () => {
     const { service, found } = await serve({ posts });
     const none = service.waitForRequests({ endpoint: 'counts', timeoutMs: 1 });
     await expect(none).rejects.toBeInstanceOf(IncompleteError);
@@ -150,7 +150,7 @@ describe('the request log', () => {
     ).rejects.toThrow('The last requests were POST /search/30day/accounts/local/dev.json (200)');
   });
 
-  it('is JSON on the control path, where one can wait, too', async () => {
+  it('is JSON on the control path, with an optional wait', async () => {
     const { found, logged, service } = await serve({ posts });
     const waiting = logged('endpoint=search&count=1');
     await found();

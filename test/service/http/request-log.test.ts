@@ -17,8 +17,8 @@ const asked = (address: string) => ({
   connection: 1,
 });
 
-describe('the log of requests', () => {
-  it('has the last five hundred requests, newest first', () => {
+describe('the request log', () => {
+  it('contains the last 500 requests, newest first', () => {
     const log = new RequestLog(() => 0);
     for (let i = 0; i < 600; i++) log.begin(asked(`/${i}`))({ status: 200 });
     expect(log.requests).toHaveLength(500);
@@ -95,8 +95,8 @@ describe('the log of requests', () => {
   });
 });
 
-describe('an entry of the log', () => {
-  it('is not marked as disconnected if the client received the whole response, compressed or not', async () => {
+describe('an entry of the request log', () => {
+  it('is not marked as disconnected if the client received the whole response', async () => {
     const { service, ask } = await local(teaPosts(200));
     const browser = browse(service.addresses().baseUrl);
     await browser.signIn();
@@ -138,8 +138,8 @@ describe('an entry of the log', () => {
   });
 });
 
-describe('quotas', () => {
-  it('show the remaining requests of each rate, by the clock', () => {
+describe('the shown quotas', () => {
+  it('contain the remaining requests of each rate, by the clock of the service', () => {
     const clock = new Clock();
     clock.freeze();
     const quotas = new Quotas(limitsOf('strict'), clock);

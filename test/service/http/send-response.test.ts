@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { acceptsGzip } from '../../../src/service/http/send-response.js';
 import { AUTHORIZATION, local, SEARCH_PATH, teaPosts } from '../local-service.js';
 
-describe('a response', () => {
+describe('a response of the service', () => {
   const raw = (baseUrl: string, path: string, encoding?: string) =>
     new Promise<{ headers: http.IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
       const headers: http.OutgoingHttpHeaders = { authorization: AUTHORIZATION };
@@ -44,7 +44,7 @@ describe('a response', () => {
     ['identity', false],
     ['', false],
     [undefined, false],
-  ])('for Accept-Encoding %j is gzip: %j', (header, expected) => {
+  ])('is gzip for Accept-Encoding %j: %j', (header, expected) => {
     expect(acceptsGzip(header)).toBe(expected);
   });
 });

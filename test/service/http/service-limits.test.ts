@@ -4,7 +4,7 @@ import { account } from '../../../src/http/account.js';
 import { clientLimits, limitsOf } from '../../../src/service/http/service-limits.js';
 
 describe('the table of limits', () => {
-  it('has the limits of search', () => {
+  it('contains the limits of search', () => {
     expect(limitsOf('strict')).toMatchObject({
       queryCharacters: 2048,
       queryPhrases: 100,
@@ -19,7 +19,7 @@ describe('the table of limits', () => {
     });
   });
 
-  it('has the limits of the streams', () => {
+  it('contains the limits of the streams', () => {
     expect(limitsOf('strict')).toMatchObject({
       replayConnectRate: { requests: 5, perMs: 300_000 },
       replayReachMs: 5 * 86_400_000,
@@ -34,7 +34,7 @@ describe('the table of limits', () => {
     });
   });
 
-  it('differs only in the numbers of requests if it is relaxed', () => {
+  it('differs only in the request rates if it is relaxed', () => {
     const strict = limitsOf('strict');
     const relaxed = limitsOf('relaxed');
     for (const [name, limit] of Object.entries(strict))
@@ -43,7 +43,7 @@ describe('the table of limits', () => {
       );
   });
 
-  it('tells clients which of their rates it relaxes, in the form that `account()` takes', () => {
+  it('returns the relaxed rates in the form that `account()` accepts', () => {
     const families = ['search', 'jobReads', 'jobCreation', 'replay', 'compliance'];
     const none = Object.fromEntries([...families, 'replayRules', 'usage'].map(name => [name, []]));
     expect(clientLimits(limitsOf('relaxed'))).toEqual(none);

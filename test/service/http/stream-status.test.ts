@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MessageRate } from '../../../src/service/http/stream-status.js';
 
-describe('the rate of messages', () => {
+describe('the message rate of a stream', () => {
   const started = () => {
     const clock = { ms: 5_000 };
     return { clock, rate: new MessageRate(() => clock.ms) };
@@ -21,7 +21,7 @@ describe('the rate of messages', () => {
     expect(rate.perSecond()).toBe((16 + 17 + 18 + 19 + 100) / 5);
   });
 
-  it('is that of fewer seconds at the start', () => {
+  it('is the average of fewer seconds at the start', () => {
     const { clock, rate } = started();
     for (let i = 0; i < 10; i++) rate.add();
     expect(rate.perSecond()).toBe(0);
@@ -31,7 +31,7 @@ describe('the rate of messages', () => {
     expect(rate.perSecond()).toBe(5);
   });
 
-  it('is nothing after a pause, of any length', () => {
+  it('is zero after a pause of any length', () => {
     for (const pause of [6_000, 7_000, 1_000_000]) {
       const { clock, rate } = started();
       for (let i = 0; i < 10; i++) rate.add();

@@ -50,7 +50,7 @@ describe('the request to create a job', () => {
     expect(message?.split('\n')).toHaveLength(3);
   });
 
-  it('accepts the current time as the end, and the first minute of the archive as the start', async () => {
+  it('accepts the current time as the end and the first minute of the archive as the start', async () => {
     const jobs = await localJobs();
     const fields = { fromDate: '200603210000', toDate: '202405151234' };
     expect((await jobs.post(fields)).status).toBe(201);
@@ -68,7 +68,7 @@ describe('the request to create a job', () => {
     expect((await jobs.post(fields)).status).toBe(201);
   });
 
-  it('refuses the format that the archive does not have', async () => {
+  it('refuses a format that the archive does not have', async () => {
     const jobs = await localJobs();
     expect(await jobs.post({ dataFormat: 'activity_streams' })).toMatchObject({
       status: 400,

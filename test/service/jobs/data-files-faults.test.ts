@@ -23,7 +23,7 @@ async function see(jobs: LocalJobs, uuid: string) {
   return { ...hit, whole: (): Buffer => gunzipSync(hit.body as Buffer) };
 }
 
-describe('a fault of data files', () => {
+describe('a planted fault of data files', () => {
   const withFault = async (fault: Fault) => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered', TEA);
@@ -46,13 +46,13 @@ describe('a fault of data files', () => {
     expect((await see(jobs, uuid)).whole()).toEqual(good.whole());
   });
 
-  it.each(['reset', 'close'] as const)('ends the connection within a file by a %s', async end => {
+  it.each(['reset', 'close'] as const)('ends the connection within a file with a %s', async end => {
     const { jobs, uuid, good } = await withFault({ kind: 'cut', ...FILE, afterBytes: 200, end });
     const seen = await see(jobs, uuid);
     expect([seen.status, seen.length, typeof seen.body]).toEqual([200, good.length, 'string']);
   });
 
-  it('removes a listed file', async () => {
+  it('removes a listed file from the service', async () => {
     const { jobs, uuid } = await withFault({
       kind: 'status',
       ...FILE,
@@ -63,14 +63,14 @@ describe('a fault of data files', () => {
     expect((await jobs.results(uuid)).urlCount).toBe(7);
   });
 
-  it('answers 403 for a file, a number of times', async () => {
+  it('responds with 403 for a file a given number of times', async () => {
     const { jobs, uuid } = await withFault({ kind: 'status', ...FILE, status: 403, times: 2 });
     expect((await see(jobs, uuid)).status).toBe(403);
     expect((await see(jobs, uuid)).status).toBe(403);
     expect((await see(jobs, uuid)).status).toBe(200);
   });
 
-  it('flips a bit', async () => {
+  it('flips one bit of a file', async () => {
     const { jobs, uuid, good } = await withFault({ kind: 'flip', ...FILE, atByte: 100 });
     const seen = await see(jobs, uuid);
     expect(seen.length).toBe(good.length);
@@ -78,7 +78,7 @@ describe('a fault of data files', () => {
     expect(() => seen.whole()).toThrow();
   });
 
-  it('makes a file slow', async () => {
+  it('slows a file down', async () => {
     const { jobs, uuid, good } = await withFault({
       kind: 'stall',
       ...FILE,
@@ -92,8 +92,8 @@ describe('a fault of data files', () => {
   });
 });
 
-describe('a fault of a listing', () => {
-  it('makes its totals wrong', async () => {
+describe('a planted fault of a listing', () => {
+  it('changes its totals', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered');
     const right = await jobs.results(uuid);
@@ -112,8 +112,8 @@ describe('a fault of a listing', () => {
   });
 });
 
-describe('faults of jobs', () => {
-  it('affect requests for jobs, not for their files', async () => {
+describe('a planted fault of jobs', () => {
+  it('affects requests for jobs, but not for their files', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('delivered');
     jobs.service.faults.plant({ kind: 'status', endpoint: 'jobs', status: 503, retryAfter: 1 });
@@ -122,7 +122,7 @@ describe('faults of jobs', () => {
     expect((await fetch(String((await jobs.results(uuid)).urlList[0]))).status).toBe(200);
   });
 
-  it('can be planted over HTTP', async () => {
+  it('can be planted over HTTP unless it is invalid', async () => {
     const jobs = await localJobs();
     const plant = (fault: object) =>
       jobs.ask(new URL('/_control/faults', jobs.base).href, {

@@ -4,8 +4,8 @@ import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/d
 import { draws } from '../../suite.js';
 import { at, JOB } from './opened-job.js';
 
-describe('the address of a data file', () => {
-  it('names its job and its ten minutes', () => {
+describe('the URL of a data file', () => {
+  it('contains its job and its ten minutes', () => {
     expect(dataPath(JOB, at('201307221500'), 'twitter', 'my account')).toBe(
       '/snapshots/twitter/track_v2/original/my%20account/2013/07/24/20130722-20130723_eff5t4me1j/2013/07/22/15/00_activities.json.gz',
     );

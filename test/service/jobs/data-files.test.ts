@@ -40,7 +40,7 @@ async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
 }
 
 describe('the results of a job', () => {
-  it('are one file for every ten minutes with data, in order of time', async () => {
+  it('contain one file for each ten minutes with data, in order of time', async () => {
     const jobs = await localJobs();
     const { listing, files } = await delivered(jobs, {
       fromDate: '202405150834',
@@ -68,13 +68,13 @@ describe('the results of a job', () => {
     ]);
   });
 
-  it('of an hour are six files at most', async () => {
+  it('contain at most six files for an hour', async () => {
     const jobs = await localJobs();
     const fields = { fromDate: '202405151000', toDate: '202405151100', rules: [{ value: 'tea' }] };
     expect((await delivered(jobs, fields)).listing.urlCount).toBe(6);
   });
 
-  it('have consistent totals everywhere', async () => {
+  it('contain consistent totals everywhere', async () => {
     const jobs = await localJobs();
     const { job, listing, files } = await delivered(jobs);
     const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0);
@@ -93,7 +93,7 @@ describe('the results of a job', () => {
     expect((await jobs.list()).delivered.activityCount).toBe(posts);
   });
 
-  it('are also available as tab-separated lines of local names and URLs', async () => {
+  it('are also available as tab-separated local names and URLs', async () => {
     const jobs = await localJobs();
     const { uuid, listing } = await delivered(jobs);
     const reply = await jobs.ask(`/jobs/${uuid}/results.csv`);
@@ -108,7 +108,7 @@ describe('the results of a job', () => {
     );
   });
 
-  it('answer 404 until the job is delivered', async () => {
+  it('are 404 until the job is delivered', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     for (const rest of ['results.json', 'results.csv', 'suspectMinutes.json'])
@@ -118,7 +118,7 @@ describe('the results of a job', () => {
       });
   });
 
-  it('of a job that matches nothing are an empty list', async () => {
+  it('are an empty list if nothing matches', async () => {
     const jobs = await localJobs();
     const { job, listing } = await delivered(jobs, { rules: [{ value: 'cocoa' }] });
     expect(listing).toMatchObject({ urlCount: 0, urlList: [], totalFileSizeBytes: 0 });
@@ -142,7 +142,7 @@ describe('the results of a job', () => {
 });
 
 describe('a data file', () => {
-  it('is gzip with one post a line, each with tag and id of every matching rule', async () => {
+  it('is gzip with one post a line, each with every matching rule', async () => {
     const jobs = await localJobs();
     const made = await jobs.post({
       rules: [
@@ -169,7 +169,7 @@ describe('a data file', () => {
     expect(new Activity(Buffer.from(second)).matchingRules).toEqual([{ tag: null, id: tea }]);
   });
 
-  it('ends in an info line with its number of posts, unless the option removes it', async () => {
+  it('ends with an info line of its number of posts, unless an option removes it', async () => {
     const jobs = await localJobs();
     for (const { bytes } of (await delivered(jobs, { rules: [{ value: 'tea' }] })).files) {
       const lines = linesOf(bytes);
@@ -188,7 +188,7 @@ describe('a data file', () => {
   });
 
   it.each(['original', 'activity_streams'] as const)(
-    'has exactly the matching posts of the archive, in %s',
+    'contains exactly the matching posts of the archive, in %s',
     async format => {
       // The generated archive has both formats.
       const jobs = await localJobs({ archive: undefined });
@@ -203,13 +203,13 @@ describe('a data file', () => {
     },
   );
 
-  it('has a Content-Length', async () => {
+  it('is sent with a Content-Length', async () => {
     const { files } = await delivered(await localJobs());
     for (const { headers, bytes } of files)
       expect(headers.get('content-length')).toBe(String(bytes.length));
   });
 
-  it('has the MD5 of its bytes as a strong ETag', async () => {
+  it('is sent with the MD5 of its bytes as a strong ETag', async () => {
     const { files } = await delivered(await localJobs());
     for (const { headers, bytes } of files)
       expect(headers.get('etag')).toBe(`"${createHash('md5').update(bytes).digest('hex')}"`);
@@ -247,7 +247,7 @@ describe('a data file', () => {
       expect((await download(url, { range })).status).toBe(416);
   });
 
-  it('is served as it is on disk, also where something has emptied it', async () => {
+  it('is served from disk, even after it was truncated there', async () => {
     const stateFolder = await temporaryFolder();
     const jobs = await localJobs({ stateFolder });
     const { listing } = await delivered(jobs);
@@ -262,7 +262,7 @@ describe('a data file', () => {
     expect(jobs.errors).toEqual([]);
   });
 
-  it('is served by a second origin, which ignores HTTP Basic and refuses other authorization', async () => {
+  it('is served at a second origin, which ignores HTTP Basic and refuses other credentials', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = ''] = listing.urlList;
@@ -277,7 +277,7 @@ describe('a data file', () => {
     expect((await jobs.ask(new URL(pathname + search, jobs.base).href)).status).toBe(404);
   });
 
-  it('is refused under an altered URL', async () => {
+  it('is refused at an altered URL', async () => {
     const jobs = await localJobs();
     const { listing } = await delivered(jobs);
     const [url = '', next = ''] = listing.urlList;
@@ -296,7 +296,7 @@ describe('a data file', () => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   });
 
-  it('is not found under a signed URL of another time, or of none', async () => {
+  it('is not found at a signed URL of another time or no time', async () => {
     const jobs = await localJobs({ seed: 'known' });
     const { listing } = await delivered(jobs);
     const { origin, pathname } = new URL(listing.urlList[0] as string);

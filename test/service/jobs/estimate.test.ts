@@ -19,7 +19,7 @@ describe('the estimated count', () => {
     [9999.9, 1000],
     [123_456, 100_000],
     [1e9, 1e9],
-  ])('of %d is %d', (posts, count) => {
+  ])('for %d posts is %d', (posts, count) => {
     const { estimatedActivityCount } = quoteOf(
       JOB,
       { posts, bytes: 0, readMs: 0 },
@@ -31,7 +31,7 @@ describe('the estimated count', () => {
 });
 
 describe('an estimate', () => {
-  it('ends at its time limit within a dense minute, with the fraction of the minute that it tested', async () => {
+  it('stops at its time limit within a dense minute, and returns the tested fraction', async () => {
     let now = 0;
     let tested = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
@@ -59,7 +59,7 @@ describe('an estimate', () => {
 });
 
 describe('a quote', () => {
-  it('has 100 activities when the sample has no match', async () => {
+  it('is for 100 activities if the sample has no match', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted', { rules: [{ value: 'cocoa' }] });
     expect((await jobs.job(uuid)).quote).toMatchObject({
@@ -68,7 +68,7 @@ describe('a quote', () => {
     });
   });
 
-  it('has the order of magnitude of the matches, all counted in a short window', async () => {
+  it('is of the order of magnitude of the matches, which a short window counts exactly', async () => {
     const jobs = await localJobs();
     const wide = { fromDate: '202405150934', toDate: '202405151234', rules: [{ value: 'tea' }] };
     const uuid = await jobs.bring('quoted', wide);
@@ -87,7 +87,7 @@ describe('a quote', () => {
     );
   });
 
-  it('is close to the delivered totals, for a long window, too', async () => {
+  it('is close to the delivered totals, even for a long window', async () => {
     const jobs = await localJobs({
       archive: openSampleArchive({ now: () => NOW, postsPerMinute: 0.3 }),
     });

@@ -5,7 +5,7 @@ import { Clock } from '../../../src/service/clock.js';
 import { IdleTracker } from '../../../src/service/jobs/idle-tracker.js';
 
 describe('the idle tracker', () => {
-  it('is settled when all tasks wait, and busy as soon as one is woken', async () => {
+  it('settles when all tasks wait, and is busy again when one is woken', async () => {
     const clock = new Clock();
     clock.freeze();
     const idle = new IdleTracker(clock);
@@ -31,7 +31,7 @@ describe('the idle tracker', () => {
     await work;
   });
 
-  it('waits no longer than asked', async () => {
+  it('waits no longer than requested', async () => {
     const idle = new IdleTracker(new Clock());
     let end: () => void = () => {};
     const work = idle.track(() => new Promise(resolve => (end = resolve)));

@@ -49,7 +49,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'restart' }) },
 );
 
-it('jobs go through their states at the modelled instants, over any restarts', async () => {
+it('a job passes its states at the modelled instants, over any restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async steps => {
       const stateFolder = await temporaryFolder();

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
 import { localJobs } from './local-jobs.js';
 
-describe('expiry', () => {
+describe('the expiry of a job', () => {
   it.each(['quoted', 'rejected'] as const)(
-    'of a %s job comes 15 days after its estimate',
+    'happens 15 days after the estimate of a %s job',
     async state => {
       const jobs = await localJobs();
       const uuid = await jobs.bring(state);
@@ -23,7 +23,7 @@ describe('expiry', () => {
     },
   );
 
-  it('of an accepted job comes 15 days after its acceptance, and removes its files', async () => {
+  it('happens 15 days after the acceptance of an accepted job, and removes its files', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(DAY);

@@ -55,8 +55,8 @@ async function downloaded(acme: Account) {
   return { files: files.length, jobOrigin, fileOrigins: [...new Set(fileOrigins)] };
 }
 
-describe('the files of a job', () => {
-  it('are at the origin that the client has used, if the service has a token', async () => {
+describe('the file URLs of a job', () => {
+  it('have the origin that the client used, if the service has a token', async () => {
     const { baseUrl, ...names } = await started({ host: '0.0.0.0' });
     const port = await publishedPort(Number(new URL(baseUrl).port));
     const { account: name, email, password, publisher, limits } = names;
@@ -65,9 +65,7 @@ describe('the files of a job', () => {
     expect(await downloaded(acme)).toEqual({ files: 3, jobOrigin: url, fileOrigins: [url] });
   });
 
-  it('are at an outer address of the service for an account from its result of start()', async ({
-    skip,
-  }) => {
+  it('have an outer address of the service for an account from start()', async ({ skip }) => {
     const addresses = await started({ host: '0.0.0.0' });
     if (addresses.insecureOrigins.length === 0) skip('This machine has no outer address');
     const { baseUrl: url } = addresses;
@@ -84,7 +82,7 @@ describe('the files of a job', () => {
     listen.mockRestore();
   });
 
-  it('are at a second origin on loopback', async () => {
+  it('have a second origin on loopback', async () => {
     const addresses = await started({});
     const found = await downloaded(account(addresses, {}));
     expect(found).toMatchObject({ files: 3, jobOrigin: addresses.baseUrl });

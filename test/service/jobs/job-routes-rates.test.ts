@@ -8,7 +8,7 @@ import { localJobs, SMALL } from './local-jobs.js';
 
 const CREATES = { limits: { jobReadRate: { requests: 1_000, perMs: 1_000 } } };
 
-describe('the limits on jobs', () => {
+describe('the rate limits of jobs', () => {
   it('allow 5 GETs of all kinds together in any 5 s', async () => {
     const jobs = await localJobs({ limits: 'strict' });
     const uuid = await jobs.bring('delivered');
@@ -96,7 +96,7 @@ describe('the limits on jobs', () => {
     expect((await jobs.post({ rules: [] })).status).toBe(429);
   });
 
-  it('hold for concurrent creations', async () => {
+  it('apply to concurrent creations', async () => {
     const jobs = await localJobs(CREATES);
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, i) => jobs.post({ title: `job ${i}` })),
@@ -104,7 +104,7 @@ describe('the limits on jobs', () => {
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(30);
   });
 
-  it('hold for a creation whose body arrives after others have taken the last place', async () => {
+  it('refuse a creation whose body arrives after others took the last place', async () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 29; i++) await jobs.create({ title: `job ${i}` });
     const headers = {

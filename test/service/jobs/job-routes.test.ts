@@ -36,7 +36,7 @@ describe('creating a job', () => {
     });
   });
 
-  it('refuses a title that another job has', async () => {
+  it('refuses the title of an existing job', async () => {
     const jobs = await localJobs();
     await jobs.create();
     expect(await jobs.post()).toMatchObject({
@@ -50,8 +50,8 @@ describe('creating a job', () => {
   });
 });
 
-describe('the addresses of jobs', () => {
-  it('need credentials', async () => {
+describe('the job endpoints', () => {
+  it('require credentials', async () => {
     const jobs = await localJobs();
     const authorization = `Basic ${btoa('dev@example.com:wrong')}`;
     for (const method of ['GET', 'POST']) {
@@ -73,12 +73,12 @@ describe('the addresses of jobs', () => {
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij.json'],
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij/results.json'],
     ['/historical/rulestream/accounts/local/publishers/twitter/jobs/abcdefghij/results.csv'],
-  ])('do not include %s', async path => {
+  ])('do not exist at %s', async path => {
     const jobs = await localJobs();
     expect((await jobs.ask(new URL(path, jobs.base).href)).status).toBe(404);
   });
 
-  it('also use the name that clients know, and then jobs show it', async () => {
+  it('also exist under the name that clients know, which the jobs then show', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const base = jobs.base.replace('rulestream', 'powertrack');
@@ -86,7 +86,7 @@ describe('the addresses of jobs', () => {
     expect(job.jobURL).toBe(`${base}/jobs/${uuid}.json`);
   });
 
-  it('use the configured account and publisher', async () => {
+  it('contain the configured account and publisher', async () => {
     const jobs = await localJobs({ account: 'ac me', publisher: 'posts' });
     expect(uuidOf(JSON.parse((await jobs.post({ publisher: 'posts' })).text))).not.toBe('');
     expect((await jobs.post({ title: 'b' })).message).toMatch(/The only publisher is 'posts'/);
@@ -103,9 +103,9 @@ describe('the addresses of jobs', () => {
   });
 });
 
-describe('deciding on a job', () => {
+describe('a decision on a job', () => {
   it.each(['opened', 'estimating', 'accepted', 'rejected', 'running', 'completed', 'delivered'])(
-    'is refused when it is %s',
+    'is refused when the job is %s',
     async state => {
       const jobs = await localJobs();
       const uuid = await jobs.create();
@@ -128,17 +128,20 @@ describe('deciding on a job', () => {
     },
   );
 
-  it.each(['accepted', 'ACCEPT', '', null, undefined, 1])('refuses the status %j', async status => {
-    const jobs = await localJobs();
-    const uuid = await jobs.bring('quoted');
-    expect(await jobs.put(uuid, status)).toMatchObject({
-      status: 400,
-      message: expect.stringContaining('{"status":"accept"} or {"status":"reject"}'),
-    });
-    expect((await jobs.job(uuid)).status).toBe('quoted');
-  });
+  it.each(['accepted', 'ACCEPT', '', null, undefined, 1])(
+    'is refused with the status %j',
+    async status => {
+      const jobs = await localJobs();
+      const uuid = await jobs.bring('quoted');
+      expect(await jobs.put(uuid, status)).toMatchObject({
+        status: 400,
+        message: expect.stringContaining('{"status":"accept"} or {"status":"reject"}'),
+      });
+      expect((await jobs.job(uuid)).status).toBe('quoted');
+    },
+  );
 
-  it('happens once under concurrent requests', async () => {
+  it('is made once under concurrent requests', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     const replies = await Promise.all(

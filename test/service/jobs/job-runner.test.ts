@@ -13,8 +13,8 @@ async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
 
 const at = (ms: number) => `${new Date(NOW + ms).toISOString().slice(0, 19)}Z`;
 
-describe('a job', () => {
-  it('is opened when created, with its URL and a message that it awaits a quote', async () => {
+describe('a running job', () => {
+  it('is opened when it is created, with its URL and a message that it awaits a quote', async () => {
     const jobs = await localJobs();
     const made = JSON.parse((await jobs.post()).text);
     expect(made).toMatchObject({
@@ -62,7 +62,7 @@ describe('a job', () => {
     });
   });
 
-  it('that is accepted shows by whom and when, and cannot be stopped', async () => {
+  it('shows who accepted it and when, and cannot be stopped then', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('quoted');
     await jobs.move(1_000);
@@ -83,7 +83,7 @@ describe('a job', () => {
       });
   });
 
-  it('that is rejected shows when, and cannot be recovered', async () => {
+  it('shows when it was rejected, and cannot be recovered then', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('rejected');
     const rejected = {
@@ -98,7 +98,7 @@ describe('a job', () => {
     expect(await jobs.job(uuid)).toMatchObject(rejected);
   });
 
-  it('runs with rising percentComplete, is completed, then validated and delivered', async () => {
+  it('raises percentComplete, and is then completed, validated and delivered', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.bring('accepted');
     expect(await jobs.job(uuid)).not.toHaveProperty('percentComplete');
@@ -146,7 +146,7 @@ describe('a job', () => {
     });
   });
 
-  it('is in the due state after the clock is moved over HTTP', async () => {
+  it('reaches the due state after the clock is moved over HTTP', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const clock = new URL('/_control/clock', jobs.base).href;
@@ -157,7 +157,7 @@ describe('a job', () => {
     expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
   });
 
-  it('goes through its states in real time', async () => {
+  it('passes its states in real time', async () => {
     const jobs = await localJobs({ jobDwellMs: { opened: 0, estimating: 20, running: 0 } });
     jobs.service.clock.reset();
     const uuid = await jobs.create();
@@ -235,13 +235,13 @@ describe('concurrent jobs', () => {
   });
 });
 
-describe('a failed job', () => {
+describe('a failing job', () => {
   it.each([
     ['estimating', 2, 'Auto-estimate job has failed. Gnip investigating'],
     ['running', 4, 'Failure running job. Gnip investigating'],
     ['validation', 5, 'Job completed but failed validation. Gnip investigating.'],
   ] as const)(
-    'fails by a planted fault at the end of its %s',
+    'is failed by a planted fault at the end of its %s',
     async (during, dwells, statusMessage) => {
       const jobs = await localJobs();
       jobs.service.faults.plant({ kind: 'job-failure', during, title: 'small' });
@@ -262,7 +262,7 @@ describe('a failed job', () => {
     },
   );
 
-  it('results from an archive that cannot be read, and lets others run', async () => {
+  it('does not stop other jobs if the archive cannot be read', async () => {
     class BrokenArchive extends MemoryArchive {
       broken = false;
       override async *scan(window: Parameters<MemoryArchive['scan']>[0]) {

@@ -4,7 +4,7 @@ import { JobStore } from '../../../src/service/jobs/job-store.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { JOB } from './opened-job.js';
 
-describe('the store of jobs', () => {
+describe('the job store', () => {
   it('keeps the last of many concurrent saves', async () => {
     const folder = await temporaryFolder();
     const store = new JobStore(folder);
@@ -16,7 +16,7 @@ describe('the store of jobs', () => {
     expect(kept?.job.number).toBe(49);
   });
 
-  it('gives jobs in order of creation, and skips other folders', async () => {
+  it('returns jobs in order of creation, and skips other folders', async () => {
     const folder = await temporaryFolder();
     const store = new JobStore(folder);
     for (const [i, uuid] of ['c', 'a', 'b'].entries())

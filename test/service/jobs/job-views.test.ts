@@ -12,7 +12,7 @@ describe('the list of jobs', () => {
     });
   });
 
-  it('shows each job in short, and the totals of delivered jobs', async () => {
+  it('shows each job in short, with the totals of delivered jobs', async () => {
     const jobs = await localJobs();
     const first = await jobs.bring('delivered', { title: 'first' });
     await jobs.move(HOUR);

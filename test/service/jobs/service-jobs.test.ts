@@ -16,8 +16,8 @@ const temporaryJobs = async () =>
     new RegExp(`^millrace-jobs-\\w+-${process.pid}-`).test(name),
   );
 
-describe('a service that is started again with its state folder', () => {
-  it('continues every job where it was', async () => {
+describe('a service restarted with its state folder', () => {
+  it('continues every job', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const delivered = await first.bring('delivered', { title: 'delivered' });
@@ -51,7 +51,7 @@ describe('a service that is started again with its state folder', () => {
     expect((await again.job(opened)).status).toBe('quoted');
   });
 
-  it('knows the jobs that have expired since', async () => {
+  it('expires the jobs that were due while it was stopped', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
@@ -67,7 +67,7 @@ describe('a service that is started again with its state folder', () => {
     expect(await readdir(join(stateFolder, 'jobs', uuid))).toEqual(['job.json']);
   });
 
-  it('has the same files, however often it stops while it writes them', async () => {
+  it('writes the same files, even if it stops often while it writes them', async () => {
     const fields = {
       fromDate: '202405141955',
       toDate: '202405150105',
@@ -155,7 +155,7 @@ describe('a service that is started again with its state folder', () => {
     expect((await readdir(folder)).sort()).toEqual(['mine', 'older']);
   });
 
-  it('names the file that it cannot read', async () => {
+  it('rejects with the name of an unreadable file', async () => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.create();
@@ -174,7 +174,7 @@ describe('a service that is started again with its state folder', () => {
     '{"segment":1715766600000,"posts":-1,"bytes":1,"md5":"d41d8cd98f00b204e9800998ecf8427e"}',
     '{"segment":1715766600000,"posts":1,"bytes":"1","md5":"d41d8cd98f00b204e9800998ecf8427e"}',
     '{"segment":1715766600000,"posts":1,"bytes":1,"md5":"x"}',
-  ])('names the list of files that it did not write: %s', async line => {
+  ])('rejects with the name of a file list that it did not write: %s', async line => {
     const stateFolder = await temporaryFolder();
     const first = await localJobs({ stateFolder });
     const uuid = await first.bring('delivered');
@@ -211,7 +211,7 @@ describe('a service that is started again with its state folder', () => {
 });
 
 describe('a service without a state folder', () => {
-  it('keeps jobs in a temporary folder, and removes it when it stops', async () => {
+  it('keeps jobs in a temporary folder until it stops', async () => {
     const before = await temporaryJobs();
     const jobs = await localJobs();
     await jobs.bring('delivered');
