@@ -153,7 +153,7 @@ function summaryOf(results: readonly CheckResult[], differing: number): string {
 function help(calledAs: string): string {
   return `Usage: ${calledAs} check [options]
 
-Compares what an account answers with the documentation of the service, by some fifty requests that change nothing:
+Compares what an account answers with the documentation of the service, by some forty requests that change nothing:
 statuses, error bodies, headers, defaults, the order of checks and the edges of windows. The account's settings are
 variables such as MILLRACE_URL. It ends with 1 if something differs, and with 3 if the service cannot be reached.
 
