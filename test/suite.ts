@@ -22,15 +22,13 @@ export function bySuite<Value extends number | string>(
   return isNightly ? nightly : all;
 }
 
-/** The part of a property's inputs that the quicker suites draw. */
-const DRAWN = { everyday: 1 / 4, all: 1 / 2 };
+/** The part of a property's inputs that is drawn except nightly. */
+const DRAWN = 1 / 4;
 
 /**
- * How often a property draws an input. All tests draw half of `count`, the everyday ones a quarter, and the nightly
- * ones, whose seed is another one each night, `nightly`.
+ * How often a property draws an input: a quarter of `count`, and nightly, where the seed is another one each night,
+ * `nightly`.
  */
 export function draws(count: number, nightly: number): number {
-  return isNightly
-    ? nightly
-    : Math.max(2, Math.ceil(count * DRAWN[isEveryday ? 'everyday' : 'all']));
+  return isNightly ? nightly : Math.max(2, Math.ceil(count * DRAWN));
 }

@@ -22,7 +22,7 @@ export interface SuiteFigures {
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
 const SKIPPED_HERE =
-  'Skips databases, clusters, browsers, bundlers, kills, memory, slow single tests and most examples, and draws a quarter of the inputs: npm run test:all runs all of it';
+  'Skips databases, clusters, browsers, bundlers, kills, memory, slow single tests and most examples: npm run test:all runs all of it';
 
 /**
  * Prints where the time went, and one final line without colours, for scripts. A password of the tests in what the

@@ -69,7 +69,7 @@ describe('the threads of the engine', () => {
     const held = await threads.decode(task('a.gz'));
     const writing = held!.write(new Uint32Array(1), []);
     await expect(writing).rejects.toThrow(StorageError);
-    await expect(writing).rejects.toThrow(/a\.gz.*ended with code 1.*Run again/);
+    await expect(writing).rejects.toThrow(/a\.gz.*ended with code 1.*Run it again/);
     held!.release();
     await threads.close();
   });
@@ -90,7 +90,7 @@ describe('the threads of the engine', () => {
       );
     const encoding = encode();
     await expect(encoding).rejects.toThrow(StorageError);
-    await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run again/);
+    await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run it again/);
     // None is left: the rows are encoded on the main thread.
     expect(encode()).toBeUndefined();
     await threads.close();

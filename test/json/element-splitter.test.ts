@@ -98,8 +98,8 @@ describe('ElementSplitter', () => {
     ['{"results":[{"a":1]}]}', 'has no partner'],
     ['{"results":[1}]', 'Expected a comma'],
     ['{"results" [1]}', 'Expected a colon'],
-    ['{"results":[1],"a":tru}', 'not valid JSON'],
-    ['{"\\q":1,"results":[1]}', 'not valid JSON'],
+    ['{"results":[1],"a":tru}', 'not valid outside its array'],
+    ['{"\\q":1,"results":[1]}', 'not valid outside its array'],
   ])('refuses %s', (text, message) => {
     for (let place = 0; place <= text.length; place++) {
       const bytes = Buffer.from(text);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import type { Tombstones } from '../../src/compliance/tombstones.js';
 import * as millrace from '../../src/index.js';
@@ -14,9 +14,6 @@ import { DOMAIN, FIXED, RULES, VALUES } from './option-values.js';
 import { RowRun, tombstonesOfPairs, tryRow } from './run-row.js';
 import { completed, smallestFailure } from './smallest-failure.js';
 import { store, storedFiles } from './stored-input.js';
-
-// A lock that a power cut left empty is waited for.
-vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 let tombstones: Tombstones;
 beforeAll(async () => {
