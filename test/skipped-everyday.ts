@@ -88,27 +88,25 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'withoutDeleted writes the same stored posts with threads, without threads and item by item',
   ],
   'test/files/decode-file.test.ts': [
-    'a file with more records than the limit is left to the stages, messages of the service included',
+    'decodeFile refuses a file with more records and messages than the limit',
   ],
   'test/files/decoded-file.test.ts': [
-    'is released only after its lines are written, for any chunks',
+    'is released only after its lines are written, however they are chunked',
   ],
   'test/files/engine-job-files.test.ts': [
-    'come out as without threads, whatever the faults',
-    'end at an abort in the middle, leave no thread behind, and continue from the checkpoint',
-    'end with the error of the system when a disk is full, and continue when there is room',
+    'give the same output as without threads, whatever the faults',
+    'stop on an abort without leaving threads, and continue from the checkpoint',
+    'fail with ENOSPC when the disk is full, and continue when there is room',
   ],
-  'test/files/engine.test.ts': [
-    'go to many outputs, and to files that are continued from one input to the next',
-  ],
+  'test/files/engine.test.ts': ['are written to many outputs, some of which span several inputs'],
   'test/flow/frame-records.test.ts': [
-    'a block of tiny records is given on in batches of limited length',
+    'frameRecords splits a block of tiny records into batches of limited length',
   ],
   'test/flow/progress.test.ts': [
-    'is shown in the progress with its failure',
-    'a wait of a replay for its connection limit names the setting',
-    'a wait for the connection limit is shown in the progress',
-    'a wait for a rate limit is shown in the progress, also that of a queued call',
+    'the progress shows a retry of',
+    'the progress names the setting when a replay waits for its connection limit',
+    'the progress shows a wait for the connection limit',
+    'the progress shows a wait for a rate limit, even of a queued call',
   ],
   'test/http/open-socket-tls.test.ts': ['search, counts and replays work through an'],
   'test/http/open-socket.test.ts': [

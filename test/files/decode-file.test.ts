@@ -199,8 +199,8 @@ const stored = fc
     }
   });
 
-describe('decoding a file', () => {
-  it('finds what the stages find, or refuses the file', async () => {
+describe('decodeFile', () => {
+  it('finds the posts that the stages find, or refuses the file', async () => {
     let decoded = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -220,7 +220,7 @@ describe('decoding a file', () => {
     expect(decoded).toBeGreaterThan(draws(100, 100));
   });
 
-  it('takes each file of good posts, whatever its line ends', async () => {
+  it('accepts a file of valid posts, whatever its line ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(post, ends)), async lines => {
         const file = gzipSync(lines.flat().join(''));
@@ -232,7 +232,7 @@ describe('decoding a file', () => {
   });
 });
 
-it('a file of very many tiny records is left to the main thread, which has them in small batches', async () => {
+it('decodeFile refuses 300,000 tiny records, which the stages read in small batches', async () => {
   const decoded = (records: number) =>
     decodeFile(
       gzipSync('{"id":1,"id_str":"1"}\n'.repeat(records)),
@@ -244,7 +244,7 @@ it('a file of very many tiny records is left to the main thread, which has them 
   expect(await decoded(300_000)).toBeUndefined();
 });
 
-it('a file with bytes behind its gzip is left to the stages, which name them', async () => {
+it('decodeFile refuses a file with bytes after its gzip data', async () => {
   const file = gzipSync('{"id":1,"id_str":"1"}\n');
   const decoded = (bytes: Buffer) =>
     decodeFile(bytes, { gunzip: GUNZIP, limits: LIMITS, records: POSTS }, [], inflateWholeHere);
@@ -252,7 +252,7 @@ it('a file with bytes behind its gzip is left to the stages, which name them', a
   expect(await decoded(Buffer.concat([file, Buffer.alloc(8)]))).toBeUndefined();
 });
 
-it('a file with more records than the limit is left to the stages, messages of the service included', async () => {
+it('decodeFile refuses a file with more records and messages than the limit', async () => {
   const line = `{${TIME},"id":7,"id_str":"7"}\n`;
   const messages = '{"info":{}}\n'.repeat(MAX_RECORDS - 1);
   const decoding = { gunzip: undefined, limits: LIMITS, records: POSTS };

@@ -54,7 +54,7 @@ async function store(name: string, posts: readonly Buffer[]): Promise<string> {
 const LARGE = postsOf(Array.from({ length: 3000 }, (_, index) => (index * 37) % 2000));
 
 describe('the memory of a decoded file', () => {
-  it('is released only after its lines are written, for any chunks', async () => {
+  it('is released only after its lines are written, however they are chunked', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -109,7 +109,7 @@ describe('the memory of a decoded file', () => {
     expect(asked('free')).toBe(0);
   });
 
-  it('is released by files() for each file that threads hold', async () => {
+  it('is released by files() for each file that a thread holds', async () => {
     const asked = askedOfThreads();
     const paths = await Promise.all(
       ['1', '2', '3'].map(name => store(`written-${name}.jsonl.gz`, LARGE)),
@@ -180,8 +180,8 @@ describe('the memory of a decoded file', () => {
   );
 });
 
-describe('a post that another one replaces in a decoded file', () => {
-  it('has a place of its own after all posts that were replaced before it', async () => {
+describe('a replacement of a post in a decoded file', () => {
+  it('is placed after all earlier replacements', async () => {
     const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
     const bounds = { starts: Uint32Array.of(0, 2), lengths: Uint32Array.of(1, 1) };
     const contents = {
@@ -198,7 +198,7 @@ describe('a post that another one replaces in a decoded file', () => {
     expect(file.bytes).toBe(23);
   });
 
-  it('is sent to its thread without the other bytes of its memory', async () => {
+  it('is sent to its thread without the rest of its buffer', async () => {
     const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record };
     const bounds = { starts: Uint32Array.of(0), lengths: Uint32Array.of(1) };
     const rows = FileRecords.elsewhere(kind, bounds);
@@ -216,7 +216,7 @@ describe('a post that another one replaces in a decoded file', () => {
     expect(sent.map(({ buffer }) => buffer.byteLength)).toEqual([10]);
   });
 
-  it.each([0, 2])('is written to the path of the other one, with %i threads', async workers => {
+  it.each([0, 2])('is written to the path of the new post, with %i threads', async workers => {
     const asked = askedOfThreads();
     const lines = ['1', '2'].map(
       id =>

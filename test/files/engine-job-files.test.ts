@@ -142,8 +142,8 @@ async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
   return { folder, served, expected };
 }
 
-describe('files of a job that threads check, scan and write', () => {
-  it('come out as without threads, whatever the faults', async () => {
+describe('job files processed by threads', () => {
+  it('give the same output as without threads, whatever the faults', async () => {
     const folder = await temporaryFolder();
     const scans = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
@@ -183,7 +183,7 @@ describe('files of a job that threads check, scan and write', () => {
     expect(scans.mock.calls.length).toBeGreaterThan(20);
   });
 
-  it('are decoded in their order, however they arrive', async () => {
+  it('are decoded in list order, whatever order they arrive in', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
     // The first of four comes when the others have had time to be scanned: the thread could be full of them.
@@ -208,7 +208,7 @@ describe('files of a job that threads check, scan and write', () => {
     }
   });
 
-  it('are downloaded while received ones wait for their turn', async () => {
+  it('are downloaded while earlier ones wait to be decoded', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(6) });
     const third = deferred();
@@ -233,7 +233,7 @@ describe('files of a job that threads check, scan and write', () => {
     }
   });
 
-  it('are fetched again where a thread ends with their bytes', async () => {
+  it('are fetched again if a thread ends while it holds their bytes', async () => {
     const options = { workers: 1, concurrency: 2 };
     const { folder, served, expected } = await withGoodRun(servedFiles(6), options);
     const scan = vi.spyOn(Threads.prototype, 'decode').mockImplementationOnce(async ({ file }) => {
@@ -246,7 +246,7 @@ describe('files of a job that threads check, scan and write', () => {
     expect(Object.values(fetched!).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
   });
 
-  it('end at an abort in the middle, leave no thread behind, and continue from the checkpoint', async () => {
+  it('stop on an abort without leaving threads, and continue from the checkpoint', async () => {
     const options = { workers: 2, concurrency: 4 };
     const { folder, served, expected } = await withGoodRun(servedFiles(16), options);
     const before = await threads();
@@ -266,7 +266,7 @@ describe('files of a job that threads check, scan and write', () => {
     }
   });
 
-  it('end with the error of the system when a disk is full, and continue when there is room', async () => {
+  it('fail with ENOSPC when the disk is full, and continue when there is room', async () => {
     const lines = (file: number) =>
       Array.from({ length: 100 }, (_, at) => {
         const id = 1 + file * 100 + at;

@@ -115,8 +115,8 @@ async function threads(): Promise<number> {
 
 const gz = (lines: readonly string[]) => gzipSync(lines.map(line => `${line}\n`).join(''));
 
-describe('stored files that threads decode and write', () => {
-  it('come out as without threads, whatever is in them', async () => {
+describe('stored files processed by threads', () => {
+  it('give the same output as without threads, whatever they contain', async () => {
     const folder = await temporaryFolder();
     const tags = fc.subarray(['rain', 'snow', 'a/b', '天気', 'untagged?', 'x'], { maxLength: 3 });
     const line = fc.oneof(
@@ -190,7 +190,7 @@ describe('stored files that threads decode and write', () => {
     expect(encodes).toHaveBeenCalled();
   });
 
-  it('go to many outputs, and to files that are continued from one input to the next', async () => {
+  it('are written to many outputs, some of which span several inputs', async () => {
     const folder = await temporaryFolder();
     const contents = Array.from({ length: 7 }, (_, file) =>
       gz(
@@ -204,7 +204,7 @@ describe('stored files that threads decode and write', () => {
   });
 
   it.skipIf(nodeZstd === undefined)(
-    'are zstd: read and written by threads (from Node 22.15 on)',
+    'can be read and written as zstd (from Node 22.15)',
     async () => {
       const folder = await temporaryFolder();
       const zstd = (lines: readonly string[]) =>
@@ -225,7 +225,7 @@ describe('stored files that threads decode and write', () => {
     },
   );
 
-  it('fill numbered files in order where threads cannot write some of the inputs', async () => {
+  it('fill numbered files in order if threads cannot write some of the inputs', async () => {
     const folder = await temporaryFolder();
     const padded = Buffer.concat([gz([post(2, ['a'], 400), post(3, ['a'], 400)]), Buffer.alloc(3)]);
     const paths = await store(folder, [
@@ -239,7 +239,7 @@ describe('stored files that threads decode and write', () => {
     expect(await run(paths, path.join(folder, 'threads'), 2, options)).toEqual(expected);
   });
 
-  it('keep ids exact that are larger than a double can hold', async () => {
+  it('keep ids exact that a double cannot hold', async () => {
     const folder = await temporaryFolder();
     const ids = [9_007_199_254_740_993n, 9_007_199_254_740_992n, 18_446_744_073_709_551_615n];
     const paths = await store(folder, [gz([...ids, ...ids].map(id => post(id, ['a'])))]);
@@ -271,7 +271,7 @@ describe('stored files that threads decode and write', () => {
     },
   );
 
-  it('are read as usual where a source changes their cursors', async () => {
+  it('are read on the main thread if a source changes their cursors', async () => {
     const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a'])]), gz([post(2, ['a'])])]);
     const out = path.join(folder, 'out.jsonl');
@@ -285,7 +285,7 @@ describe('stored files that threads decode and write', () => {
     expect(posts).toBe(2);
   });
 
-  it('are read as usual where no stage makes activities of their records', async () => {
+  it('are written without activities() in the pipeline', async () => {
     const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a']), post(2, [])])]);
     const out = path.join(folder, 'out.jsonl');
@@ -299,7 +299,7 @@ describe('stored files that threads decode and write', () => {
     expect(await readFile(out, 'utf8')).toBe(`${post(1, ['a'])}\n${post(2, [])}\n`);
   });
 
-  it('end at an abort in the middle, and leave no thread behind', async () => {
+  it('stop on an abort without leaving threads', async () => {
     const folder = await temporaryFolder();
     const many = gz(Array.from({ length: 3_000 }, (_, at) => post(at + 1, ['a'], 1_000)));
     const paths = await store(
@@ -323,7 +323,7 @@ describe('stored files that threads decode and write', () => {
     expect(await threads()).toBeLessThanOrEqual(before);
   });
 
-  it('end with the error of the system when a disk is full', async () => {
+  it('fail with ENOSPC when the disk is full', async () => {
     const folder = await temporaryFolder();
     const paths = await store(
       folder,
@@ -340,7 +340,7 @@ describe('stored files that threads decode and write', () => {
 });
 
 it.each(['open', 'write', 'close'])(
-  'an output of threads is named in the error of a failing disk: %s (faults disks files-by-threads/EIO)',
+  'the error of a failing disk names the output of a thread: %s (faults disks files-by-threads/EIO)',
   async failing => {
     const line = (id: number) =>
       `{"created_at":"Wed Oct 1${id} 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"a"}\n`;
@@ -366,8 +366,8 @@ it.each(['open', 'write', 'close'])(
   },
 );
 
-describe('stored files whose posts a function of the caller reads', () => {
-  it('come in batches of few posts, in order, with the cursor after the last of a file', async () => {
+describe('stored files read by a function of the caller', () => {
+  it('arrive in small batches in order, with a cursor after the last post of a file', async () => {
     const folder = await temporaryFolder();
     const counts = [150, 128, 0, 1];
     const paths = counts.map((_, file) => path.join(folder, `${file}.gz`));

@@ -3,7 +3,7 @@ import { FileRecords } from '../../src/files/file-records.js';
 
 const kind = { name: 'text', mark: () => 0, item: (record: Buffer) => record.toString() };
 
-it('rows of a file grow and keep the position and the mark of each record', () => {
+it('FileRecords keeps the position and the mark of each record while it grows', () => {
   const content = Buffer.from(Array.from({ length: 200 }, (_, n) => `${n}\n`).join(''));
   const rows = new FileRecords(content, kind, 1);
   let at = 0;
@@ -20,7 +20,7 @@ it('rows of a file grow and keep the position and the mark of each record', () =
   expect(seen).toHaveLength(200);
 });
 
-it('rows of a file skip records that a column has dropped', () => {
+it('FileRecords skips records that a column has dropped', () => {
   const rows = new FileRecords(Buffer.from('a\nb\nc\n'), kind, 3);
   for (const start of [0, 2, 4]) rows.add(start, 1);
   rows.lengths[1] = 0;
@@ -29,7 +29,7 @@ it('rows of a file skip records that a column has dropped', () => {
   expect(seen).toEqual([0, 2]);
 });
 
-it('rows of a file create the item of a record once for all columns', () => {
+it('FileRecords creates the item of a record once for all columns', () => {
   const rows = new FileRecords(Buffer.from('{"a":1}\n'), { ...kind, item: () => ({}) }, 1);
   rows.add(0, 7);
   const item = rows.item(0);
@@ -39,7 +39,7 @@ it('rows of a file create the item of a record once for all columns', () => {
   expect(rows.item(0)).not.toBe(item);
 });
 
-it('rows of a file are lines with a line feed each, whatever byte is between them', () => {
+it('FileRecords writes records as lines with a line feed, whatever byte separates them', () => {
   const rows = new FileRecords(Buffer.from('{"a":1}\n{"a":2} {"a":3}\r{"a":4}'), kind, 4);
   for (const start of [0, 8, 16, 24]) rows.add(start, 7);
   const lines = (...list: number[]) =>

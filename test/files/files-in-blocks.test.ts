@@ -29,12 +29,12 @@ async function storedFile(content: string): Promise<string> {
   return file;
 }
 
-describe.each(['original', 'activity_streams'] as const)('files of %s posts', format => {
+describe.each(['original', 'activity_streams'] as const)('a file of %s posts', format => {
   const minute = Date.UTC(2022, 9, 3, 6);
   const posts = samplePosts(minute, { postsPerMinute: 60, format });
   const content = posts.map(({ raw }) => `${raw}\n`).join('');
 
-  it.each([0, 1])('are decoded as a whole for every operator, with %d threads', async workers => {
+  it.each([0, 1])('is decoded as a whole for every operator, with %d threads', async workers => {
     const blocks = filesInBlocks();
     const file = await storedFile(content);
     const out = await temporaryFolder();

@@ -22,7 +22,7 @@ function rowsOf(count: number): StoredRows {
 
 const idsOf = async (rows: StoredRows) => ((await rows.items()) as Activity[]).map(({ id }) => id);
 
-describe('rows of items', () => {
+describe('ItemRows', () => {
   const NUMBERS: RecordColumn<number[], undefined> = {
     kind: {
       name: 'numbers',
@@ -38,7 +38,7 @@ describe('rows of items', () => {
     );
   const ids = ({ items }: ItemRows) => items.map(item => (item as Activity).id);
 
-  it('keep what rows of a file keep, of columns that are read from the items left', async () => {
+  it('filters and slices items as FileRecords does', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat({ max: 200 }),
@@ -54,7 +54,7 @@ describe('rows of items', () => {
     );
   });
 
-  it('have bounds for each item of a batch of any size', () => {
+  it('has bounds for each item of a batch of any size', () => {
     for (const count of [1, 63, 64, 65, 129, 300, 1_000]) {
       const { lengths, starts, marks } = itemRows(count);
       const each = (numbers: Uint32Array) =>
@@ -64,14 +64,14 @@ describe('rows of items', () => {
     }
   });
 
-  it('have other items in the place of some', async () => {
+  it('replaces items in a copy', async () => {
     const rows = itemRows(3);
     const [, , last] = rows.items;
     expect(ids(await rows.replaced(new Map([[0, last]])))).toEqual(['2', '1', '2']);
     expect(ids(rows)).toEqual(['0', '1', '2']);
   });
 
-  it('give their bytes, and those that a column has written', async () => {
+  it('returns the bytes of its items, or the bytes that a column has written', async () => {
     const rows = itemRows(3);
     expect((await rows.records(Uint32Array.of(2))).map(String)).toEqual([lineOf(2)]);
     const seen: string[] = [];
@@ -91,8 +91,8 @@ describe('rows of items', () => {
   });
 });
 
-describe('rows of a decoded file', () => {
-  it('keep those that pass a test, and a part of them, as an array does', async () => {
+describe('the rows of a decoded file', () => {
+  it('can be filtered and sliced like an array', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat({ max: 40 }),
@@ -112,7 +112,7 @@ describe('rows of a decoded file', () => {
     );
   });
 
-  it('come as routed posts once they are routed, also a part of them', async () => {
+  it('become routed posts once they are routed, even in a slice', async () => {
     const routed = rowsOf(2).routed(Uint32Array.of(1, 0), [['-'], ['a', 'b']], (tag, post) => [
       tag,
       (post as Activity).id,
@@ -123,7 +123,7 @@ describe('rows of a decoded file', () => {
     ]);
   });
 
-  it('have longer and shorter posts in the place of some', async () => {
+  it('can have posts replaced with longer and shorter ones', async () => {
     const rows = rowsOf(3);
     const [long, short] = [rowsOf(1_001).slice(1_000, 1_001), rowsOf(3).slice(2, 3)];
     const [first] = await long.items();
@@ -141,7 +141,7 @@ describe('rows of a decoded file', () => {
     ]);
   });
 
-  it('stay as they are where nothing is to be replaced', async () => {
+  it('stay unchanged if no post is replaced', async () => {
     const rows = rowsOf(2);
     await rows.file.replace(new Map());
     expect(await idsOf(rows)).toEqual(['0', '1']);

@@ -29,7 +29,7 @@ function taking(name: string, count: number, log: string[]) {
 
 const run = (resume?: Cursor): Run => ({ ...unchecked<Run>({}), resume });
 
-it('steps begin with the last, each at the cursor that the next one wraps', async () => {
+it('throughSteps starts the steps from last to first, each at the cursor the next one wraps', async () => {
   const log: string[] = [];
   const steps = [taking('first', 9, log), taking('last', 9, log)];
   const opened: unknown[] = [];
@@ -50,7 +50,7 @@ it('steps begin with the last, each at the cursor that the next one wraps', asyn
   ]);
 });
 
-it('the input is closed before the last items of a step that is done are delivered', async () => {
+it('throughSteps closes its input before it delivers the last items of a step that is done', async () => {
   const steps = [taking('take', 3, [])];
   const events: unknown[] = [];
   const all = throughSteps(steps, run(), async function* () {
@@ -64,7 +64,7 @@ it('the input is closed before the last items of a step that is done are deliver
   expect(events).toEqual([[0, 1], 'closed', [2]]);
 });
 
-it('the input is not opened where a step was done before', async () => {
+it('throughSteps does not open its input if a step was done before', async () => {
   const steps = [taking('take', 3, [])];
   const all = throughSteps(steps, run({ take: 3, inner: {} }), () => {
     throw new Error('It was opened');

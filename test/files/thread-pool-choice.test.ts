@@ -10,17 +10,17 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
 
-it('threads are one a core, for inputs of 32 MiB, where no reader says', () => {
+it('chooseThreads returns one thread a core, for 32 MiB of input, by default', () => {
   const size = Math.min(availableParallelism(), 16);
   expect(chooseThreads([{}, {}])).toEqual({ size, minBytes: 32 * MIB });
 });
 
-it('threads are as many as a reader says, the lowest of several, for any input', () => {
+it('chooseThreads returns the lowest number that a reader requests', () => {
   expect(chooseThreads([{ workers: 3 }, {}, { workers: 1 }])).toEqual({ size: 1, minBytes: 0 });
   expect(chooseThreads([{ workers: 3 }, { workers: 0 }])).toEqual({ size: 0, minBytes: 0 });
 });
 
-it('threads are none where all readers want posts on the main thread', () => {
+it('chooseThreads returns no threads if all readers want posts on the main thread', () => {
   expect(chooseThreads([{ workers: 2, isHere: true }, { isHere: true }]).size).toBe(0);
   expect(chooseThreads([{ workers: 2, isHere: true }, {}]).size).toBe(2);
 });
@@ -43,13 +43,13 @@ function decoderFor(
   return decoder;
 }
 
-describe('the decoder of the files of a run', () => {
-  it('starts threads for any input where a number is given', () => {
+describe('FileDecoder', () => {
+  it('starts threads for any input if their number is given', () => {
     expect(decoderFor([{ workers: 1 }]).inThreads).toBe(true);
     expect(decoderFor([{}]).inThreads).toBe(false);
   });
 
-  it('starts threads for 32 MiB of input, also where they are expected in parts', () => {
+  it('starts threads for 32 MiB of input, even if it is announced in parts', () => {
     const decoder = decoderFor([{}], { count: 1, bytes: 31 * MIB });
     expect(decoder.inThreads).toBe(false);
     decoder.expect({ count: 1, bytes: MIB });
@@ -74,7 +74,7 @@ describe('the decoder of the files of a run', () => {
       }
   });
 
-  it('decodes the same without threads', async () => {
+  it('decodes the same with and without threads', async () => {
     const file = path.join(await temporaryFolder(), 'a.jsonl');
     await writeFile(file, '{"id":1,"id_str":"1"}\n{"id":2,"id_str":"2"}\n');
     for (const workers of [0, 1]) {

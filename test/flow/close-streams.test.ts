@@ -242,23 +242,23 @@ describe.each(Object.keys(SOURCES))('%s is closed, and the run settles', kind =>
   });
 });
 
-describe('a file that is not there, as a source', () => {
+describe('a missing file as a source', () => {
   const missing = () => createReadStream(path.join(folder, 'missing'));
   const out = () => path.join(folder, 'out');
   const ENOENT = expect.objectContaining({ code: 'ENOENT' });
 
-  it('rejects the run into csv, which has yet to open its files', async () => {
+  it('rejects a run into csv() that has not opened its files yet', async () => {
     const run = pipeline(missing(), jsonLines(), activities(), csv({ path: out() }));
     await expect(run).rejects.toEqual(ENOENT);
   });
 
-  it('rejects the run into files with a checkpoint', async () => {
+  it('rejects a run into files() with a checkpoint', async () => {
     const checkpoint = path.join(folder, 'checkpoint.json');
     const run = pipeline(missing(), jsonLines(), files({ path: out(), checkpoint }));
     await expect(run).rejects.toEqual(ENOENT);
   });
 
-  it('rejects in its turn as the second source of concat', async () => {
+  it('rejects as the second source of concat, after the items of the first', async () => {
     const first = async function* () {
       for (let turn = 0; turn < 3; turn++) {
         await sleep(5);
@@ -275,19 +275,19 @@ describe('a file that is not there, as a source', () => {
     expect(seen).toEqual(['0', '1', '2']);
   });
 
-  it('rejects a merge, and a flow that an operator has made of it', async () => {
+  it('rejects a merge, even behind an operator', async () => {
     const others = tap(() => {})(missing());
     await sleep(5);
     await expect(pipeline(merge(others, missing()), collect())).rejects.toEqual(ENOENT);
   });
 
-  it('does not end the process where the run has ended for another reason', async () => {
+  it('does not end the process if the run has failed for another reason', async () => {
     const source = missing();
     await expect(pipeline(source, failsUnread)).rejects.toBe(failure);
     await until(() => source.closed);
   });
 
-  it('rejects with its error where a Minipass stream failed before it was read', async () => {
+  it('rejects a run with the error of a Minipass stream that failed before it was read', async () => {
     const source = new Minipass<string>({ encoding: 'utf8' });
     const run = pipeline(
       concat(
@@ -320,21 +320,21 @@ describe('sinks and stages that are streams', () => {
     await until(() => sink.closed);
   });
 
-  it('are closed as a WritableStream, too', async () => {
+  it('are closed by an abort if they are a WritableStream', async () => {
     const reasons: unknown[] = [];
     const sink = new WritableStream<string>({ abort: why => void reasons.push(why) });
     await expect(pipeline(lines(), sink, { signal: aborted() })).rejects.toBe(reason);
     expect(reasons).toEqual([reason]);
   });
 
-  it('are closed as a TransformStream, too', async () => {
+  it('are closed by an abort if they are a TransformStream', async () => {
     const stage = new TransformStream<string, string>();
     const run = pipeline(lines(), stage, new WritableStream<string>(), { signal: aborted() });
     await expect(run).rejects.toBe(reason);
     await expect(stage.readable.getReader().read()).resolves.toMatchObject({ done: true });
   });
 
-  it('are closed at both ends as a pair of web streams that do not know each other, such as those of a socket', async () => {
+  it('are closed at both ends by an abort if they are an unconnected pair of web streams', async () => {
     const reasons: unknown[] = [];
     const stage = {
       writable: new WritableStream<string>({ abort: why => void reasons.push(why) }),
@@ -365,14 +365,14 @@ describe('sinks and stages that are streams', () => {
     await expect(web.getWriter().closed).rejects.toMatchObject({ code: 'ERR_STORAGE' });
   });
 
-  it('reject with their error where they fail before they are written to', async () => {
+  it('reject with their error if they fail before they are written to', async () => {
     const checkpoint = path.join(folder, 'checkpoint.json');
     const other = createWriteStream(path.join(folder, 'missing', 'other'));
     const branches = tee(files({ path: path.join(folder, 'out.jsonl') }), other, { checkpoint });
     await expect(pipeline(lines(), branches)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('are not closed by a run that succeeds, where they stay open', async () => {
+  it('stay open after a run that succeeds if they have no autoDestroy', async () => {
     const sink = discard({ autoDestroy: false });
     await pipeline(lines(), sink);
     expect(sink.destroyed).toBe(false);
@@ -409,7 +409,7 @@ describe('a stream that is used again', () => {
     ['ReadableStream', () => ReadableStream.from(['one'])],
     ['generator', () => numbers()],
     ['Minipass stream', () => new Minipass({ objectMode: true }).end('one')],
-  ])('is refused as a source, which would give nothing: a %s', async (_kind, make) => {
+  ])('is refused as a source, as it has no items left: a %s', async (_kind, make) => {
     const source = make() as Readable;
     expect(await pipeline(source, collect())).toEqual(['one']);
     await expect(pipeline(source, collect())).rejects.toEqual(again);

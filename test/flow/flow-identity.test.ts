@@ -52,8 +52,8 @@ const sinkIn = (out: string) =>
 
 const byItem = (window = 10) => dedupe<string>({ key: item => item, window });
 
-describe('a checkpoint belongs to one flow', () => {
-  it('a complete checkpoint is not valid for another query', async () => {
+describe('the checkpoint of a run', () => {
+  it('is refused for another query after a complete run', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await expect(pipeline(words('rain'), sinkIn(out))).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('a checkpoint belongs to one flow', () => {
     expect(await pipeline(words('snow'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('an interrupted run is not resumed for another query', async () => {
+  it('is refused for another query after an interrupted run', async () => {
     const out = await temporaryFolder();
     await expect(pipeline(words('snow', { failAfter: 2 }), sinkIn(out))).rejects.toThrow();
     const before = await readFile(`${out}/x.jsonl.part`, 'utf8');
@@ -84,7 +84,7 @@ describe('a checkpoint belongs to one flow', () => {
     ['another option', byItem(10), byItem(20), /`window` of dedupe\(\) was 10 and is now 20/],
     ['another count', take(2), take(3), /`count` of take\(\) was 2 and is now 3/],
     ['a filter', same(), filter(() => true), /filter\(\) was not in it/],
-  ])('%s is refused', async (_, before, now, message) => {
+  ])('is refused if its flow now has %s', async (_, before, now, message) => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), before, sinkIn(out));
     await expect(pipeline(words('snow'), now, sinkIn(out))).rejects.toThrow(message);
@@ -98,7 +98,7 @@ describe('a checkpoint belongs to one flow', () => {
       '"snow 0"\n"snow 1"\n"snow 2"\n"snow 3"\n',
     ],
     ['tap', mark => tap(item => `${item}${mark}`), '"snow 0"\n"snow 1"\n"snow 2"\n"snow 3"\n'],
-  ])('the function of %s may change', async (_, stage, expected) => {
+  ])('is accepted if only the function of %s has changed', async (_, stage, expected) => {
     const out = await temporaryFolder();
     const run = (failAfter: number, mark: string) =>
       pipeline(words('snow', { failAfter }), stage(mark), sinkIn(out));
@@ -107,7 +107,7 @@ describe('a checkpoint belongs to one flow', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(expected);
   });
 
-  it('a complete checkpoint is refused with the name of a deleted output', async () => {
+  it('is refused if an output was deleted, with the name of the output', async () => {
     const out = await temporaryFolder();
     await pipeline(words('snow'), sinkIn(out));
     await rm(`${out}/x.jsonl`);
@@ -117,7 +117,7 @@ describe('a checkpoint belongs to one flow', () => {
   });
 });
 
-describe('a checkpoint belongs to one service', () => {
+describe('the checkpoint of a run of a service', () => {
   const WINDOW = { fromDate: '202401010000', toDate: '202401020000' } as const;
   const QUERY = { query: 'good OR new OR day', product: 'fullarchive', maxResults: 10 } as const;
   const started: Service[] = [];
@@ -143,7 +143,7 @@ describe('a checkpoint belongs to one service', () => {
     );
   };
 
-  it('a complete one does not give the result of a local service with another seed', async () => {
+  it('is refused for a local service with another seed', async () => {
     const out = await temporaryFolder();
     const [one, two] = [await local({ seed: 'one' }), await local({ seed: 'two' })];
     const { posts } = await run(account(one.addresses, {}), out);
@@ -154,7 +154,7 @@ describe('a checkpoint belongs to one service', () => {
     expect(await run(account(one.addresses, {}), out)).toMatchObject({ posts });
   });
 
-  it('a complete one does not give the result of another host', async () => {
+  it('is refused for another host', async () => {
     const out = await temporaryFolder();
     const at = (baseUrl: string) => {
       const names = { account: 'acme', label: 'prod', ...LOGIN };
@@ -169,7 +169,7 @@ describe('a checkpoint belongs to one service', () => {
     expect(await pipeline(at('https://a.example'), sinkIn(out))).toMatchObject({ posts: 4 });
   });
 
-  it('is resumed after the same local service has been started on another port', async () => {
+  it('is resumed when the same local service is restarted on another port', async () => {
     const out = await temporaryFolder();
     const whole = await temporaryFolder();
     const first = await local({ seed: 'one' });
@@ -188,23 +188,20 @@ describe('a checkpoint belongs to one service', () => {
   it.each([
     ['a complete one', undefined],
     ['one in the middle', 15],
-  ])(
-    'is resumed where an older version did not name the service in it: %s',
-    async (_, failAfter) => {
-      const out = await temporaryFolder();
-      const { addresses } = await local();
-      const acme = account(addresses, {});
-      await run(acme, out, failAfter).catch(() => {});
-      const text = await readFile(`${out}/run.json`, 'utf8');
-      expect(text).toContain('"service":');
-      const [body] = text.replaceAll(/,"service":"[^"]*"/g, '').split('  "check"');
-      const sum = crc32(`${body}`).toString(16).padStart(8, '0');
-      await writeFile(`${out}/run.json`, `${body}  "check": "${sum}"\n}\n`);
-      const { posts } = await run(acme, out);
-      expect(posts).toBeGreaterThan(20);
-      expect(new Set((await readFile(`${out}/x.jsonl`, 'utf8')).split('\n')).size).toBe(posts + 1);
-    },
-  );
+  ])('is resumed if an older version did not name the service in it: %s', async (_, failAfter) => {
+    const out = await temporaryFolder();
+    const { addresses } = await local();
+    const acme = account(addresses, {});
+    await run(acme, out, failAfter).catch(() => {});
+    const text = await readFile(`${out}/run.json`, 'utf8');
+    expect(text).toContain('"service":');
+    const [body] = text.replaceAll(/,"service":"[^"]*"/g, '').split('  "check"');
+    const sum = crc32(`${body}`).toString(16).padStart(8, '0');
+    await writeFile(`${out}/run.json`, `${body}  "check": "${sum}"\n}\n`);
+    const { posts } = await run(acme, out);
+    expect(posts).toBeGreaterThan(20);
+    expect(new Set((await readFile(`${out}/x.jsonl`, 'utf8')).split('\n')).size).toBe(posts + 1);
+  });
 
   const settings = {
     account: 'acme',
@@ -230,7 +227,7 @@ describe('a checkpoint belongs to one service', () => {
     ['usageRows', acme => usageRows(acme)],
     ['engagement', acme => engagement(acme)(new Flow<Activity>(async function* () {}))],
     ['search', acme => merge(search(acme, QUERY), words('snow'))],
-  ])('%s() names it', (step, flowOf) => {
+  ])('contains the service of %s()', (step, flowOf) => {
     const at = (url: string, localService?: string) =>
       flowOf(account({ url, localService, ...settings }, {})).identity;
     const a = at('https://a.example/x');
@@ -284,7 +281,7 @@ describe('the identity of a flow', () => {
     await tombstones.close();
   });
 
-  it('distinguishes other rules, however many there are', () => {
+  it('distinguishes rules, however many there are', () => {
     const source = localFiles('archive');
     const ids = [
       [{ value: 'snow', tag: 'a' }],
@@ -294,7 +291,7 @@ describe('the identity of a flow', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it('names the option that was changed, not one that follows from it', () => {
+  it('names the changed option, not one derived from it', () => {
     const limited = (limit?: number) =>
       search(acme, { query: 'snow', product: '30day', limit }).identity;
     expect(flowDifference(limited(60), limited(80))).toBe(
@@ -305,7 +302,7 @@ describe('the identity of a flow', () => {
     );
   });
 
-  it('shows which option of which joined source was changed', () => {
+  it('names the changed option of a joined source', () => {
     const joined = (query: string) =>
       merge(words('snow'), search(acme, { query, product: '30day' })).identity;
     expect(flowDifference(joined('snow'), joined('rain'))).toBe(

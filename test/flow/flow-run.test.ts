@@ -61,7 +61,7 @@ describe('an error that ends a flow', () => {
     ['gzip is cut', gzipSync(GOOD[2] as string).subarray(0, 20)],
     ['the file is not gzip', Buffer.from(GOOD[2] as string)],
   ];
-  it.each(damages)('has the cursor behind the last whole file where %s', async (what, damaged) => {
+  it.each(damages)('has the cursor after the last whole file if %s', async (what, damaged) => {
     const paths = await store(what, GOOD.with(2, damaged as string));
     const { items, error } = await failing(take<Activity>(100)(dedupe()(postsIn(paths))));
     expect(error).toBeInstanceOf(DataError);
@@ -74,7 +74,7 @@ describe('an error that ends a flow', () => {
     expect(idsOf(rest)).toEqual(['3', '4']);
   });
 
-  it('has none where no file was whole, or nothing could continue there', async () => {
+  it('has no cursor if no file was whole or no run could continue at it', async () => {
     const paths = await store('first', GOOD.with(0, '{"id_str":"1"\n'));
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();
@@ -88,7 +88,7 @@ describe('an error that ends a flow', () => {
     expect((await failing(postsIn(second))).error.cursor).toMatchObject({ files: 1 });
   });
 
-  it('has none where it is the reason of an abort: a sink has not written all that was delivered', async () => {
+  it('has no cursor if it is the reason of an abort, as the sink may not have written all items', async () => {
     const stop = new AbortController();
     const flow = new Flow<number>(async function* ({ signal }) {
       yield { items: [1], cursor: { source: 'mine', at: 1 } };
@@ -104,7 +104,7 @@ describe('an error that ends a flow', () => {
     expect(full.cursor).toBeUndefined();
   });
 
-  it('keeps the cursor that its source has given it, and others stay as they are', async () => {
+  it('keeps the cursor that its source has set', async () => {
     const cursor = { source: 'mine', at: 1 };
     const ends = (error: Error) =>
       new Flow<number>(async function* () {

@@ -54,7 +54,7 @@ describe('a flow', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('gives items to `for await` for any batches, including empty ones', async () => {
+  it('yields the items of any batches to `for await`, even of empty ones', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(fc.integer(), { maxLength: 5 })), async batches => {
         expect(await all(flowOf(...batches))).toEqual(batches.flat());
@@ -62,7 +62,7 @@ describe('a flow', () => {
     );
   });
 
-  it('closes a source that ignores signals and gives one more item after an abort', async () => {
+  it('closes a source that ignores the abort signal and yields one more item', async () => {
     let closed = false;
     const flow = new Flow<number>(async function* () {
       try {
@@ -99,7 +99,7 @@ describe('a flow', () => {
     expect(results.map(result => result.value)).toEqual([1, 2, 3, 4, 5, undefined, undefined]);
   });
 
-  it('starts at the cursor, through operators that do not know about it', async () => {
+  it('starts its source at the cursor, even behind operators without state', async () => {
     const doubled = perBatch<number, number>(items => items.map(item => item * 2))(
       flowOf([1], [2], [3]),
     );
@@ -146,7 +146,7 @@ describe('a flow', () => {
     expect(state.closed).toBe(1);
   });
 
-  it('passes on the reason of an abort unchanged, also during a wait', async () => {
+  it('rejects with the unchanged reason of an abort, even during a wait', async () => {
     const { flow, state } = stuckFlow();
     const controller = new AbortController();
     const reason = { why: 'enough' };

@@ -5,7 +5,7 @@ import { LineFramer } from '../../src/json/line-framer.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };
 
-it('a block of tiny records is given on in batches of limited length', async () => {
+it('frameRecords splits a block of tiny records into batches of limited length', async () => {
   const count = 200_000;
   const block = Buffer.from(Array.from({ length: count }, (_, n) => `{"n":${n}}\n`).join(''));
   const input = async function* () {

@@ -33,7 +33,7 @@ const parsed = (lines: string) =>
     .split('\n')
     .map(line => JSON.parse(line) as unknown);
 
-it('files writes an indented element as one line, and its strings as they are', async () => {
+it('files writes an indented element as one line, with its strings unchanged', async () => {
   const { source, folder } = await stored(JSON.stringify({ results: POSTS }, undefined, 2));
   const out = path.join(folder, 'all.jsonl');
   const { posts } = await pipeline(source, jsonElements('results'), files({ path: out }));
@@ -52,7 +52,7 @@ it('stdout writes an indented element of any type as one line', async () => {
   expect(parsed(await written)).toEqual(values);
 });
 
-it('files refuses bytes of several lines that are not JSON, and says what to do', async () => {
+it('files refuses bytes of several lines that are not JSON, with advice', async () => {
   const { source, folder } = await stored('{"id":1}\n{"id":2}\n');
   const blocks = unchecked<Flow<Uint8Array>>(source);
   const run = pipeline(blocks, files({ path: path.join(folder, 'all.jsonl') }));

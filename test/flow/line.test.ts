@@ -11,8 +11,8 @@ import { unchecked } from '../unchecked.js';
 const text = (item: unknown, toLine?: (item: unknown) => string | Uint8Array) =>
   Buffer.from(lineOf(item, toLine)).toString();
 
-describe('the line of an item', () => {
-  it('of a document in any style is one line of the same JSON and length', () => {
+describe('lineOf', () => {
+  it('prints a document in any style as one line of the same JSON and length', () => {
     fc.assert(
       fc.property(jsonObject, style, (value, look) => {
         const json = printJson(value, look);
@@ -24,7 +24,7 @@ describe('the line of an item', () => {
     );
   });
 
-  it('of a document in one line is its bytes, not a copy', () => {
+  it('returns the bytes of a one-line document without a copy', () => {
     const raw = Buffer.from('{"id":9007199254740993}');
     expect(lineOf(new Activity(raw), undefined)).toBe(raw);
     expect(lineOf({ tag: 'snow', activity: new Activity(raw) }, undefined)).toBe(raw);
@@ -39,16 +39,16 @@ describe('the line of an item', () => {
     ],
     ['an array of posts', [new Activity(Buffer.from('{"id":1}'))], 'Put it before chunk()'],
     ['a promise', Promise.resolve(1), 'Put mapAsync()'],
-  ])('of %s is an error that says what to do', (_, item, advice) => {
+  ])('refuses %s with advice', (_, item, advice) => {
     expect(() => lineOf(item, undefined)).toThrow(advice);
     expect(lineOf(item, () => 'x').toString()).toBe('x');
   });
 
-  it('of an indented record is its bytes in one line', () => {
+  it('prints an indented record in one line', () => {
     expect(text(Buffer.from('{\n "id": 1\n}'))).toBe('{  "id": 1 }');
   });
 
-  it('of an event is its bytes in one line', () => {
+  it('prints an event in one line', () => {
     const event = parseComplianceEvent(Buffer.from('{"delete":{"status":\n{"id_str":"7"}}}'));
     expect(text(event)).toBe('{"delete":{"status": {"id_str":"7"}}}');
   });
@@ -59,12 +59,12 @@ describe('the line of an item', () => {
     [null, 'null'],
     [{ a: [1] }, '{"a":[1]}'],
     [new Date(0), '"1970-01-01T00:00:00.000Z"'],
-  ])('of %j is its JSON', (item, line) => {
+  ])('prints %j as its JSON', (item, line) => {
     expect(text(item)).toBe(line);
   });
 
   it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY, 7n, () => {}, Symbol('a')])(
-    'of %s, which has no JSON, is an error with its origin',
+    'refuses %s, which has no JSON, and names its origin',
     item => {
       const error = (() => {
         try {
@@ -79,7 +79,7 @@ describe('the line of an item', () => {
     },
   );
 
-  it('of a function of the caller is what it returns', () => {
+  it('returns what the function of the caller returns', () => {
     expect(text(7, item => `<${item}>`)).toBe('<7>');
     expect(text(7, () => Buffer.from('bytes'))).toBe('bytes');
     expect(() =>

@@ -45,7 +45,7 @@ const messages = fc
   .map(texts => texts.map(text => JSON.stringify({ text })));
 
 describe('the records of a stream', () => {
-  it('are the sent messages, for any chunks', async () => {
+  it('are the sent messages, however the stream is cut into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(messages, { minLength: 1, maxLength: 3 }),
@@ -81,12 +81,12 @@ describe('the records of a stream', () => {
     }
   });
 
-  it('are lines, and a stream of other bytes is refused', async () => {
+  it('are refused if they are not lines of JSON', async () => {
     const { error } = await recordsOf(connectionOf(gzipSync('no JSON\r\n'), []));
     expect(error).toBeInstanceOf(DataError);
   });
 
-  it('come with whether an arrival was nothing but heartbeats, however these are cut', async () => {
+  it('come with a flag that tells heartbeats from data, however they are cut', async () => {
     const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
     const arrivals: (readonly Buffer[])[] = [];
     let chunks: Buffer[] = [];
@@ -120,7 +120,7 @@ describe('the records of a stream', () => {
     expect(are).toEqual([true, true, true, false, false, false, true]);
   });
 
-  it('come without a look at each byte of a bomb of line ends', async () => {
+  it('come with no heartbeat for a bomb of line ends', async () => {
     const block = gzipSync('\r\n'.repeat(4 << 20));
     const are: boolean[] = [];
     async function* blocks() {

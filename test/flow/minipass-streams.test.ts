@@ -13,7 +13,7 @@ const objects = <T>(options: { readonly async?: boolean } = {}) =>
   new Minipass<T, T>({ objectMode: true, ...options });
 
 describe('a Minipass stream as source', () => {
-  it('gives all items written before and after it is opened', async () => {
+  it('delivers all items written before and after it is opened', async () => {
     const stream = objects<number>();
     for (const item of range(50)) stream.write(item);
     const collected = pipeline(stream, collect());
@@ -23,7 +23,7 @@ describe('a Minipass stream as source', () => {
     expect(await collected).toEqual(range(101));
   });
 
-  it('gives the last item of an asynchronous stream', async () => {
+  it('delivers the last item of an asynchronous stream', async () => {
     const stream = objects<number>({ async: true });
     const collected = pipeline(stream, collect());
     await turn();
@@ -62,7 +62,7 @@ describe('a Minipass stream as source', () => {
     expect(await reading).toBe(written);
   });
 
-  it('fails with its error, also with one between two reads', async () => {
+  it('fails with its own error, even between two reads', async () => {
     const stream = new Gunzip({});
     const bytes = gzipSync('x'.repeat(100_000));
     const collected = pipeline(stream, collect());
@@ -109,7 +109,7 @@ describe('a Minipass stream as source', () => {
 });
 
 describe('a Minipass stream as stage', () => {
-  it('joins stages: minizlib compresses and inflates', async () => {
+  it('compresses and inflates with minizlib', async () => {
     const text = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join('');
     const bytes = new Flow<Buffer>(async function* () {
       for (let from = 0; from < text.length; from += 1_000)

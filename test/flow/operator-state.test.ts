@@ -8,8 +8,8 @@ import { unchecked } from '../unchecked.js';
 const json = fc.jsonValue().map(value => JSON.parse(JSON.stringify(value)) as Json);
 const inner = fc.dictionary(fc.string(), json).map(value => JSON.parse(JSON.stringify(value)));
 
-describe('a cursor with the state of an operator', () => {
-  it('gives back both, even after a checkpoint has restored it', () => {
+describe('the state of an operator in a cursor', () => {
+  it('is restored by a checkpoint, with the inner cursor', () => {
     fc.assert(
       fc.property(json, inner, (state, cursor) => {
         const wrapped = wrapCursor('dedupe', state, cursor);
@@ -19,18 +19,18 @@ describe('a cursor with the state of an operator', () => {
     );
   });
 
-  it('gives a state that is printed only when it is saved as it would be restored', () => {
+  it('is unwrapped as its JSON if it has toJSON', () => {
     const wrapped = wrapCursor('dedupe', { toJSON: () => ['1'] }, { page: 2 });
     expect(unwrapCursor('dedupe', wrapped)).toEqual({ state: ['1'], inner: { page: 2 } });
     expect(JSON.stringify(wrapped)).toBe('{"dedupe":["1"],"inner":{"page":2}}');
   });
 
-  it('has neither where a run begins', () => {
+  it('is undefined at the start of a run', () => {
     expect(unwrapCursor('dedupe', undefined)).toEqual({ state: undefined, inner: undefined });
   });
 
   it.each([{}, { page: 2 }, { take: 3, inner: {} }, { dedupe: 1 }, { dedupe: 1, inner: null }])(
-    'is refused where it is %j, of a pipeline without the operator',
+    'is refused in %j, the cursor of a pipeline without the operator',
     cursor => {
       expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow(OptionError);
       expect(() => unwrapCursor('dedupe', unchecked(cursor))).toThrow('without dedupe() here');

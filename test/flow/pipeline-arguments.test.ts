@@ -41,13 +41,13 @@ async function refused(
 const same = () => perBatch<unknown, unknown>(items => items);
 
 describe('the arguments of pipeline', () => {
-  it('are refused without a sink: an operator last', async () => {
+  it('are refused if the last one is an operator, not a sink', async () => {
     await refused('sink', flow => [flow, same()], 'argument 2', 'operator', '`collect()`');
     await refused('sink', flow => [flow, same(), dedupe()], 'argument 3', 'operator');
     await refused('sink', flow => [flow, same(), undefined], 'argument 2', 'operator');
   });
 
-  it('are refused without a sink: only a source, or options last', async () => {
+  it('are refused if no sink comes last', async () => {
     await refused('sink', flow => [flow], 'has no sink', '`files(...)`');
     await refused('sink', flow => [flow, {}], 'has no sink');
     await refused('sink', flow => [flow, undefined], 'argument 2', 'undefined');
@@ -85,7 +85,7 @@ describe('the arguments of pipeline', () => {
     await refused('source', () => [source, collect()], 'argument 1', '`source(...)`');
   });
 
-  it('are refused with a generator as source: it is named, with advice to call or wrap it', async () => {
+  it('are refused with a generator function as source, with advice to call or wrap it', async () => {
     function* ids() {
       yield 'a';
     }
@@ -123,7 +123,7 @@ describe('the arguments of pipeline', () => {
     );
   });
 
-  it('are named with the right article', async () => {
+  it('are named with the right article in errors', async () => {
     await refused('sink', flow => [flow, new Activity(Buffer.from('{}'))], 'got an Activity');
     await refused('sink', flow => [flow, new Uint8Array(1)], 'got a Uint8Array');
   });
@@ -168,7 +168,7 @@ describe('the arguments of pipeline', () => {
     expect(await call(source().flow, collect(), undefined)).toEqual(['a']);
   });
 
-  it('do not change an error of an operator', async () => {
+  it('do not change the error that an operator throws', async () => {
     const broken = () => {
       throw new TypeError('broken');
     };

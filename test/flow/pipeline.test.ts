@@ -42,7 +42,7 @@ function endless(): { flow: Flow<number>; state: { closed: boolean } } {
 }
 
 describe('pipeline', () => {
-  it('resolves to what the sink returns of the items that operators give', async () => {
+  it('resolves to the result of its sink', async () => {
     expect(await pipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
@@ -97,7 +97,7 @@ describe('pipeline', () => {
     expect(state.closed).toBe(true);
   });
 
-  it('gives no more items of a batch after an abort', async () => {
+  it('delivers no more items of a batch after an abort', async () => {
     const controller = new AbortController();
     const seen: number[] = [];
     const sink: Sink<number> = async input => {
@@ -266,7 +266,7 @@ describe('a run does not wait for', () => {
     );
   });
 
-  it('but waits after an abort for a sink that closes what it has opened', async () => {
+  it('a sink after an abort, except to close what the sink has opened', async () => {
     const controller = new AbortController();
     let closed = false;
     const sink: Sink<number> = async input => {
@@ -283,11 +283,11 @@ describe('a run does not wait for', () => {
 });
 
 describe("Node's own pipeline", () => {
-  it('accepts the same stages', async () => {
+  it('accepts the stages of this library', async () => {
     expect(await nodePipeline(numbers(), double, print, collect())).toEqual(['2', '4', '6']);
   });
 
-  it('accepts them together with Transforms and Writables', async () => {
+  it('accepts the stages of this library together with Transforms and Writables', async () => {
     const written: number[] = [];
     const add = new Transform({
       objectMode: true,

@@ -31,7 +31,7 @@ describe('progress as a bar', () => {
     expect(screen.text).toBe(end);
   });
 
-  it('is cleared for a sink that writes to the same terminal, and drawn again below', () => {
+  it('is cleared while a sink writes to the same terminal, and redrawn below', () => {
     const screen = new Screen(true);
     const progress = busy();
     const display = showProgress(progress, 'bar', { stream: screen });
@@ -45,7 +45,7 @@ describe('progress as a bar', () => {
     display.finish();
   });
 
-  it('says interrupted of a run that was aborted', () => {
+  it('shows an aborted run as interrupted', () => {
     const screen = new Screen(true);
     showProgress(busy(), 'bar', { stream: screen }).fail('interrupted');
     expect(screen.text).toMatch(/\] interrupted after 0\.0 s, [^\n]*\n$/);
@@ -65,7 +65,7 @@ describe('progress as a bar', () => {
     expect(screen.text).not.toMatch(/\x1b\[\?(7|25)l/);
   });
 
-  it('fits into one line of the terminal, also with wide characters', () => {
+  it('fits into one line of the terminal, even with wide characters', () => {
     const screen = new Screen(true);
     screen.columns = 40;
     const progress = new Progress();
@@ -81,7 +81,7 @@ describe('progress as a bar', () => {
     display.finish();
   });
 
-  it('leaves the gauge out where a wait does not fit beside it', () => {
+  it('drops its gauge if a wait does not fit beside it', () => {
     const screen = new Screen(true);
     screen.columns = 60;
     const progress = new Progress();
@@ -94,7 +94,7 @@ describe('progress as a bar', () => {
     display.finish();
   });
 
-  it('says on a narrow terminal what it waits for, and for how long', () => {
+  it('shows the reason and the length of a wait on a narrow terminal', () => {
     const screen = new Screen(true);
     screen.columns = 40;
     const progress = busy();

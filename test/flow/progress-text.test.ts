@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 describe('progress as lines', () => {
-  it('says how many messages its readers have before them, all together', () => {
+  it('shows how many messages its readers are behind, all together', () => {
     const screen = new Screen();
     const progress = new Progress();
     progress.behind.set('one', 1_200).set('other', 34).set('one', 1_000);
@@ -41,7 +41,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('is a line of JSON each, with the counts and what the source waits for', () => {
+  it("prints its counts and the current wait as JSON with `progress: 'json'`", () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'json', { stream: screen });
@@ -186,7 +186,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('says nothing of the time left in the last second, nor after it', () => {
+  it('shows no remaining time in the last second and after it', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });
@@ -208,7 +208,7 @@ describe('progress as lines', () => {
     display.finish();
   });
 
-  it('shows no remaining time during a wait, which the rate so far does not tell', () => {
+  it('shows no remaining time during a wait', () => {
     const screen = new Screen();
     const progress = new Progress();
     const display = showProgress(progress, 'lines', { stream: screen });

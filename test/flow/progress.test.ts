@@ -66,7 +66,7 @@ const SOURCES: Record<string, readonly [Endpoint, Source]> = {
 type Endpoint = 'search' | 'counts' | 'job-files' | 'replay' | 'compliance' | 'usage';
 
 it.concurrent.each(Object.entries(SOURCES))(
-  'a retry of %s is shown in the progress with its failure',
+  'the progress shows a retry of %s with its failure',
   async (_name, [endpoint, source]) => {
     await using service = newService();
     const acme = account(
@@ -89,7 +89,7 @@ it.concurrent.each(Object.entries(SOURCES))(
   },
 );
 
-it.concurrent('a wait for a rate limit is shown in the progress, also that of a queued call', async () => {
+it.concurrent('the progress shows a wait for a rate limit, even of a queued call', async () => {
   await using service = newService();
   const acme = account(
     { ...(await service.start()), limits: { search: [{ requests: 1, perMs: 1_500 }] } },
@@ -100,7 +100,7 @@ it.concurrent('a wait for a rate limit is shown in the progress, also that of a 
   for (const waits of both) expect(waits.map(wait => wait.reason)).toContain('rate limit');
 });
 
-it.concurrent('a wait for the connection limit is shown in the progress', async () => {
+it.concurrent('the progress shows a wait for the connection limit', async () => {
   await using service = newService();
   const acme = account(
     {
@@ -125,7 +125,7 @@ it.concurrent('a wait for the connection limit is shown in the progress', async 
   expect(new Set(waits.map(wait => wait.setting))).toEqual(new Set(['limits.compliance']));
 });
 
-it.concurrent('a wait of a replay for its connection limit names the setting', async () => {
+it.concurrent('the progress names the setting when a replay waits for its connection limit', async () => {
   await using service = newService();
   const limits = { replay: [{ requests: 1, perMs: 2_000 }] };
   const acme = account({ ...(await service.start()), limits }, {});
@@ -139,7 +139,7 @@ function partsOf(count: number) {
 }
 
 describe('the progress of several sources', () => {
-  it('has the mean of their fractions, of which that of a source not yet open is 0', () => {
+  it('is their mean fraction, with 0 for a source that is not open yet', () => {
     const { progress, parts } = partsOf(4);
     parts.of(0)!.fraction = 0.5;
     expect(progress.fraction).toBe(0.125);
@@ -149,7 +149,7 @@ describe('the progress of several sources', () => {
     expect(progress.fraction).toBe(0.5);
   });
 
-  it('has no fraction while that of an open source is unknown', () => {
+  it('is unknown while the fraction of an open source is unknown', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.fraction = 0.5;
     parts.of(1);
@@ -158,7 +158,7 @@ describe('the progress of several sources', () => {
     expect(progress.fraction).toBe(0.75);
   });
 
-  it('shows each source its own fraction', () => {
+  it('keeps the fraction of each source apart', () => {
     const { parts } = partsOf(2);
     const [first, second] = [parts.of(0)!, parts.of(1)!];
     first.fraction = 0.25;
@@ -166,7 +166,7 @@ describe('the progress of several sources', () => {
     expect(second.fraction).toBeUndefined();
   });
 
-  it('counts what any of them counts', () => {
+  it('is the sum of their counts', () => {
     const { progress, parts } = partsOf(2);
     const [first, second] = [parts.of(0)!, parts.of(1)!];
     first.received += 2;
@@ -175,13 +175,13 @@ describe('the progress of several sources', () => {
     expect(progress.counts()).toMatchObject({ received: 5, dropped: new Map([['filter', 4]]) });
   });
 
-  it('does not take the time that one source expects to end at for that of all', () => {
+  it('does not expect to end when one source expects to', () => {
     const { progress, parts } = partsOf(2);
     parts.of(0)!.endsAt = 5_000;
     expect(progress.leftMs).toBeUndefined();
   });
 
-  it('is nothing where the run shows none', () => {
+  it('is disabled if the run shows no progress', () => {
     const parts = new ProgressParts(undefined, 2);
     expect(parts.of(0)).toBeUndefined();
     parts.done(0);

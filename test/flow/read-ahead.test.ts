@@ -135,7 +135,7 @@ describe('readAhead', () => {
     }
   });
 
-  it('reads as many items as it may hold before the first is asked for', async () => {
+  it('reads as many items as it may hold before the first is requested', async () => {
     const { input, state } = numbers(9);
     const ahead = readAhead(input, 3);
     await nextTurn();
@@ -153,7 +153,7 @@ describe('readAhead', () => {
     expect(await untilError(ahead)).toEqual({ items: [0, 1], error: failure });
   });
 
-  it('does not wait for an item that is on its way when the consumer stops', async () => {
+  it('does not wait for a pending item when the consumer stops', async () => {
     const input = (async function* () {
       yield 0;
       // Like a live connection, which only its signal ends.

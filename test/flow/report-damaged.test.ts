@@ -130,7 +130,7 @@ describe('a damaged record in a compliance stream', () => {
   });
 
   it.each([undefined, 'throws'])(
-    'ends the stream with a cursor to continue from, and is not retried: %s',
+    'ends the stream with a cursor to continue from, without a retry: %s',
     async how => {
       const onDamaged =
         how &&

@@ -70,7 +70,7 @@ const ENDINGS: readonly (readonly [string, Parameters<typeof atThird>[0]])[] = [
 
 describe('a Node Transform that ends before its input', () => {
   describe.each(ENDINGS)('%s', (_, act) => {
-    it.each(INPUTS)('gives its items and closes %s', async (_, options) => {
+    it.each(INPUTS)('delivers its items and closes %s', async (_, options) => {
       const { flow, state } = numbers(options);
       expect(await pipeline(flow, atThird(act), collect())).toEqual([1, 2, 3]);
       await expect.poll(() => state.isClosed).toBe(true);
@@ -78,7 +78,7 @@ describe('a Node Transform that ends before its input', () => {
     });
   });
 
-  it('does so between other stages', async () => {
+  it('delivers its items between other stages', async () => {
     const { flow, state } = numbers();
     const [, act] = ENDINGS[0] as (typeof ENDINGS)[number];
     const passing = new Transform({
@@ -113,7 +113,7 @@ describe('a Node Transform that ends before its input', () => {
     await expect.poll(() => state.isClosed).toBe(true);
   });
 
-  it('takes a null in the callback for no item, as Node does', async () => {
+  it('delivers no item for a null in its callback', async () => {
     const skipping = new Transform({
       objectMode: true,
       transform: (item, _, done) => done(null, item === 2 ? null : item),
@@ -122,7 +122,7 @@ describe('a Node Transform that ends before its input', () => {
     expect(await pipeline(flow, skipping, collect())).toEqual([1, 3, 4]);
   });
 
-  it('fails with an error of the input that comes before its end', async () => {
+  it('fails with an error of its input before its end', async () => {
     const failure = new Error('the source broke');
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2] };
@@ -132,7 +132,7 @@ describe('a Node Transform that ends before its input', () => {
     await expect(pipeline(failing, atThird(act), collect())).rejects.toBe(failure);
   });
 
-  it('fails with an error of the input that comes before its end is read', async () => {
+  it('fails with an error of its input before its end is read', async () => {
     const failure = new Error('the source broke');
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2, 3, 4] };
@@ -194,7 +194,7 @@ const KINDS: readonly (readonly [string, () => StageStream<number, number>])[] =
 ];
 
 describe.each(KINDS)('the failure of a source before %s', (_, stream) => {
-  it.each([1, 3, 6])('ends the run with it after %i items', async count => {
+  it.each([1, 3, 6])('ends the run after %i items', async count => {
     const failure = new Error('the source broke');
     const failing = new Flow<number>(async function* () {
       for (let item = 1; item <= count; item++) {

@@ -66,7 +66,7 @@ describe('a ReadableStream as a source', () => {
     expect(await pipeline(three(), tenfold, collect())).toEqual([10, 20, 30]);
   });
 
-  it('delivers null as an item, which is not its end', async () => {
+  it('delivers null as an item, not as its end', async () => {
     const stream = new ReadableStream<number | null>({
       start(controller) {
         for (const item of [1, null, 2]) controller.enqueue(item);
@@ -91,7 +91,7 @@ describe('a ReadableStream as a source', () => {
     expect(stream.locked).toBe(false);
   });
 
-  it('is canceled with the reason of an abort, also while it has nothing to read', async () => {
+  it('is canceled with the reason of an abort, even while it has nothing to read', async () => {
     let canceled: unknown;
     const stream = new ReadableStream<number>({
       cancel: reason => {
@@ -106,7 +106,7 @@ describe('a ReadableStream as a source', () => {
     expect(stream.locked).toBe(false);
   });
 
-  it('is canceled when a later stage has enough, without an error', async () => {
+  it('is canceled without an error when a later stage stops reading', async () => {
     const canceled: unknown[] = [];
     const stream = new ReadableStream<number>({
       pull: controller => controller.enqueue(1),
@@ -144,7 +144,7 @@ describe('a ReadableStream as a source', () => {
     await expect(pipeline(stream, collect())).rejects.toBe(failure);
   });
 
-  it('can be one without an async iterator, of a polyfill or another realm', async () => {
+  it('can come from a polyfill without an async iterator', async () => {
     let item = 0;
     const foreign = () => ({
       locked: false,
@@ -163,7 +163,7 @@ describe('a ReadableStream as a source', () => {
 });
 
 describe('a TransformStream as an operator', () => {
-  it('gives what it makes of all items, in every position', async () => {
+  it('transforms all items in every position', async () => {
     const expected = [0, 2, 4, 6, 8];
     expect(await pipeline(numbers(5), doubling(), collect())).toEqual(expected);
     expect(await all(through(doubling())(numbers(5)))).toEqual(expected);
@@ -171,7 +171,7 @@ describe('a TransformStream as an operator', () => {
     expect(await all(twice(numbers(5)))).toEqual(expected.map(n => 2 * n));
   });
 
-  it('keeps all bytes, wherever they are cut', async () => {
+  it('keeps all bytes, however they are cut', async () => {
     const text = 'a é 漢 😀'.repeat(20);
     const bytes = Buffer.from(text);
     await fc.assert(
@@ -192,7 +192,7 @@ describe('a TransformStream as an operator', () => {
     );
   });
 
-  it('reads its input only as fast as what follows takes', async () => {
+  it('reads its input only as fast as the next stage takes items', async () => {
     let read = 0;
     const endless = new Flow<number>(async function* () {
       for (;;) yield { items: [read++] };
@@ -205,7 +205,7 @@ describe('a TransformStream as an operator', () => {
     }
   });
 
-  it('passes on the error of its input, and what the input has delivered before', async () => {
+  it('delivers the items before an error of its input, then the error', async () => {
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2] };
       await new Promise(resolve => setTimeout(resolve, 5));
@@ -228,7 +228,7 @@ describe('a TransformStream as an operator', () => {
     await expect(compressed).rejects.toBe(failure);
   });
 
-  it('fails with its own error, and closes an input that waits', async () => {
+  it('fails with its own error, and closes a waiting input', async () => {
     const { flow, closed } = waiting();
     const failing = new TransformStream<number, number>({
       transform() {
@@ -252,7 +252,7 @@ describe('a TransformStream as an operator', () => {
     await closed;
   });
 
-  it('is aborted with the reason of the signal, and closed when a later stage has enough', async () => {
+  it('is aborted with the reason of the signal', async () => {
     const { flow, closed } = waiting();
     const controller = new AbortController();
     const stream = doubling();
@@ -266,7 +266,7 @@ describe('a TransformStream as an operator', () => {
     await other.closed;
   });
 
-  it('gets no reason when a later stage has enough', async () => {
+  it('is closed without a reason when a later stage stops reading', async () => {
     const reasons: unknown[] = [];
     let output: ReadableStreamDefaultController<number> | undefined;
     const stream = {
@@ -286,13 +286,13 @@ describe('a TransformStream as an operator', () => {
     await expect.poll(() => reasons).toEqual([undefined]);
   });
 
-  it('refuses to be used twice, and does not end as if it had done its work', async () => {
+  it('is refused if it was used before', async () => {
     const operator = through(doubling());
     expect(await all(operator(numbers(2)))).toEqual([0, 2]);
     await expect(all(operator(numbers(2)))).rejects.toThrow(OptionError);
   });
 
-  it('counts what its input counts', async () => {
+  it('keeps the counts of its input', async () => {
     const progress = new Progress();
     async function* three() {
       yield* [1, 2, 3];
@@ -320,7 +320,7 @@ describe('a WritableStream as a sink', () => {
     return { stream, state };
   };
 
-  it('gets every item, one after the other', async () => {
+  it('receives every item, one at a time', async () => {
     const { stream, state } = slowSink();
     expect(await pipeline(numbers(20), stream)).toBeUndefined();
     expect(state.written).toEqual(Array.from({ length: 20 }, (_, n) => n));
@@ -339,7 +339,7 @@ describe('a WritableStream as a sink', () => {
     expect(stream.locked).toBe(false);
   });
 
-  it('is written to as fast as it takes items', async () => {
+  it('is written to only as fast as it takes items', async () => {
     let read = 0;
     let written = 0;
     const source = new Flow<number>(async function* () {
@@ -358,7 +358,7 @@ describe('a WritableStream as a sink', () => {
     expect(written).toBe(40);
   });
 
-  it('fails the run with its own error, and closes a source that waits', async () => {
+  it('fails the run with its own error, and closes a waiting source', async () => {
     for (const where of ['write', 'close'] as const) {
       const { flow, closed } = waiting();
       const stream = new WritableStream<number>({
@@ -397,7 +397,7 @@ describe('a WritableStream as a sink', () => {
     expect(reasons).toEqual([failure, other]);
   });
 
-  it('ends a write that never ends on an abort', async () => {
+  it('is aborted during a write that never ends', async () => {
     const stuck = new WritableStream<number>({ write: () => new Promise(() => {}) });
     const controller = new AbortController();
     const run = pipeline(numbers(5), stuck, { signal: controller.signal });
@@ -405,7 +405,7 @@ describe('a WritableStream as a sink', () => {
     await expect(run).rejects.toBe(failure);
   });
 
-  it('that is closed already fails the run', async () => {
+  it('fails the run if it is closed already', async () => {
     const stream = new WritableStream<number>();
     await stream.close();
     await expect(pipeline(numbers(2), stream)).rejects.toThrow('closed before all items');

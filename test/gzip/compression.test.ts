@@ -12,13 +12,13 @@ const block = fc.oneof(
 );
 const join = (blocks: readonly Uint8Array[]) => Buffer.concat(blocks);
 
-describe('blocks that are compressed by themselves', () => {
+describe('separately compressed blocks', () => {
   const blocksAndLevel = [
     fc.array(block, { minLength: 1, maxLength: 4 }),
     fc.integer({ min: 0, max: 9 }),
   ] as const;
 
-  it('are one gzip file together, at any level', () => {
+  it('form one gzip file, at any level', () => {
     fc.assert(
       fc.property(...blocksAndLevel, (blocks, level) => {
         const here = blocks.map(one => compressBlockSync(one, { kind: 'gzip', level }));
@@ -28,7 +28,7 @@ describe('blocks that are compressed by themselves', () => {
     );
   });
 
-  it('are the same on this thread and in the pool', async () => {
+  it('have the same bytes from the main thread and the pool', async () => {
     await fc.assert(
       fc.asyncProperty(...blocksAndLevel, async (blocks, level) => {
         const compression = { kind: 'gzip', level } as const;
@@ -40,7 +40,7 @@ describe('blocks that are compressed by themselves', () => {
     );
   });
 
-  it.skipIf(nodeZstd === undefined)('are one zstd file together', async () => {
+  it.skipIf(nodeZstd === undefined)('form one zstd file', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(block, { minLength: 1, maxLength: 4 }), async blocks => {
         const here = blocks.map(one => compressBlockSync(one, { kind: 'zstd' }));
@@ -54,14 +54,14 @@ describe('blocks that are compressed by themselves', () => {
     );
   });
 
-  it.skipIf(nodeZstd === undefined)('have a checksum as zstd: a changed byte is noticed', () => {
+  it.skipIf(nodeZstd === undefined)('have a checksum in zstd, which detects a changed byte', () => {
     const frame = compressBlockSync(Buffer.from('content'), { kind: 'zstd' });
     frame[frame.length - 1]! ^= 1;
     expect(() => nodeZstd!.zstdDecompressSync(frame)).toThrow();
   });
 });
 
-it('gzip reads two blocks as one file, without a warning', () => {
+it('the gzip command reads two blocks as one file, without a warning', () => {
   const blocks = ['first\n', 'second\n'].map(text =>
     compressBlockSync(Buffer.from(text), { kind: 'gzip', level: 6 }),
   );

@@ -21,27 +21,27 @@ async function inflate(bytes: Uint8Array, blockBytes: number, plain: 'refuse' | 
 }
 
 describe.each([1, 2, 3, 4, 5, 1_000])('a file in blocks of %i bytes', blockBytes => {
-  it('is known as gzip by its first bytes', async () => {
+  it('is recognized as gzip by its first bytes', async () => {
     expect(await inflate(gzipSync(TEXT), blockBytes)).toBe(String(TEXT));
   });
 
-  it.skipIf(nodeZstd === undefined)('is known as zstd by its first bytes', async () => {
+  it.skipIf(nodeZstd === undefined)('is recognized as zstd by its first bytes', async () => {
     expect(await inflate(nodeZstd!.zstdCompressSync(TEXT), blockBytes)).toBe(String(TEXT));
   });
 
-  it('passes where it is neither, to the last byte', async () => {
+  it("passes to the last byte with `plain: 'pass'` if it is neither gzip nor zstd", async () => {
     for (const length of [0, 1, 2, 3, 4, TEXT.length]) {
       const plain = TEXT.subarray(0, length);
       expect(await inflate(plain, blockBytes, 'pass')).toBe(String(plain));
     }
   });
 
-  it('passes where only its first bytes are those of zstd', async () => {
+  it("passes with `plain: 'pass'` if only its first bytes look like zstd", async () => {
     const start = Buffer.of(0x28, 0xb5, 0x2f);
     expect(await inflate(start, blockBytes, 'pass')).toBe(String(start));
   });
 
-  it('is refused where it is neither and may not pass', async () => {
+  it("is refused without `plain: 'pass'` if it is neither gzip nor zstd", async () => {
     await expect(inflate(TEXT, blockBytes)).rejects.toThrow(DataError);
     await expect(inflate(TEXT.subarray(0, 1), blockBytes)).rejects.toThrow('This is not gzip');
   });

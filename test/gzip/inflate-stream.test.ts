@@ -32,8 +32,8 @@ const file = fc
     plain: Buffer.concat(members),
   }));
 
-describe('a gzip file that is decoded as its bytes arrive', () => {
-  it('is inflated wherever it is cut and whatever a step takes', () => {
+describe('a gzip file decoded as its bytes arrive', () => {
+  it('is inflated exactly, however its bytes are cut', () => {
     fc.assert(
       fc.property(
         file.chain(one => fc.tuple(fc.constant(one), cuts(one.gzip.length))),
@@ -48,7 +48,7 @@ describe('a gzip file that is decoded as its bytes arrive', () => {
     );
   });
 
-  it('is refused where it is cut short, after what can be read', () => {
+  it('is refused if it is truncated, after everything that can be read', () => {
     const plain = Buffer.from('a line of a file\n'.repeat(50));
     const gzip = gzipSync(plain);
     for (let length = 0; length < gzip.length; length++) {
@@ -59,7 +59,7 @@ describe('a gzip file that is decoded as its bytes arrive', () => {
     }
   });
 
-  it('is refused at what follows it, at its place', () => {
+  it('is refused at the position of bytes after its end', () => {
     const gzip = gzipSync('content');
     const { bytes, error } = inflate([gzip, Buffer.from('\0\0x')]);
     expect(String(bytes)).toBe('content');
@@ -79,19 +79,19 @@ describe('a file that is not gzip', () => {
     expect(inflate([Buffer.from('{"id":1}')]).error?.message).toContain('This is not gzip');
   });
 
-  it('passes as it is where that is asked for', () => {
+  it('passes unchanged if requested', () => {
     const blocks = [Buffer.from('{"id"'), Buffer.from(':1}')];
     expect(String(inflate(blocks, { plain: 'pass' }).bytes)).toBe('{"id":1}');
   });
 
-  it('has a limit, too, where it passes', () => {
+  it('is limited to `maxBytes` even if it may pass', () => {
     const blocks = [Buffer.alloc(600, 'x'), Buffer.alloc(600, 'x')];
     const { bytes, error } = inflate(blocks, { plain: 'pass', maxBytes: 1_000 });
     expect(bytes).toHaveLength(600);
     expect(error?.message).toContain('more than 1000 bytes');
   });
 
-  it('may be empty only where it may pass', () => {
+  it('may be empty only if it may pass', () => {
     expect(inflate([], { plain: 'pass' }).error).toBeUndefined();
     expect(inflate([]).error?.message).toContain('cut short');
   });

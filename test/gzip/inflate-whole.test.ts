@@ -43,7 +43,7 @@ describe('a whole zstd file', () => {
     fc.constant(SKIPPED),
   );
 
-  it('of any frames is inflated as in blocks or refused, even cut or changed anywhere', async () => {
+  it('is refused or inflated to the same bytes as in blocks, even if it is damaged', async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -67,7 +67,7 @@ describe('a whole zstd file', () => {
     expect(whole).toBeGreaterThan(draws(20, 20));
   });
 
-  it('of whole frames is never refused', async () => {
+  it('is never refused if all its frames are whole', async () => {
     const texts = ['one', '', 'two'.repeat(100_000)];
     const file = Buffer.concat([SKIPPED, ...texts.map(zstd), SKIPPED]);
     expect(String(await inflated(file))).toBe(texts.join(''));
@@ -76,30 +76,30 @@ describe('a whole zstd file', () => {
     expect(String(await inflated(within.subarray(6, 6 + file.length)))).toBe(texts.join(''));
   });
 
-  it('is refused where all frames together are larger than the limit', async () => {
+  it('is refused if all its frames together exceed the limit', async () => {
     const file = Buffer.concat([zstd('x'.repeat(60)), zstd('x'.repeat(40))]);
     expect((await inflated(file, 100))?.length).toBe(100);
     expect(await inflated(file, 99)).toBeUndefined();
   });
 
-  it('has memory of its own, which can be transferred', async () => {
+  it('is inflated into a buffer that can be transferred', async () => {
     const content = (await inflated(zstd('short'))) as Buffer;
     expect(content.buffer.byteLength).toBe(5);
   });
 });
 
-it('a gzip file is inflated, and another one refused', async () => {
+it('inflateWhole inflates a gzip file, and refuses a plain one', async () => {
   expect(String(await inflated(gzipSync('a gzip file')))).toBe('a gzip file');
   expect(await inflated(Buffer.from('a plain file of more than twenty bytes'))).toBeUndefined();
 });
 
-it('a gzip file with bytes after its end is not inflated as a good one', async () => {
+it('inflateGzip refuses a gzip file with bytes after its end', async () => {
   const file = gzipSync('text');
   expect(String(await inflateGzip(file, 100))).toBe('text');
   expect(String(await inflateGzip(Buffer.concat([file, file]), 100))).toBe('texttext');
   expect(await inflateGzip(Buffer.concat([file, Buffer.alloc(8)]), 100)).toBeUndefined();
 });
 
-it('a file of a job is gzip: a zstd file is not inflated as one', async () => {
+it('inflateGzip refuses a zstd file', async () => {
   expect(await inflateGzip(zstd('some text'.repeat(10)), 1_000)).toBeUndefined();
 });

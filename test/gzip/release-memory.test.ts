@@ -41,7 +41,7 @@ describe('releaseMemory', () => {
 
   // The allocators of other systems decide for themselves.
   it.runIf(header.glibcVersionRuntime !== undefined)(
-    'keeps large blocks for the process, which takes them again without page faults',
+    'lets the process reuse large blocks without page faults',
     async () => {
       const script = compiled(path.join(import.meta.dirname, 'release-memory-child.ts'));
       const { stdout } = await promisify(execFile)(process.execPath, [script]);

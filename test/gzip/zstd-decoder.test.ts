@@ -21,22 +21,19 @@ beforeAll(async () => {
 
 const hello = [{ bytes: Buffer.from('hello zstd\n'), repeat: false }];
 
-describe.skipIf(nodeZstd !== undefined)('a zstd file where Node has no zstd', () => {
-  it.each(['refuse', 'pass'] as const)(
-    'is refused with what to do, with plain: %s',
-    async plain => {
-      const { error } = await until(gunzip({ plain })(filesOf([frameOf(hello)])));
-      expect(error).toBeInstanceOf(DataError);
-      expect(error).toMatchObject({
-        message: expect.stringMatching(/from version 22\.15 on, and this is v\d.*zstd -d.*file 0/),
-        position: { origin: 'file 0' },
-      });
-    },
-  );
+describe.skipIf(nodeZstd !== undefined)('a zstd file in a Node without zstd', () => {
+  it.each(['refuse', 'pass'] as const)('is refused with advice, with plain: %s', async plain => {
+    const { error } = await until(gunzip({ plain })(filesOf([frameOf(hello)])));
+    expect(error).toBeInstanceOf(DataError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/from version 22\.15 on, and this is v\d.*zstd -d.*file 0/),
+      position: { origin: 'file 0' },
+    });
+  });
 });
 
 describe('files that are neither gzip nor zstd', () => {
-  it('pass as they are, also when they begin as zstd does', async () => {
+  it('pass unchanged, even if they start like zstd', async () => {
     const starts = ['', '(', '(\xb5', '(\xb5/', '(\xb5/x', 'plain'];
     for (const start of starts) {
       const file = Buffer.from(start, 'latin1');
@@ -53,7 +50,7 @@ describe('files that are neither gzip nor zstd', () => {
 });
 
 describe.skipIf(nodeZstd === undefined)('zstd files', () => {
-  it('give their content, of any number of frames, wherever they are cut', async () => {
+  it('are decoded, however many frames they have and however they are cut', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(parts, { minLength: 1, maxLength: 4 }),
@@ -75,7 +72,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     );
   });
 
-  it('are read beside gzip files from a folder', async () => {
+  it('are read from a folder that also has gzip files', async () => {
     const { zstdCompressSync } = unchecked<{ zstdCompressSync: (input: Buffer) => Buffer }>(zlib);
     const lines = (name: string) => Buffer.from(`{"file":"${name}","n":1}\n`.repeat(30_000));
     await writeFile(path.join(folder, '1.json.gz'), zlib.gzipSync(lines('gz')));
@@ -90,7 +87,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     ]);
   });
 
-  it('that are cut short or followed by something else are refused, after what can be read', async () => {
+  it('are refused if they are truncated or followed by other bytes, after everything readable', async () => {
     const file = Buffer.concat([frameOf(hello), frameOf(hello)]);
     for (let length = 0; length < file.length; length++) {
       if (length === file.length / 2 || length === 0) continue;
@@ -112,7 +109,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     }
   });
 
-  it('that are damaged are refused by their checksum', async () => {
+  it('are refused by their checksum if they are damaged', async () => {
     const { zstdCompressSync, constants } = unchecked<{
       readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
       readonly constants: Record<string, number>;
@@ -127,7 +124,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
     }
   });
 
-  it('that hold more than maxBytes are refused, in bounded memory', async () => {
+  it('are refused in bounded memory if they inflate to more than maxBytes', async () => {
     const bomb = frameOf(
       Array.from({ length: 2_000 }, () => ({ bytes: Buffer.alloc(1_000, 'x'), repeat: true })),
     );

@@ -21,8 +21,8 @@ function framesIn(pieces: readonly Buffer[]): Buffer[] {
   return found;
 }
 
-describe('frames of zstd', () => {
-  it('are found wherever the file is cut, without those that hold no content', () => {
+describe('zstd frames', () => {
+  it('are found however the file is cut, except skippable ones', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(parts, fc.boolean()), { minLength: 1, maxLength: 4 }),
@@ -43,7 +43,7 @@ describe('frames of zstd', () => {
   });
 
   it.skipIf(nodeZstd === undefined)(
-    'are those that a compressor writes, whatever is in their headers',
+    'are found in the output of the compressor, whatever is in their headers',
     () => {
       const { zstdCompressSync, constants } = unchecked<{
         readonly zstdCompressSync: (input: Buffer, options: object) => Buffer;
@@ -72,7 +72,7 @@ describe('frames of zstd', () => {
     },
   );
 
-  it('are told from other files by their first four bytes', () => {
+  it('are recognized by their first four bytes', () => {
     expect(isZstd(MAGIC)).toBe(true);
     expect(isZstd(SKIPPED)).toBe(true);
     for (const length of [0, 1, 2, 3]) expect(isZstd(MAGIC.subarray(0, length))).toBeUndefined();
