@@ -96,7 +96,7 @@ describe('Basic credentials', () => {
     {},
   );
 
-  it('go to the configured origins, in UTF-8', () => {
+  it('are sent to the configured origins, in UTF-8', () => {
     const expected = `Basic ${Buffer.from('a@b.c:pässword').toString('base64')}`;
     expect(acme.basicFor(new URL('https://search.test/other'))).toBe(expected);
     expect(acme.basicFor(new URL('https://jobs.test/'))).toBe(expected);
@@ -110,7 +110,7 @@ describe('Basic credentials', () => {
     'https://data.test/',
     'https://oauth.test/',
     'https://status.test/',
-  ])('do not go to %s', url => {
+  ])('are not sent to %s', url => {
     expect(acme.basicFor(new URL(url))).toBeUndefined();
   });
 });
@@ -121,7 +121,7 @@ describe('MILLRACE_LIMITS', () => {
   const rates = (name: string, url: URL, environment = {}, options = {}) =>
     account({ account: name, ...options }, environment).rateLimiter('replay', url).rates;
 
-  it('lifts the limits of a local service with relaxed ones, and of no other', () => {
+  it('lifts the limits for a local service only, if it is relaxed', () => {
     const relaxed = { MILLRACE_LIMITS: 'relaxed' };
     expect(rates('relaxed', local, relaxed)).toEqual([]);
     const documented = [{ requests: 5, perMs: 300_000 }];
@@ -139,7 +139,7 @@ describe('MILLRACE_LIMITS', () => {
     expect(contract.rateLimiter('search', local).rates).toEqual([{ requests: 7, perMs: 60_000 }]);
   });
 
-  it('is refused where it is anything else', () => {
+  it('is refused if it is neither strict nor relaxed', () => {
     const { message } = optionErrorOf(() => account({}, { MILLRACE_LIMITS: 'none' }));
     expect(message).toContain('`MILLRACE_LIMITS` must be strict or relaxed');
   });
@@ -181,20 +181,20 @@ it.each([
   [{ retry: { longestWait: 1 } }, 'unknown option `retry.longestWait`; known are `attempts`, '],
   [{ limits: { serch: [] } }, 'unknown option `limits.serch`; did you mean `limits.search`?'],
   [{ limits: { search: [{ requests: 1, per: 1 }] } }, '`limits.search` must be a list of rates'],
-])('an unknown name within a group of options is refused: %j', (options, text) => {
+])('account refuses an unknown name in a group of options: %j', (options, text) => {
   expect(optionErrorOf(() => account(unchecked(options), {})).message).toContain(
     `account: ${text}`,
   );
 });
 
 describe('the service that a checkpoint belongs to', () => {
-  it('is named by host and port, as another port is another service', () => {
+  it('is named by its host and port', () => {
     const at = (url: string) => account({}, {}).serviceAt(new URL(url));
     expect(at('https://api.example.com:8443/search')).toEqual({ service: 'api.example.com:8443' });
     expect(at('https://api.example.com:443/search')).toEqual({ service: 'api.example.com' });
   });
 
-  it('is the local service at a loopback address, whatever its port', () => {
+  it('is the same local service at a loopback address, whatever its port', () => {
     const url = new URL('http://127.0.0.1:4321/search');
     expect(account({}, {}).serviceAt(url)).toEqual({});
     expect(account({ localService: 'seed 1' }, {}).serviceAt(url)).toEqual({ service: 'seed 1' });

@@ -10,13 +10,13 @@ import { accountFor, errorOf, get, serveEachTest, server, textOf } from './serve
 
 serveEachTest();
 
-describe('a connection that breaks', () => {
-  it('before the response is an error of kind reset', async () => {
+describe('the error of a broken connection', () => {
+  it('has the kind reset if it breaks before the response', async () => {
     server.script.push(reset);
     expect(await errorOf(get(accountFor()))).toMatchObject({ failure: 'reset', retryable: true });
   });
 
-  it('because nothing listens is an error of kind refused', async () => {
+  it('has the kind refused if nothing listens', async () => {
     const closed = createTcpServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -28,7 +28,7 @@ describe('a connection that breaks', () => {
     expect(error.message).toContain('nothing listens there');
   });
 
-  it('with https to a plain HTTP server names that cause, not a certificate', async () => {
+  it('names plain HTTP, not a certificate, for https to an HTTP server', async () => {
     const url = new URL(server.url.replace('http:', 'https:'));
     const error = await errorOf(sendRequest(accountFor(), { method: 'GET', url }));
     expect(error).toBeInstanceOf(ConnectionError);
@@ -41,7 +41,7 @@ describe('a connection that breaks', () => {
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'the TLS handshake failed'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is not trusted'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is not trusted'],
-  ])('with %s has a message for that cause', (code, message) => {
+  ])('explains the cause %s', (code, message) => {
     const cause = Object.assign(new Error('of OpenSSL'), { code });
     const error = brokenConnection(cause, { url: 'https://host.test/' }, false);
     expect(error).toMatchObject({ failure: 'refused', retryable: false });
@@ -52,7 +52,7 @@ describe('a connection that breaks', () => {
     ['length', 'cut'],
     ['chunked', 'cut'],
     ['reset', expect.stringMatching(/^(reset|cut)$/)],
-  ] as const)('in the body (%s) is reported after the received bytes', async (how, failure) => {
+  ] as const)('comes after the received bytes if the body breaks (%s)', async (how, failure) => {
     server.script.push(cut({ text: 'x'.repeat(1000) }, how));
     const answer = await get(accountFor());
     let received = '';
@@ -65,7 +65,7 @@ describe('a connection that breaks', () => {
     expect(received.startsWith('{"text":"xxx') || received === '').toBe(true);
   });
 
-  it('in the middle of gzip is an error of kind cut, even if the HTTP response ends cleanly', async () => {
+  it('has the kind cut if gzip is truncated, even if the response ends cleanly', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
     for (const length of [0, 1, 5, 20, 500, whole.length - 9, whole.length - 1]) {
       server.script.push(response => {
@@ -77,7 +77,7 @@ describe('a connection that breaks', () => {
     }
   });
 
-  it('is distinguished from a wrong byte in gzip, which is a retryable data error', async () => {
+  it('is not used for a wrong byte in gzip, which is a retryable DataError', async () => {
     const whole = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, i) => i)));
     for (const at of [0, 30, whole.length - 6]) {
       const wrong = Buffer.from(whole);
@@ -92,7 +92,7 @@ describe('a connection that breaks', () => {
     }
   });
 
-  it('is distinguished from an encoding that was not requested, which is a data error', async () => {
+  it('is not used for an encoding that was not requested, which is a DataError', async () => {
     server.script.push(status(200, 'x', { 'content-encoding': 'br' }));
     expect(await errorOf(get(accountFor()))).toBeInstanceOf(DataError);
   });

@@ -20,7 +20,7 @@ function connect() {
 }
 
 describe('a live connection', () => {
-  it('asks for gzip that stays open, and gives its bytes as they come', async () => {
+  it('requests gzip, and delivers its bytes as they arrive', async () => {
     const bytes = gzipSync('{"id":1}\r\n');
     server.script.push(response => {
       response.setHeader('content-encoding', 'gzip');
@@ -38,7 +38,7 @@ describe('a live connection', () => {
     });
   });
 
-  it('that is not gzip is a retryable error, and is closed', async () => {
+  it('closes with a retryable error if the response is not gzip', async () => {
     server.script.push(response => {
       response.write('{"id":1}');
     });
@@ -48,29 +48,29 @@ describe('a live connection', () => {
     await server.closed();
   });
 
-  it('that is refused is the error of its status', async () => {
+  it('fails with the status of a refused response', async () => {
     server.script.push(status(406, 'no rules'));
     await expect(connect()).rejects.toMatchObject({ code: 'ERR_HTTP', status: 406 });
   });
 });
 
-describe('a status', () => {
+describe('isFinalStatus', () => {
   const errorOf = (status: number) =>
     new HttpError('x', { status, method: 'GET', url: 'https://a.test', body: '' });
 
-  it.each([301, 401, 403, 404, 405, 410])('%i is final', status => {
+  it.each([301, 401, 403, 404, 405, 410])('is true for %i', status => {
     expect(isFinalStatus(errorOf(status))).toBe(true);
   });
 
-  it.each([400, 406, 429, 500, 503])('%i is not', status => {
+  it.each([400, 406, 429, 500, 503])('is false for %i', status => {
     expect(isFinalStatus(errorOf(status))).toBe(false);
   });
 });
 
-describe('the silence that an account waits for', () => {
+describe('checkSilence', () => {
   const acme = (silenceMs: number) => account({ timeouts: { silenceMs } }, {});
 
-  it('must be longer than that of a stream', () => {
+  it('refuses a `silenceMs` that is not longer than the heartbeats of a stream allow', () => {
     expect(() => checkSilence(acme(30_000), 'replay streams')).toThrow(OptionError);
     expect(() => checkSilence(acme(30_000), 'replay streams')).toThrow(
       /`timeouts.silenceMs` is 30000 ms, and must be more than 30000 ms for replay streams/,

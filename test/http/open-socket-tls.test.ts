@@ -106,7 +106,7 @@ it.each(['http', 'https'] as const)(
   },
 );
 
-it('a target whose certificate is not trusted is an error that names both', async () => {
+it('a target with an untrusted certificate causes an error that names target and proxy', async () => {
   const proxy = await new ProxyServer(frontPort).start();
   const { result } = await runChild({ https_proxy: proxy.url });
   expect(result).toMatchObject({
@@ -121,7 +121,7 @@ it('a target whose certificate is not trusted is an error that names both', asyn
   await proxy.stop();
 });
 
-it('a proxy whose certificate is not trusted is an error that names the variable', async () => {
+it('a proxy with an untrusted certificate causes an error that names the variable', async () => {
   const proxy = await new ProxyServer(frontPort, certificate).start();
   const { result } = await runChild({ HTTPS_PROXY: withLogin(proxy.url) });
   expect(result).toMatchObject({ name: 'ConnectionError', retryable: false });
@@ -130,7 +130,7 @@ it('a proxy whose certificate is not trusted is an error that names the variable
   await proxy.stop();
 });
 
-it('a certificate of another name is not trusted, through a proxy either', async () => {
+it('a certificate for another name is not trusted through a proxy', async () => {
   const proxy = await new ProxyServer(frontPort).start();
   const { result } = await runChild({
     HTTPS_PROXY: proxy.url,

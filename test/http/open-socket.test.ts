@@ -72,7 +72,7 @@ async function errorOf(promise: Promise<unknown>): Promise<MillraceError> {
 }
 
 describe('a request through a proxy', () => {
-  it('goes through a tunnel with the login of the variable, and uses it again', async () => {
+  it('uses a tunnel with the login of the variable, and reuses it', async () => {
     proxy.login = LOGIN;
     server.otherwise = json({ answer: 'é🎉' });
     const acme = accountFor();
@@ -92,13 +92,13 @@ describe('a request through a proxy', () => {
     await proxy.closed();
   });
 
-  it('sends no login where the variable has none', async () => {
+  it('sends no login if the variable has none', async () => {
     server.otherwise = json({});
     await textOf(await get(accountFor({}, proxy.url)));
     expect(proxy.asked).toEqual([{ target: 'search.example:80', authorization: undefined }]);
   });
 
-  it('is none for loopback, and for the hosts of NO_PROXY', async () => {
+  it('is made directly for loopback and for the hosts of NO_PROXY', async () => {
     server.otherwise = json({});
     await textOf(await get(accountFor(), undefined, new URL(`${server.url}/direct`)));
     expect(proxy.asked).toEqual([]);
@@ -113,24 +113,21 @@ describe('a request through a proxy', () => {
   it.each([
     ['200', undefined, '[1]'],
     ['403', refuse(403), '403 Forbidden'],
-  ])(
-    'reads on after a `100 Continue` of the proxy, to its answer: %s',
-    async (_, answer, expected) => {
-      proxy.script.push((socket, request) => {
-        // In pieces that end within a head, and two of them.
-        socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Proc');
-        setTimeout(() => {
-          socket.write('essing\r\nX-A: b\r\n\r\n');
-          (answer ?? proxy.otherwise)(socket, request);
-        }, 20);
-      });
-      server.otherwise = json([1]);
-      const got = await get().then(textOf, (error: Error) => error.message);
-      expect(got).toContain(expected);
-    },
-  );
+  ])('skips a `100 Continue` of the proxy and reads the answer %s', async (_, answer, expected) => {
+    proxy.script.push((socket, request) => {
+      // In pieces that end within a head, and two of them.
+      socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Proc');
+      setTimeout(() => {
+        socket.write('essing\r\nX-A: b\r\n\r\n');
+        (answer ?? proxy.otherwise)(socket, request);
+      }, 20);
+    });
+    server.otherwise = json([1]);
+    const got = await get().then(textOf, (error: Error) => error.message);
+    expect(got).toContain(expected);
+  });
 
-  it('is tried again after a proxy that answers with 502, closes or is slow', async () => {
+  it('is retried after the proxy answers with 502, closes or is slow', async () => {
     proxy.script.push(refuse(502), closingProxy, stalledProxy);
     server.otherwise = json([1]);
     const failures: string[] = [];
@@ -149,7 +146,7 @@ describe('a request through a proxy', () => {
   });
 });
 
-describe('a proxy that makes no tunnel', () => {
+describe('a proxy that refuses a tunnel', () => {
   const cases: readonly (readonly [string, Tunnel, string, boolean])[] = [
     ['403', refuse(403), '403 Forbidden. Its rules do not allow this host', false],
     ['405', refuse(405), '405 Method Not Allowed', false],
@@ -167,7 +164,7 @@ describe('a proxy that makes no tunnel', () => {
     ],
   ];
   it.each(cases)(
-    'is an error with the target and the proxy: %s',
+    'causes an error with the target and the proxy: %s',
     async (_, tunnel, message, retryable) => {
       proxy.script.push(tunnel);
       const connectMs = tunnel === stalledProxy ? 500 : AT_ONCE_MS;
@@ -188,7 +185,7 @@ describe('a proxy that makes no tunnel', () => {
     },
   );
 
-  it('says what to do about a 407, without a login and with a wrong one', async () => {
+  it('causes an error with advice about a 407, with no login and with a wrong one', async () => {
     proxy.login = LOGIN;
     const none = await errorOf(get(accountFor({}, proxy.url)));
     expect(none).toMatchObject({ failure: 'refused', retryable: false });
@@ -200,7 +197,7 @@ describe('a proxy that makes no tunnel', () => {
     expect(wrong.message).not.toContain('wrong-canary');
   });
 
-  it('because nothing listens there, or it does not speak TLS, names the reason', async () => {
+  it('causes an error with the reason if nothing listens or it does not speak TLS', async () => {
     const { url } = proxy;
     await proxy.stop();
     const gone = await errorOf(get(accountFor({}, withLogin(url))));
@@ -222,7 +219,7 @@ describe('a connection that breaks behind a proxy', () => {
     ['closed in the answer', undefined, cut({ text: 'x'.repeat(1000) }, 'length'), 'cut'],
     ['silent in the answer', undefined, stall({ text: 'x'.repeat(1000) }), 'stalled'],
   ] as const)(
-    'has the same failure, and names the proxy: %s',
+    'fails as without a proxy, with the name of the proxy: %s',
     async (_, tunnel, reply, failure) => {
       if (tunnel !== undefined) proxy.script.push(tunnel);
       server.script.push(reply);
@@ -240,7 +237,7 @@ describe('an abort', () => {
     ['while the proxy is asked', stalledProxy, undefined],
     ['before the answer', undefined, silence],
     ['in the answer', undefined, stall({ text: 'x'.repeat(1000) })],
-  ] as const)('closes both sides of the proxy at once: %s', async (_, tunnel, reply) => {
+  ] as const)('closes both sides of the proxy immediately: %s', async (_, tunnel, reply) => {
     if (tunnel !== undefined) proxy.script.push(tunnel);
     if (reply !== undefined) server.script.push(reply);
     const controller = new AbortController();
@@ -255,7 +252,7 @@ describe('an abort', () => {
     expect(await proxy.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  describe('while a connection is made', () => {
+  describe('while a connection opens', () => {
     let deaf: Server;
     const sockets = new Set<Socket>();
 
@@ -289,8 +286,8 @@ describe('an abort', () => {
   });
 });
 
-describe('a variable that has no address of a proxy', () => {
-  it('is an OptionError of the call, before anything is sent', async () => {
+describe('a proxy variable without a valid address', () => {
+  it('causes an OptionError of the call before anything is sent', async () => {
     const environment = { https_proxy: `socks5://${LOGIN}@host:1080` };
     const settings = { account: 'acme', label: 'prod', email: 'a@b.c', password: 'x' };
     const acme = account({ ...settings, url: 'https://search.example' }, environment);
@@ -301,13 +298,13 @@ describe('a variable that has no address of a proxy', () => {
     expect(error.message).toContain('socks5:// proxies are not supported');
   });
 
-  it('does not matter for loopback', async () => {
+  it('is ignored for loopback', async () => {
     server.otherwise = json({});
     const acme = account({}, { http_proxy: 'socks5://host', HTTPS_PROXY: 'http://%' });
     expect(await textOf(await get(acme, undefined, new URL(server.url)))).toBe('{}');
   });
 
-  it('shows no login of a proxy in an account', () => {
+  it('is shown without its login when an account is printed', () => {
     const acme = accountFor();
     const shown = inspect(acme, { depth: 9, showHidden: true }) + JSON.stringify(acme);
     for (const spelling of SPELLINGS) expect(shown).not.toContain(spelling);

@@ -21,7 +21,7 @@ function mostIn(moments: readonly number[], perMs: number): number {
 }
 
 describe('the rate of calls', () => {
-  it('is never exceeded, neither when calls are sent nor when they arrive', async () => {
+  it('is never exceeded when calls are sent or when they arrive', async () => {
     const rate = fc.record({
       requests: fc.integer({ min: 1, max: 6 }),
       perMs: fc.integer({ min: 50, max: 2000 }),
@@ -75,7 +75,7 @@ describe('the rate of calls', () => {
     );
   });
 
-  it('is used up if responses are fast: with 20 a second, almost every second has 20 calls', async () => {
+  it('is used fully if responses are fast', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.search, time);
     const starts: number[] = [];
@@ -92,7 +92,7 @@ describe('the rate of calls', () => {
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 
-  it('is counted separately for a kind of calls if it has its own rate', async () => {
+  it('is counted separately for a kind of call that has its own rate', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter(LIMITS.replayRules, time);
     const starts: Record<string, number[]> = { change: [], read: [] };
@@ -107,7 +107,7 @@ describe('the rate of calls', () => {
     expect(mostIn([...starts.change!, ...starts.read!], MINUTE)).toBeLessThanOrEqual(60);
   });
 
-  it('does not hold up an aborted call, and gives its turn to the next one', async () => {
+  it('gives the turn of an aborted call to the next one', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
     (await pace.acquire()).responded();
@@ -131,7 +131,7 @@ describe('the rate of calls', () => {
     await expect(pace.acquire(undefined, controller.signal)).rejects.toBe(reason);
   });
 
-  it('continues after an abort at any moment around the permit', async () => {
+  it('continues after an abort at any moment around a permit', async () => {
     for (let microtasks = 0; microtasks < 20; microtasks++) {
       const time = new VirtualTime();
       const pace = new RateLimiter([{ requests: 1, perMs: 1000 }], time);
@@ -152,7 +152,7 @@ describe('the rate of calls', () => {
     }
   });
 
-  it('does not limit calls if there is none', async () => {
+  it('does not delay calls if there is no limit', async () => {
     const time = new VirtualTime();
     const pace = new RateLimiter([], time);
     await Promise.all(Array.from({ length: 100 }, () => pace.acquire()));
@@ -207,7 +207,7 @@ describe('a request whose connection takes long to open', () => {
     expect(mostIn(arrivals, rate.perMs)).toBe(1);
   });
 
-  it.each(['not sent', 'sent'])('no longer holds up others once it is aborted, %s', async when => {
+  it.each(['not sent', 'sent'])('does not delay others once it is aborted, %s', async when => {
     const time = new VirtualTime();
     const env = { HTTP_PROXY: proxy.url };
     const acme = account({ account: 'slow', timing: time, limits: { search: [rate] } }, env);
@@ -230,7 +230,7 @@ describe('a request whose connection takes long to open', () => {
   });
 });
 
-describe('the limits', () => {
+describe('the rate limits', () => {
   it('are shared by all account objects of one account only', () => {
     const url = new URL('https://shared.test/a');
     const pace = (name: string, base = url) =>
@@ -241,7 +241,7 @@ describe('the limits', () => {
     expect(pace('acme')).not.toBe(pace('acme', new URL('https://other.test/a')));
   });
 
-  it('are shared whatever the other options are, and the stricter ones apply to all', async () => {
+  it('are shared whatever the other options are, and the strictest applies to all', async () => {
     const time = new VirtualTime();
     const url = new URL('https://shared.test');
     const acme = { account: 'acme', timing: time };

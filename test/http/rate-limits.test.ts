@@ -5,7 +5,7 @@ import { account } from '../../src/http/account.js';
 import { LIMITS, type Rate } from '../../src/http/rate-limits.js';
 import { unchecked } from '../unchecked.js';
 
-it('the limits have the documented defaults', () => {
+it('the rate limits have the documented defaults', () => {
   const spoken = (rates: readonly Rate[]) => rates.map(({ requests, perMs }) => [requests, perMs]);
   expect(spoken(LIMITS.search)).toEqual([[20, SECOND]]);
   expect(spoken(LIMITS.jobReads)).toEqual([[5, 5 * SECOND]]);
@@ -22,7 +22,7 @@ it('the limits have the documented defaults', () => {
   expect(spoken(LIMITS.usage)).toEqual([[2, MINUTE]]);
 });
 
-describe('rates instead of those of the service', () => {
+describe('configured rates', () => {
   it.each([
     [[]],
     [[{ requests: 1, perMs: 0.5 }]],

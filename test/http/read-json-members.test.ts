@@ -16,13 +16,16 @@ function outcome(read: () => unknown): unknown {
   }
 }
 
-it.each([null, [], 'text', 7, undefined])('%j is refused where an object is needed', value => {
-  expect(outcome(() => of(value))).toContain(
-    'The response is not a usage report: it is not a JSON object',
-  );
-});
+it.each([null, [], 'text', 7, undefined])(
+  'members are not read from %j, which is not an object',
+  value => {
+    expect(outcome(() => of(value))).toContain(
+      'The response is not a usage report: it is not a JSON object',
+    );
+  },
+);
 
-describe('a member', () => {
+describe('a member of a response', () => {
   it.each([
     ['text', 'a', 'a'],
     ['text', '', ''],
@@ -34,7 +37,7 @@ describe('a member', () => {
     ['flag', 'true', false],
     ['has', 0, true],
     ['texts', ['a', ''], ['a', '']],
-  ] as const)('as %s of %j is %j', (name, value, expected) => {
+  ] as const)('read as %s from %j is %j', (name, value, expected) => {
     expect(of({ a: value })[name]('a')).toEqual(expected);
   });
 
@@ -51,7 +54,7 @@ describe('a member', () => {
     ['objects', {}, 'its `a` should be a list'],
     ['objects', [{}, 1], 'is not a usage report (`a[1]` in it): it is not a JSON object'],
     ['object', 1, 'is not a usage report (`a` in it): it is not a JSON object'],
-  ] as const)('as %s of %j is refused', (name, value, message) => {
+  ] as const)('read as %s from %j is refused', (name, value, message) => {
     expect(outcome(() => of({ a: value })[name]('a'))).toContain(message);
   });
 
@@ -63,17 +66,17 @@ describe('a member', () => {
     ['has', false],
     ['objects', []],
     ['texts', []],
-  ] as const)('as %s that is absent or null is %j', (name, expected) => {
+  ] as const)('read as %s is %j if it is absent or null', (name, expected) => {
     expect(of({})[name]('a')).toEqual(expected);
     expect(of({ a: null })[name]('a')).toEqual(expected);
   });
 
-  it('is none that every object inherits', () => {
+  it('is never one that every object inherits', () => {
     expect(of({}).has('constructor')).toBe(false);
     expect(outcome(() => of({}).needText('toString'))).toContain('is missing');
   });
 
-  it('is not shown with the query of an address, which may be a signature', () => {
+  it('is shown in an error without the query of a URL', () => {
     const message = outcome(() => of({ a: ['https://files.test/x?signature=secret'] }).text('a'));
     expect(message).toContain('https://files.test/x?...');
     expect(message).not.toContain('secret');

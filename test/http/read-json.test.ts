@@ -25,8 +25,8 @@ function responseOf(text: string, type = 'application/json'): HttpResponse {
   };
 }
 
-describe('the body of a response', () => {
-  it('shows no secret in the cause of an error about it', async () => {
+describe('the JSON body of a response', () => {
+  it('shows no secret in the cause of its error', async () => {
     const acme = accountFor();
     server.script.push(response => response.end(CANARY));
     const call = { method: 'GET', url: new URL(server.url), family: 'usage' } as const;
@@ -39,25 +39,25 @@ describe('the body of a response', () => {
     expect((error.cause as Error).stack).not.toContain(CANARY);
   });
 
-  it('is parsed with exact ids, wherever it is cut', async () => {
+  it('is parsed with exact ids, however it is cut', async () => {
     const text = '{"id":9007199254740993,"text":"天気 🍕"}';
     expect(await readJson(responseOf(text))).toEqual({ id: '9007199254740993', text: '天気 🍕' });
   });
 
-  it.each(['', ' ', '{"a":', '[1,'])('that is only %j may be tried again', async text => {
+  it.each(['', ' ', '{"a":', '[1,'])('is retryable if it is truncated to %j', async text => {
     const error = await errorOf(readJson(responseOf(text)));
     expect(error).toBeInstanceOf(DataError);
     expect(error).toMatchObject({ retryable: true, position: { origin: 'https://search.test/x' } });
   });
 
-  it('that is a page of something else is named with its type and its start', async () => {
+  it('is refused with its type and its start if it is a web page', async () => {
     const error = await errorOf(readJson(responseOf('<html>Bad gateway</html>', 'text/html')));
     expect(error.retryable).toBe(false);
     expect(error.message).toContain('its content-type is text/html');
     expect(error.message).toContain('"<html>Bad gateway</html>"');
   });
 
-  it('that is larger than the limit is refused', async () => {
+  it('is refused if it exceeds the limit', async () => {
     expect(await readText(responseOf('x'.repeat(10)), 10)).toBe('x'.repeat(10));
     const error = await errorOf(readText(responseOf('x'.repeat(11)), 10));
     expect(error).toBeInstanceOf(DataError);

@@ -6,18 +6,21 @@ serveEachTest();
 
 const START = Date.UTC(2024, 4, 10, 9, 41, 12);
 
-it.each([200, 403])('learnServiceTime asks once, also if the response is %i', async status => {
-  server.now = () => START;
-  server.otherwise = response => {
-    response.statusCode = status;
-    response.end();
-  };
-  const account = accountFor({ baseUrl: server.url });
-  const run = { responses: account.clock.responses, signal: new AbortController().signal };
-  await learnServiceTime(account, 'baseUrl', run);
-  await learnServiceTime(account, 'baseUrl', run);
-  expect(server.received.map(({ method, headers }) => [method, headers.authorization])).toEqual([
-    ['HEAD', undefined],
-  ]);
-  expect(Math.abs(account.clock.now() - START)).toBeLessThan(60_000);
-});
+it.each([200, 403])(
+  'learnServiceTime sends one request, even if the response is %i',
+  async status => {
+    server.now = () => START;
+    server.otherwise = response => {
+      response.statusCode = status;
+      response.end();
+    };
+    const account = accountFor({ baseUrl: server.url });
+    const run = { responses: account.clock.responses, signal: new AbortController().signal };
+    await learnServiceTime(account, 'baseUrl', run);
+    await learnServiceTime(account, 'baseUrl', run);
+    expect(server.received.map(({ method, headers }) => [method, headers.authorization])).toEqual([
+      ['HEAD', undefined],
+    ]);
+    expect(Math.abs(account.clock.now() - START)).toBeLessThan(60_000);
+  },
+);

@@ -25,7 +25,7 @@ import { impatient } from './virtual-time.js';
 
 serveEachTest();
 
-describe('a request and its response', () => {
+describe('sendRequest', () => {
   const posted = async () => {
     server.script.push(json({ answer: 'é🎉' }));
     const answer = await sendRequest(accountFor(), {
@@ -49,7 +49,7 @@ describe('a request and its response', () => {
     );
   });
 
-  it('asks for gzip', async () => {
+  it('requests gzip', async () => {
     const { received } = await posted();
     expect(received?.headers['accept-encoding']).toBe('gzip');
   });
@@ -60,7 +60,7 @@ describe('a request and its response', () => {
     expect(JSON.parse(text)).toEqual({ answer: 'é🎉' });
   });
 
-  it('has the URL without its query in the response', async () => {
+  it('removes the query from the URL of its response', async () => {
     expect((await posted()).answer.url).toBe(`${server.url}/a/b?...`);
   });
 
@@ -90,7 +90,7 @@ describe('a request and its response', () => {
     expect(server.sockets.size).toBe(1);
   });
 
-  it('leaves no connection open after `await using`, after which the account can be used again', async () => {
+  it('leaves no connection open after `await using` of its account', async () => {
     server.otherwise = json({});
     const acme = accountFor();
     {

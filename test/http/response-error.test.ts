@@ -15,7 +15,7 @@ import {
 serveEachTest();
 
 describe('an error response', () => {
-  it.each([301, 302, 303, 307, 308])('is an error for a %i, which is not followed', async code => {
+  it.each([301, 302, 303, 307, 308])('is thrown for a %i, which is not followed', async code => {
     const other = await new ScriptedServer().start();
     server.script.push(status(code, '', { location: `${other.url}/steal` }));
     const error = (await errorOf(
@@ -51,7 +51,7 @@ describe('an error response', () => {
     );
   });
 
-  it('has its message in gzip, too', async () => {
+  it('has the message of a gzip body', async () => {
     server.script.push(response => {
       response.writeHead(400, { 'content-encoding': 'gzip' });
       response.end(gzipSync('{"error":{"message":"Invalid json"}}'));
@@ -86,7 +86,7 @@ describe('an error response', () => {
     await server.closed(1);
   });
 
-  it('is typed where headers come twice (faults fuzz responses, seed 13)', async () => {
+  it('has a type even if headers come twice (faults fuzz responses, seed 13)', async () => {
     server.script.push(
       response => {
         const twice = ['retry-after', '5', 'retry-after', '10', 'date', 'x', 'date', 'y'];
@@ -128,7 +128,7 @@ describe('an error response', () => {
     }
   });
 
-  it('does not show a part of a secret where a long body is cut', async () => {
+  it('shows no part of a secret at the cut of a long body', async () => {
     const acme = accountFor();
     for (let before = 480; before <= 505; before++) {
       server.script.push(status(400, `${'x'.repeat(before)}${CANARY}`));

@@ -9,7 +9,7 @@ import { accountFor, errorOf, get, serveEachTest, server, textOf } from './serve
 serveEachTest();
 
 describe('a response', () => {
-  it('by silence before the response is an error of kind stalled', async () => {
+  it('fails as stalled if nothing arrives before its start', async () => {
     server.script.push(silence);
     const error = await errorOf(get(accountFor({ timeouts: { responseMs: 30 } })));
     expect(error).toMatchObject({ failure: 'stalled' });
@@ -17,7 +17,7 @@ describe('a response', () => {
     await server.closed();
   });
 
-  it('by silence in the body is an error of kind stalled', async () => {
+  it('fails as stalled if its body stops', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 60 } }));
     const error = await errorOf(textOf(answer));
@@ -26,7 +26,7 @@ describe('a response', () => {
     await server.closed();
   });
 
-  it('by silence is not what arrives while the event loop is blocked (faults matrix, starved of CPU)', async () => {
+  it('does not fail as stalled if bytes arrive while the event loop is blocked (faults matrix, starved of CPU)', async () => {
     let sendRest = () => {};
     server.script.push(response => {
       response.write('begun');
@@ -43,7 +43,7 @@ describe('a response', () => {
     expect((await body.next()).done).toBe(true);
   });
 
-  it('by silence is noticed even if the body is not being read', async () => {
+  it('fails as stalled even if its body is not being read', async () => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const answer = await get(accountFor({ timeouts: { silenceMs: 300 } }));
     const body = answer.body[Symbol.asyncIterator]();
@@ -53,7 +53,7 @@ describe('a response', () => {
     expect(await errorOf(body.next() as Promise<unknown>)).toMatchObject({ failure: 'stalled' });
   });
 
-  it('by silence after a pause of the reader is noticed when it reads again', async () => {
+  it('fails as stalled when its reader continues after a pause', async () => {
     const big = Buffer.alloc(8 * 1024 * 1024, 'x');
     server.script.push(response => {
       response.write(big);
@@ -118,7 +118,7 @@ describe('bytes that are not HTTP', () => {
     ['HTTP/1.1 200 OK\r\nContent-Length: 2, 7\r\n\r\nokevil!', 'reset'],
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n', 'cut'],
     ['', 'reset'],
-  ])('are a broken connection: %j', async (bytes, failure) => {
+  ])('are reported as a broken connection: %j', async (bytes, failure) => {
     hello = bytes;
     const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
     const acme = accountFor();
@@ -136,7 +136,7 @@ describe('an abort', () => {
     expect(server.received).toEqual([]);
   });
 
-  it.each(reasons)('before the response closes the socket at once: %s', async reason => {
+  it.each(reasons)('before the response closes the socket immediately: %s', async reason => {
     server.script.push(silence);
     const controller = new AbortController();
     const pending = get(accountFor(), { signal: controller.signal });
@@ -146,7 +146,7 @@ describe('an abort', () => {
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
-  it.each(reasons)('in the body closes the socket at once: %s', async reason => {
+  it.each(reasons)('in the body closes the socket immediately: %s', async reason => {
     server.script.push(stall({ text: 'x'.repeat(100) }));
     const controller = new AbortController();
     const answer = await get(accountFor(), { signal: controller.signal });

@@ -61,7 +61,7 @@ async function run(
 }
 
 describe('a call with retries', () => {
-  it('ends with what the promise of `onRetry` rejects with', async () => {
+  it('rejects with the error of the promise that `onRetry` returns', async () => {
     const failure = new Error('the log is gone');
     const time = new VirtualTime();
     const account = accountOf(time, {}, () => Promise.reject(failure));
@@ -144,7 +144,7 @@ describe('a call with retries', () => {
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeLessThan(10 * SECOND);
   });
 
-  it('waits as long as Retry-After says, and a little longer', async () => {
+  it('waits a little longer than Retry-After', async () => {
     const { outcome, waits } = await run([http(429, 300 * SECOND), http(503, 7 * SECOND)]);
     expect(outcome).toBe('done');
     expect(waits).toEqual([300_750, 8000]);
@@ -206,12 +206,12 @@ describe('Retry-After', () => {
     [undefined, undefined],
     ['999999999999999999999', 2 ** 31 * 1000],
     ['9'.repeat(40), 2 ** 31 * 1000],
-  ])('%j is %j milliseconds', (value, ms) => {
+  ])('of %j is parsed as %j milliseconds', (value, ms) => {
     expect(parseRetryAfter(value, undefined, now)).toBe(ms);
   });
 
   it.each(['-5', '0', 'Mon, 01 Jan 2001 00:00:00 GMT'])(
-    'of %j does not mean at once',
+    'of %j does not cause an immediate retry',
     async value => {
       const { waits } = await run([http(503, parseRetryAfter(value, undefined, now))]);
       expect(waits).toEqual([750]);

@@ -93,7 +93,7 @@ describe.each(Object.entries(SOURCES))('an incremental %s', (_, source) => {
     ['3 hours behind', -3 * HOUR],
     ['3 hours ahead', 3 * HOUR],
     ['31 days ahead', 31 * DAY],
-  ])('follows the time of the service where this clock is %s', async (_, skewMs) => {
+  ])('uses the time of the service if the local clock is %s', async (_, skewMs) => {
     const expected = await twoRuns(source);
     expect(expected.added.every(added => Number(added) > 0)).toBe(true);
     expect(expected).toMatchObject({ gaps: [], waited: false });
@@ -106,7 +106,7 @@ describe('compliance until it is caught up', () => {
   it.each([
     ['31 days behind', -31 * DAY],
     ['6 days ahead', 6 * DAY],
-  ])('waits for the time of the service where this clock is %s', async (_, skewMs) => {
+  ])('uses the time of the service if the local clock is %s', async (_, skewMs) => {
     const slept: number[] = [];
     gaps.length = 0;
     service.clock.set(START);

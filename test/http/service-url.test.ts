@@ -5,7 +5,7 @@ import { pathSegment, serviceUrl } from '../../src/http/service-url.js';
 import { search } from '../../src/search/search.js';
 import { optionErrorOf } from './option-error-of.js';
 
-it('all settings that a call misses are named in one error, with their variables', () => {
+it('one error names all settings that a call misses, with their variables', () => {
   const { message } = optionErrorOf(() =>
     search(account({ account: 'acme', email: 'karl@acme.example' }, {}), {
       query: 'snow',
@@ -20,7 +20,7 @@ it('all settings that a call misses are named in one error, with their variables
   expect(message).not.toContain('`email`');
 });
 
-describe('an address of the service', () => {
+describe('the URL of a call', () => {
   const login = { email: 'karl@acme.example', password: 'pa55word' };
   const acme = (baseUrl: string) =>
     account({ baseUrl, account: 'acme & co', label: 'prod', ...login }, {});
@@ -29,7 +29,7 @@ describe('an address of the service', () => {
       .href;
 
   it.each(['https://search.test', 'https://search.test/', 'https://search.test//'])(
-    'below %s has the settings as segments of its path',
+    'contains the settings as path segments below %s',
     baseUrl => {
       expect(address(baseUrl)).toBe('https://search.test/search/acme%20%26%20co/prod.json');
     },
@@ -41,7 +41,7 @@ describe('an address of the service', () => {
     );
   });
 
-  it('prefers given values to the settings', () => {
+  it('prefers given values to settings', () => {
     const given = { label: 'dev' };
     const url = serviceUrl(acme('https://search.test'), 'baseUrl', '{label}', {
       purpose: 'searches',
@@ -51,16 +51,16 @@ describe('an address of the service', () => {
   });
 });
 
-describe('a name in an address', () => {
+describe('a name in a URL', () => {
   it.each([
     ['snow', 'snow'],
     ['a b/c?d#e', 'a%20b%2Fc%3Fd%23e'],
     ['天気', '%E5%A4%A9%E6%B0%97'],
-  ])('%j is the segment %s', (name, segment) => {
+  ])('is encoded from %j to %s', (name, segment) => {
     expect(pathSegment('label', name)).toBe(segment);
   });
 
-  it.each(['', '.', '..', undefined, 7])('%j is refused', name => {
+  it.each(['', '.', '..', undefined, 7])('is refused if it is %j', name => {
     expect(() => pathSegment('label', name)).toThrow(OptionError);
   });
 });

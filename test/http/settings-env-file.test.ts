@@ -17,14 +17,14 @@ async function fileOf(content: Buffer): Promise<string> {
 }
 
 describe('loadVariables', () => {
-  it('sets the first variable behind a byte order mark, and none that is set', async () => {
+  it('skips a byte order mark, and keeps variables that are already set', async () => {
     process.env.ENV_FILE_THIRD = 'before';
     const lines = "\ufeffENV_FILE_FIRST=1\r\n# note\nENV_FILE_SECOND='two'\nENV_FILE_THIRD=3\n";
     loadVariables(await fileOf(Buffer.from(lines)));
     expect(NAMES.map(name => process.env[name])).toEqual(['1', 'two', 'before']);
   });
 
-  it('names UTF-16, and a file that is not there', async () => {
+  it('refuses UTF-16 with its name', async () => {
     const file = await fileOf(Buffer.from('\ufeffENV_FILE_FIRST=1\n', 'utf16le'));
     expect(() => loadVariables(file)).toThrow(/UTF-16/);
     expect(() => loadVariables(`${file}.none`)).toThrow(OptionError);

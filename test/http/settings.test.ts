@@ -6,7 +6,7 @@ import { optionErrorOf } from './option-error-of.js';
 
 const CANARY = 'canary-pa55word';
 
-describe('addresses', () => {
+describe('URLs in settings', () => {
   it.each([
     'https://search.test',
     'https://search.test:8443/with/path/',
@@ -56,7 +56,7 @@ describe('addresses', () => {
     }
   });
 
-  it('may be http where their exact origin is allowed, and credentials are sent there', () => {
+  it('may be http if their exact origin is allowed, even with credentials', () => {
     const baseUrl = 'http://millrace:8080/api';
     const login = { email: 'a@b.c', password: CANARY };
     const given = account({ baseUrl, insecureOrigins: ['http://millrace:8080'], ...login }, {});
@@ -85,7 +85,7 @@ describe('addresses', () => {
     expect(error.message).toContain('must be https');
   });
 
-  it('that are http are refused with the option that allows them, but for other schemes', () => {
+  it('are refused with the option that allows them if they are http', () => {
     const { message } = optionErrorOf(() => account({ url: 'http://millrace:8080/api' }, {}));
     expect(message).toContain("`insecureOrigins: ['http://millrace:8080']`");
     expect(message).toContain('MILLRACE_INSECURE_ORIGINS=http://millrace:8080');
@@ -105,14 +105,14 @@ describe('addresses', () => {
     ['millrace:8080'],
     [''],
     [7],
-  ])('are allowed by exact origins of http only, not by %j', origin => {
+  ])('are not allowed by the insecure origin %j', origin => {
     const options = { insecureOrigins: ['http://ok.test', origin as string] };
     const error = optionErrorOf(() => account(options, {}));
     expect(error.option).toBe('insecureOrigins');
     expect(error.message).toContain('must be exact origins of http');
   });
 
-  it('are allowed by a list only', () => {
+  it('are not allowed by insecure origins that are not a list', () => {
     const options = { insecureOrigins: unchecked<string[]>('http://millrace:8080') };
     expect(optionErrorOf(() => account(options, {})).option).toBe('insecureOrigins');
     const variables = { MILLRACE_INSECURE_ORIGINS: 'http://a.test/x' };
@@ -121,7 +121,7 @@ describe('addresses', () => {
     expect(message).toContain('`MILLRACE_INSECURE_ORIGINS` must be');
   });
 
-  it('are refused with the name of the environment variable', () => {
+  it('are refused with the name of their environment variable', () => {
     const error = optionErrorOf(() => account({}, { MILLRACE_RULES_URL: 'nowhere' }));
     expect(error.message).toContain('MILLRACE_RULES_URL');
     expect(error.option).toBe('rulesUrl');
@@ -166,14 +166,14 @@ describe('MILLRACE_URL', () => {
     ...(['complianceStreamUrl', 'accountApiUrl', 'oauthUrl', 'dataUrl'] as const),
   ];
 
-  it('sets the URL of every endpoint, but of no page', () => {
+  it('sets the URL of every endpoint but of no page', () => {
     const { settings } = account({}, { MILLRACE_URL: 'https://one.test/api' });
     for (const name of endpoints) expect(settings[name]?.href).toBe('https://one.test/api');
     expect(settings.consoleUrl).toBeUndefined();
     expect(settings.statusUrl).toBeUndefined();
   });
 
-  it('is overridden by a more specific variable, and every variable by an option', () => {
+  it('is overridden by a more specific variable or an option', () => {
     const environment = {
       MILLRACE_URL: 'https://one.test',
       MILLRACE_RULES_URL: 'https://rules.test',
@@ -190,14 +190,14 @@ describe('MILLRACE_URL', () => {
     expect(fromOption.dataUrl?.host).toBe('data.test');
   });
 
-  it('is named once if it is invalid', () => {
+  it('is named once in the error if it is invalid', () => {
     const { message } = optionErrorOf(() => account({}, { MILLRACE_URL: 'localhost:8787' }));
     expect(message).toMatch(/^account: `MILLRACE_URL` has no scheme[^`]*$/);
   });
 });
 
 it.each(['localhost:8787', 'search.example', 'search.example/base', '127.0.0.1:80/x'])(
-  'an address without a scheme is refused with that reason: %s',
+  'a URL without a scheme is refused with that reason: %s',
   baseUrl => {
     expect(optionErrorOf(() => account({ baseUrl }, {})).message).toMatch(
       /`baseUrl` has no scheme/,

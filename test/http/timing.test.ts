@@ -10,8 +10,8 @@ function clockAt(now = NOW) {
 
 const dateOf = (ms: number) => new Date(ms).toUTCString();
 
-describe("the service's time", () => {
-  it('is that of this machine until a response has a Date', () => {
+describe('the clock of the service', () => {
+  it('is the local clock until a response has a Date', () => {
     const { clock } = clockAt();
     expect(clock.isKnownSince(0)).toBe(false);
     expect(clock.now()).toBe(NOW);
@@ -20,7 +20,7 @@ describe("the service's time", () => {
     expect(Math.abs(clock.now() - (NOW - 3_600_000))).toBeLessThanOrEqual(1000);
   });
 
-  it('is not known since a response before the last one: the clock may have been moved', () => {
+  it('is known only since the last response, as it may have been moved', () => {
     const { clock } = clockAt();
     clock.learn(dateOf(NOW), NOW);
     const { responses } = clock;
@@ -29,7 +29,7 @@ describe("the service's time", () => {
     expect(clock.isKnownSince(responses)).toBe(true);
   });
 
-  it('does not change while responses agree with it, at any fraction of a second', () => {
+  it('does not change while responses agree with it to the second', () => {
     const { clock, local } = clockAt();
     for (let step = 0; step < 50; step++) {
       local.ms += 137;
@@ -38,7 +38,7 @@ describe("the service's time", () => {
     }
   });
 
-  it('follows a clock that is moved, and advances with the local clock in between', () => {
+  it('follows a remote clock that is moved', () => {
     const { clock, local } = clockAt();
     for (const offset of [86_400_000, -5_000_000, 0]) {
       clock.learn(dateOf(local.ms + offset), local.ms);
@@ -47,7 +47,7 @@ describe("the service's time", () => {
     }
   });
 
-  it('is the local time if a response has no readable Date', () => {
+  it('is the local clock if a response has no readable Date', () => {
     const { clock } = clockAt();
     clock.learn(undefined, NOW);
     clock.learn('yesterday', NOW);
