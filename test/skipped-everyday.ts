@@ -241,20 +241,18 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/service/replay/rules-routes.test.ts': ['keeps every character of values and tags'],
   'test/service/replay/send-replay.test.ts': [
-    'resets the connection of a client that does not read even that',
-    'waits for a slow client, and loses nothing',
+    'resets the connection of a client that never reads',
+    'waits for a slow client without losing a message',
   ],
-  'test/service/sample/sample-archive-blocks.test.ts': [
-    'are found exactly as the posts state them',
-  ],
-  'test/service/sample/sample-draft.test.ts': ['are all there, in several languages'],
+  'test/service/sample/sample-archive-blocks.test.ts': ['are exactly those that the posts state'],
+  'test/service/sample/sample-draft.test.ts': ['include every kind of post in several languages'],
   'test/service/sample/sample-posts.test.ts': ['keeps its rate over a day'],
   'test/service/sample/sample-terms.test.ts': [
-    'terms found without printing posts are those of the posts, in either format',
+    'SampleTerms finds the terms of posts in either format without printing the posts',
   ],
-  'test/service/usage/build-usage-report.test.ts': ['counts more posts than one write holds'],
+  'test/service/usage/build-usage-report.test.ts': ['counts more posts than one write can store'],
   'test/service/usage/usage-meter-store.test.ts': [
-    'has stored counts from just before the process is killed',
+    'keeps counts from just before the process is killed',
   ],
   'test/sinks/commit/call-on-file.test.ts': [
     'is called again for a file that the call before had deleted before it failed:',

@@ -6,7 +6,7 @@ import { AUTHORIZATION, NOW } from './local-service.js';
 import { MemoryArchive } from './memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams } from './replay/local-streams.js';
 
-describe('a deleted post', () => {
+describe('a post deleted by compliance events', () => {
   const SEARCH = '/search/30day/accounts/local/dev.json?query=tea&maxResults=500';
   const COUNTS = '/search/30day/accounts/local/dev/counts.json?query=tea';
 
@@ -33,7 +33,7 @@ describe('a deleted post', () => {
     expect(before.totalCount).toBe(60);
   });
 
-  it('does not make pages shorter', async () => {
+  it('does not shorten pages', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (let i = 0; i < 60; i += 2) service.compliance.inject(deletion(idOf(i)));
     const path = SEARCH.replace('500', '10');
@@ -69,7 +69,7 @@ describe('a deleted post', () => {
     ['user_delete', 'user_undelete', '{"id":7}', 60],
     ['user_protect', 'user_unprotect', '{"id":7}', 60],
     ['user_suspend', 'user_unsuspend', '{"id":7}', 60],
-  ])('%s hides until %s', async (kind, undoing, body, hidden) => {
+  ])('is hidden after %s until %s', async (kind, undoing, body, hidden) => {
     const { service, addresses } = await localStreams(hourOfPosts());
     const inject = (name: string) =>
       service.compliance.inject(`{"${name}":${body.replace('ID', idOf(3))}}`);
@@ -79,14 +79,14 @@ describe('a deleted post', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(60);
   });
 
-  it('an undo removes only its own reason', async () => {
+  it('stays hidden after an undo until every reason is undone', async () => {
     const { service, addresses } = await localStreams(hourOfPosts());
     for (const kind of ['user_protect', 'user_suspend', 'user_unprotect'])
       service.compliance.inject(`{"${kind}":{"id":7}}`);
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('hides its reposts, too', async () => {
+  it('also hides its reposts', async () => {
     const [original, other] = hourOfPosts(2);
     if (original === undefined || other === undefined) throw new Error('no posts');
     const raw = String(other.activity.raw).replace(
@@ -100,7 +100,7 @@ describe('a deleted post', () => {
     expect((await ask(addresses.baseUrl, SEARCH)).results).toHaveLength(0);
   });
 
-  it('follows the generated events: exactly the posts that they delete are hidden', async () => {
+  it('is any post that a generated event deletes, and no other', async () => {
     const posts = manyPosts();
     const { see, replayPath, service, addresses } = await localStreams(posts, settings());
     service.clock.advance(HOUR);
@@ -124,7 +124,7 @@ describe('a deleted post', () => {
     expect(totalCount).toBe(posts.length);
   });
 
-  it('nothing is hidden unless there are events', async () => {
+  it('does not exist without events', async () => {
     const archive = new MemoryArchive(manyPosts());
     const { service } = await localStreams([], { archive });
     expect(service.compliance.hidesNothing).toBe(true);

@@ -81,7 +81,7 @@ describe('a service option', () => {
       { jobDwellMs: { runing: 5 } },
       'unknown option `jobDwellMs.runing`; did you mean `jobDwellMs.running`?',
     ],
-  ])('is refused with the nearest name if it is unknown: %j', (options, message) => {
+  ])('is refused with the nearest known name if it is unknown: %j', (options, message) => {
     expect(() => createService(options as ServiceOptions)).toThrow(message);
   });
 
@@ -106,7 +106,7 @@ describe('a service option', () => {
     ]);
   });
 
-  it('has a random token by default on other hosts than loopback, and none there', () => {
+  it('`token` is random by default, except on loopback hosts', () => {
     const tokenOf = (host: string) => serviceSettings({ host }).token;
     for (const host of ['127.0.0.1', '127.9.9.9', 'localhost', 'LOCALHOST', '::1', '[::1]'])
       expect(tokenOf(host), host).toBeUndefined();
@@ -125,13 +125,13 @@ describe('a service option', () => {
     expect(serviceSettings({ token: 'sixteen-letters.' }).token).toBe('sixteen-letters.');
   });
 
-  it('never shows the token in its error', () => {
+  it('`token` is never shown in its error', () => {
     expect(() => createService({ token: 'guessable' })).toThrow(
       /^createService: `token` must be at least 16 letters, digits or -\._~\+\/=$/,
     );
   });
 
-  it('never shows the password in its error', () => {
+  it('`password` is never shown in its error', () => {
     const password = unchecked<string>(['s3cret']);
     expect(() => createService({ password })).toThrow(
       /^createService: `password` must be a string that is not empty, without control characters$/,

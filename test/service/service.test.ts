@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { COUNTS_PATH, idsOf, local, SEARCH_PATH, teaPosts } from './local-service.js';
 
 describe('start and stop', () => {
-  it('report a port that is in use, and can be repeated', async () => {
+  it('reject for a port in use, and can be repeated', async () => {
     const first = await local(teaPosts(1));
     const port = Number(new URL(first.baseUrl).port);
     await expect(local([], { port })).rejects.toMatchObject({
@@ -16,11 +16,11 @@ describe('start and stop', () => {
     expect(idsOf((await first.search({ query: 'tea' })).page)).toHaveLength(1);
   });
 
-  it.each([-1, 65_536, 1.5, Number.NaN])('refuse the port %j', async port => {
+  it.each([-1, 65_536, 1.5, Number.NaN])('reject for the port %j', async port => {
     await expect(local([], { port })).rejects.toMatchObject({ code: 'ERR_OPTION', option: 'port' });
   });
 
-  it('end connections that are idle, stalled or in the middle of a request', async () => {
+  it('close idle, stalled and half-sent connections', async () => {
     const { service, baseUrl, ask } = await local(teaPosts(1));
     await ask(`${SEARCH_PATH}?query=tea`); // keeps an idle connection
     service.faults.plant({ kind: 'stall', afterBytes: 5 });
@@ -41,7 +41,7 @@ describe('start and stop', () => {
     await service.stop(); // can be repeated
   });
 
-  it('do not close an archive that was passed in', async () => {
+  it('do not close a given archive', async () => {
     const { service, archive } = await local();
     await service.stop();
     expect(archive.closed).toBe(0);

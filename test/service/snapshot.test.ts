@@ -110,8 +110,8 @@ async function withoutTraces(service: Service): Promise<readonly string[]> {
   return service.requests().map(({ path }) => path);
 }
 
-describe('a reset', () => {
-  it('sets every part back to that of the start', async () => {
+describe('a reset of the service', () => {
+  it('restores every part to its state at the start', async () => {
     const served = await serve();
     const { service, acme } = served;
     await change(served);
@@ -131,7 +131,7 @@ describe('a reset', () => {
     expect(JSON.stringify(report)).not.toContain('"activities":"2"');
   });
 
-  it('resets only the parts that are named', async () => {
+  it('restores only the named parts', async () => {
     const served = await serve();
     await change(served);
     expect(await served.service.reset('faults', 'rules')).toEqual(['faults', 'rules']);
@@ -157,7 +157,7 @@ describe('a reset', () => {
     expect(await stateOf(again)).toMatchObject({ jobs: [], rules: [] });
   });
 
-  it('of a service that was stopped opens no port (a process could not end)', async () => {
+  it('opens no port of a stopped service, so that its process can end', async () => {
     const [filesPort] = (await freePorts(1)) as [number];
     const { service } = await serve({ filesPort });
     await service.stop();
@@ -165,7 +165,7 @@ describe('a reset', () => {
     await expect(serve({ filesPort })).resolves.toBeDefined();
   });
 
-  it('removes the jobs of a state folder before a start, and leaves its lock', async () => {
+  it('removes the jobs of a state folder before a start, but not its lock', async () => {
     const stateFolder = await temporaryFolder();
     const served = await serve({ stateFolder });
     await change(served);
@@ -174,7 +174,7 @@ describe('a reset', () => {
     expect((await stateOf(await serve({ stateFolder }))).jobs).toEqual([]);
   });
 
-  it('frees the rates that the requests have used up', async () => {
+  it('frees the used rates', async () => {
     const { service, found } = await serve({
       limits: { searchRate: { requests: 1, perMs: HOUR } },
     });
@@ -187,8 +187,8 @@ describe('a reset', () => {
   });
 });
 
-describe('a snapshot', () => {
-  it('restores another service, with the files of jobs', async () => {
+describe('a snapshot of the service', () => {
+  it('restores another service, with the files of its jobs', async () => {
     const served = await serve();
     await change(served);
     const [before, files] = [await stateOf(served), await delivered(served)];
@@ -206,7 +206,7 @@ describe('a snapshot', () => {
     expect(await stateOf(other)).toEqual(before);
   });
 
-  it('is restored before a service stops, which leaves the lock of its folder', async () => {
+  it('is restored before a service stops, which keeps the lock of its folder', async () => {
     const stateFolder = await temporaryFolder();
     const served = await serve({ stateFolder });
     await change(served);
@@ -226,7 +226,7 @@ describe('a snapshot', () => {
     expect((await jobs.list(acme)).jobs.map(({ status }) => status)).toEqual(['delivered']);
   });
 
-  it('is refused when it was changed, and nothing is restored', async () => {
+  it('is refused if it was changed, and nothing is restored', async () => {
     const served = await serve();
     await change(served);
     const snapshot = await served.service.snapshot();
@@ -244,7 +244,7 @@ describe('a snapshot', () => {
 });
 
 describe('the control path', () => {
-  it('resets, saves and restores', async () => {
+  it('resets the service, and saves and restores snapshots', async () => {
     const served = await serve();
     const { control, service } = served;
     await change(served);
@@ -267,7 +267,7 @@ describe('the control path', () => {
     expect((await control('POST', 'reset', '{"parts":["x"]}')).status).toBe(422);
   });
 
-  it('says whether the service is ready, or why not', async () => {
+  it('reports whether the service is ready, or why not', async () => {
     const stateFolder = await temporaryFolder();
     const { control, service } = await serve({ stateFolder });
     expect(await control('GET', 'health')).toEqual({
@@ -289,7 +289,7 @@ describe('the control path', () => {
     await service.stop();
   });
 
-  it('finds generated and stored posts ready, too', async () => {
+  it('reports ready for generated and stored posts', async () => {
     const folder = await temporaryFolder();
     await mkdir(path.join(folder, 'a'));
     await writeFile(path.join(folder, 'a', 'empty.jsonl'), '');

@@ -60,7 +60,7 @@ describe('entitiesIn', () => {
     ]);
   });
 
-  it('returns entities that are parts of the text, in order, without overlap', () => {
+  it('returns non-overlapping parts of the text in order', () => {
     const piece = fc.constantFrom(
       ...['#', '＃', '@', '$', 'RT', ':', '/', '.', '_', '-', '(', ')', '?', '&', ' ', '\n', '…'],
       ...[
@@ -96,7 +96,7 @@ describe('entitiesIn', () => {
     );
   });
 
-  it('escapes ampersands and angle brackets, also in text that is escaped', () => {
+  it('escapes ampersands and angle brackets, even in escaped text', () => {
     expect(escapeText('a & b < c > d &amp; "')).toBe('a &amp; b &lt; c &gt; d &amp;amp; "');
   });
 

@@ -14,14 +14,14 @@ import { MemoryArchive } from '../memory-archive.js';
 import { added, NOW, serve } from './serve-posts.js';
 
 describe('the exact posts of an archive', () => {
-  it('come in addition to generated ones where a rate is given', async () => {
+  it('are served with generated posts if a rate is given', async () => {
     const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
     const generated = await serve({ posts, postsPerMinute: 0.2 });
     expect(await generated.found('zyxwv')).toHaveLength(1);
     expect((await generated.everything()).length).toBeGreaterThan(100);
   });
 
-  it('come in addition to those of a folder, in the order of their times', async () => {
+  it('are served with the posts of a folder, in order of their times', async () => {
     const posts = [{ text: 'a unique zyxwv post', author: 'ann', postedAt: NOW - 2 * HOUR }];
     const folder = await temporaryFolder();
     const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
@@ -35,7 +35,7 @@ describe('the exact posts of an archive', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  it('are served and counted once where a folder has them too', async () => {
+  it('are served and counted once if a folder has them too', async () => {
     const folder = await temporaryFolder();
     const stored = samplePosts(NOW - HOUR, { postsPerMinute: 20 });
     await writeFile(path.join(folder, 'a.jsonl'), stored.map(({ raw }) => `${raw}\n`).join(''));
@@ -79,7 +79,7 @@ describe('the exact posts of an archive', () => {
     });
   });
 
-  it('may be shared at any time, while posts of the archive are not', () => {
+  it('may be retweeted at any time, unlike posts of the archive', () => {
     const archive = unchecked<Archive>({ format: 'original', reactionsMs: DAY });
     const reactionsMs = (posts: readonly GivenPost[]) =>
       joinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
@@ -87,7 +87,7 @@ describe('the exact posts of an archive', () => {
     expect(reactionsMs([{ text: 'tea' }])).toBeUndefined();
   });
 
-  it('come on as many pages as they need, beside generated ones', async () => {
+  it('fill as many pages as they need, next to generated posts', async () => {
     const posts = Array.from({ length: 25 }, (_, n) => ({
       text: 'zyxwv',
       postedAt: NOW - HOUR - n * MINUTE,
@@ -97,7 +97,7 @@ describe('the exact posts of an archive', () => {
     expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
   });
 
-  it('are with others more than a page, where neither alone is', async () => {
+  it('and other posts together need a second page', async () => {
     const archiveOf = (text: string, postedAt: number) =>
       new PostsArchive(added([{ text, postedAt }]), 'original', () => NOW);
     const others = unchecked<Archive>(archiveOf('tea', NOW - MINUTE));
@@ -112,7 +112,7 @@ describe('the exact posts of an archive', () => {
     expect(await found(2)).toMatchObject({ posts: [{}, {}], more: false });
   });
 
-  it('are in a window that begins with their second, and not in one that ends there', async () => {
+  it('are in a window that starts with their second, but not in one that ends there', async () => {
     const at = Math.floor((NOW - HOUR) / MINUTE) * MINUTE;
     const { acme } = await serve({ posts: [{ text: 'tea', postedAt: at }] });
     const within = (from: number, to: number) =>
@@ -129,7 +129,7 @@ describe('the exact posts of an archive', () => {
     expect(await within(at - MINUTE, at)).toEqual([]);
   });
 
-  it('that a folder has too take nothing from the counts of rules that they do not match', async () => {
+  it('do not change the counts of rules that they do not match if a folder has them too', async () => {
     const folder = await temporaryFolder();
     const [again] = samplePosts(NOW - HOUR, { postsPerMinute: 20 }) as [Activity];
     await writeFile(path.join(folder, 'a.jsonl'), `${again.raw}\n`);
@@ -157,7 +157,7 @@ describe('a joined archive with a deadline', () => {
   const window = { from: NOW - HOUR, to: NOW };
   const rule = { tree: parseRule('tea').tree as RuleNode, matches: () => true };
 
-  it('counts only the part of its exact posts that it has time for', async () => {
+  it('counts only the exact posts that it has time for', async () => {
     for (const newestFirst of [true, false]) {
       const archive = await joined(new MemoryArchive([]));
       const options = { newestFirst, deadlineMs: 100 };
@@ -172,7 +172,7 @@ describe('a joined archive with a deadline', () => {
     }
   });
 
-  it('finds no exact post that is older than what the other archive has reached', async () => {
+  it('finds no exact post that is older than the position of the other archive', async () => {
     const others = new MemoryArchive([]);
     const reached = { at: NOW - 10 * SECOND, id: '0' };
     const search = vi.spyOn(others, 'search');

@@ -39,7 +39,7 @@ describe('exact posts of a service', () => {
     ).toEqual(given.map(({ raw }) => raw.toString()).toSorted());
   });
 
-  it('take the format of the posts that they are given in, however these are given', async () => {
+  it('take the format of the given posts, however these are given', async () => {
     const [a, b, c, d] = samplePosts(NOW - HOUR, {
       postsPerMinute: 300,
       format: 'activity_streams',
@@ -56,7 +56,7 @@ describe('exact posts of a service', () => {
     expect(service.posts.list()[0]?.format).toBe('activity_streams');
   });
 
-  it('keep the digits of ids that JSON.parse has rounded', async () => {
+  it('keep the digits of ids that JSON.parse would round', async () => {
     for (const { raw, id, author } of samplePosts(NOW - HOUR, { postsPerMinute: 60 })) {
       const { posts } = createService({ posts: [JSON.parse(raw.toString()) as object] });
       await using service = createService({ posts: [JSON.parse(raw.toString()) as object] });
@@ -67,7 +67,7 @@ describe('exact posts of a service', () => {
     }
   });
 
-  it('are counted, replayed, and in the files of jobs in both formats', async () => {
+  it('are counted, replayed, and written to job files in both formats', async () => {
     const at = NOW - 2 * HOUR;
     const { acme, service } = await serve({
       posts: Array.from({ length: 25 }, (_, i) => ({
@@ -107,7 +107,7 @@ describe('exact posts of a service', () => {
     expect(service.posts.list()).toHaveLength(25);
   });
 
-  it('are added while it runs, each once, and deleted with the event of the compliance stream', async () => {
+  it('are added once while the service runs, and deleted with a compliance event', async () => {
     const { acme, addresses, service, found } = await serve({ posts: [] });
     expect(await found('tea')).toEqual([]);
     const [tea] = service.posts.add({ text: 'tea', author: { handle: 'ann', id: '42' } });
@@ -141,7 +141,7 @@ describe('exact posts of a service', () => {
     expect(() => service.posts.delete(id)).toThrow(/was deleted before/);
   });
 
-  it('are not there before their time', async () => {
+  it('are not found before their time', async () => {
     const { service, found } = await serve({
       posts: [{ text: 'tea', postedAt: new Date(NOW + HOUR) }],
     });
@@ -180,7 +180,7 @@ describe('exact posts of a service', () => {
     });
   });
 
-  it('start again with the service, without being added twice', async () => {
+  it('are loaded once after a restart of the service', async () => {
     const service = createService({ posts: [{ text: 'tea' }] });
     await service.start();
     service.posts.add({ text: 'more' });
@@ -190,7 +190,7 @@ describe('exact posts of a service', () => {
     await service.stop();
   });
 
-  it('have unique ids in the order of their times, whatever the times', () => {
+  it('have unique ids in the order of their times', () => {
     const times = fc.array(fc.integer({ min: Date.UTC(2006, 2, 22), max: Date.UTC(2030, 0, 1) }), {
       minLength: 2,
       maxLength: 20,
@@ -220,7 +220,7 @@ describe('the posts of a service', () => {
     expect(textsOf(posts.list())).toEqual(['earlier', 'later']);
   });
 
-  it('are one line each, also where they are given as JSON of several lines', () => {
+  it('are printed on one line each, even if they are given over several lines', () => {
     const [sample] = samplePosts(NOW, { postsPerMinute: 200 }) as [Activity];
     const printed = sample.raw.toString().replace('{', '{\r\n  ').replace(/}$/, '\n}\n');
     const [post] = added([printed]).list();
@@ -228,7 +228,7 @@ describe('the posts of a service', () => {
     expect(post?.raw.toString()).not.toMatch(/[\r\n]/);
   });
 
-  it('have different ids where more than a snowflake can number are of one millisecond', () => {
+  it('get different ids even if a snowflake cannot number them all in one millisecond', () => {
     const many = Array.from({ length: 4200 }, () => ({ text: 'x', postedAt: NOW - HOUR }));
     expect(
       new Set(
@@ -239,7 +239,7 @@ describe('the posts of a service', () => {
     ).toBe(4200);
   });
 
-  it('stay as they were where they cannot be replaced', () => {
+  it('stay unchanged after a failed replacement', () => {
     const posts = added([
       { text: 'tea', id: '7' },
       { text: 'deleted', id: '8' },
@@ -263,12 +263,12 @@ function stripped(raw: Buffer): string {
   return JSON.stringify(post);
 }
 
-describe('the control path adds, lists and deletes posts', () => {
+describe('the control path', () => {
   it.each([
     ['one object', (posts: readonly string[]) => String(posts[0]), 1],
     ['an array', (posts: readonly string[]) => `[${posts.join(' ,\n')}]`, 3],
     ['lines', (posts: readonly string[]) => `${posts.join('\n')}\r\n\n`, 3],
-  ] as const)('as %s', async (_, bodyOf, count) => {
+  ] as const)('adds, lists and deletes posts given as %s', async (_, bodyOf, count) => {
     const raws = samplePosts(NOW - HOUR, { postsPerMinute: 300 })
       .slice(0, 3)
       .map(({ raw }) => raw.toString());
@@ -286,7 +286,7 @@ describe('the control path adds, lists and deletes posts', () => {
     expect((await control('DELETE', 'posts/5')).status).toBe(404);
   });
 
-  it('and refuses bad ones with the member', async () => {
+  it('refuses bad posts with the name of the member', async () => {
     const { control } = await serve({ posts: [] });
     const { status, text } = await control('POST', 'posts', '[{"text":"a"},{"txt":"b"}]');
     expect(status).toBe(422);
@@ -301,7 +301,7 @@ describe('the control path adds, lists and deletes posts', () => {
     expect((await control('GET', 'posts')).text).toBe('{"posts":[]}');
   });
 
-  it('in addition to generated posts', async () => {
+  it('adds posts to generated posts', async () => {
     const { control, found } = await serve({ postsPerMinute: 0.05 });
     await control('POST', 'posts', '{"text":"a unique zyxwv post","likes":7}');
     expect(textsOf(await found('zyxwv'))).toEqual(['a unique zyxwv post']);

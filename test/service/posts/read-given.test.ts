@@ -4,7 +4,7 @@ import { createService, type GivenPost, samplePosts } from '../../../src/service
 import { splitPosts } from '../../../src/service/posts/read-given.js';
 import { NOW, serve } from './serve-posts.js';
 
-it('splitPosts reads text behind a byte order mark, and names UTF-16', () => {
+it('splitPosts reads text after a byte order mark, and reports UTF-16', () => {
   const lines = '{"text":"a"}\n{"text":"b"}';
   for (const text of ['{"text":"a"}', '[{"text":"a"},{"text":"b"}]', lines])
     expect(splitPosts(Buffer.from(`\ufeff${text}`)).map(String)).toEqual(
@@ -14,7 +14,7 @@ it('splitPosts reads text behind a byte order mark, and names UTF-16', () => {
     expect(() => splitPosts(Buffer.from(text, 'utf16le'))).toThrow(/UTF-16/);
 });
 
-describe('a post that cannot be served is refused with the name of its member', () => {
+describe('a post given to the service', () => {
   const [sample] = samplePosts(NOW, { postsPerMinute: 200 }) as [Activity];
   const [streams] = samplePosts(NOW, { postsPerMinute: 200, format: 'activity_streams' }) as [
     Activity,
@@ -60,7 +60,7 @@ describe('a post that cannot be served is refused with the name of its member', 
     [withId(2n ** 64n), 'more than 64 bits'],
     [early(), 'before 2006-03-21'],
     [streams, 'activity_streams'],
-  ] as [unknown, string][])('%j', (bad, member) => {
+  ] as [unknown, string][])('is refused with the name of the invalid member: %j', (bad, member) => {
     const given = [sample, bad] as GivenPost[];
     let error: unknown;
     try {
@@ -73,13 +73,13 @@ describe('a post that cannot be served is refused with the name of its member', 
     expect((error as Error).message).toContain(member);
   });
 
-  it('but not for the largest id of 64 bits', () => {
+  it('is accepted with the largest 64-bit id', () => {
     const largest = 2n ** 64n - 1n;
     const [post] = createService({ posts: [] }).posts.add(withId(largest));
     expect(post?.id).toBe(String(largest));
   });
 
-  it('and a replacement that fails leaves the posts and what was deleted of them', async () => {
+  it('does not change the posts if a replacement fails', async () => {
     const { service } = await serve({ posts: [{ text: 'a', id: '7' }] });
     service.posts.delete('7');
     const twice = { text: 'b', id: '5' };
@@ -90,7 +90,7 @@ describe('a post that cannot be served is refused with the name of its member', 
     expect(() => service.posts.delete('7')).toThrow('deleted before');
   });
 
-  it('and none of those that came with it is added', async () => {
+  it('is not added if another post of the call is refused', async () => {
     const { service } = await serve({ posts: [] });
     expect(() =>
       service.posts.add([

@@ -7,8 +7,8 @@ import { createService } from '../../../src/service/index.js';
 import { escapeText } from '../../../src/service/posts/entities.js';
 import { FORMATS, NOW, serve } from './serve-posts.js';
 
-describe('a post of a service', () => {
-  it('contains others in both formats', async () => {
+describe('a rendered post', () => {
+  it('contains other posts in both formats', async () => {
     const { service } = await serve({ posts: [] });
     for (const format of FORMATS) {
       const local = createService({
@@ -34,7 +34,7 @@ describe('a post of a service', () => {
     expect(() => service.posts.add({ quoted: '5', text: 'x' })).toThrow(/posts\.quoted/);
   });
 
-  it('names a mentioned author by the id that another post gives them', async () => {
+  it('shows a mentioned author with the id from another post', async () => {
     const { service } = await serve({ posts: [] });
     const [, mention, own] = service.posts.add([
       { text: 'tea', author: { handle: 'Ann', id: '42' } },
@@ -69,15 +69,18 @@ describe('a post of a service', () => {
     expect(shownOf(retweet).text).toBe(`RT @someone: ${shownOf(post).text}`);
   });
 
-  it.each(FORMATS)('does not escape an exact text again in %s when it is shared', async format => {
-    const { service } = await serve({ posts: [], format });
-    const [first] = service.posts.add({ id: '1000', text: 'a & b' }) as [Activity];
-    const exact = first.raw.toString();
-    service.posts.clear();
-    service.posts.add(exact);
-    const [retweet] = service.posts.add({ retweeted: '1000' }) as [Activity];
-    expect(shownOf(retweet).text).toBe('RT @someone: a &amp; b');
-  });
+  it.each(FORMATS)(
+    'does not escape an exact text again in %s when it is retweeted',
+    async format => {
+      const { service } = await serve({ posts: [], format });
+      const [first] = service.posts.add({ id: '1000', text: 'a & b' }) as [Activity];
+      const exact = first.raw.toString();
+      service.posts.clear();
+      service.posts.add(exact);
+      const [retweet] = service.posts.add({ retweeted: '1000' }) as [Activity];
+      expect(shownOf(retweet).text).toBe('RT @someone: a &amp; b');
+    },
+  );
 
   it.each(FORMATS)('escapes the profile of its author in %s', async format => {
     const { service } = await serve({ posts: [], format });
@@ -88,7 +91,7 @@ describe('a post of a service', () => {
     expect([name, bio, location]).toEqual(['Ann & <Co>', 'a & b', 'C & D']);
   });
 
-  it('has no entity for the part of one that is cut off', async () => {
+  it('has no entity for a truncated hashtag', async () => {
     const { service } = await serve({ posts: [] });
     const [long] = service.posts.add({
       text: `#first ${'x'.repeat(100)} #coffeetime ${'y'.repeat(60)}`,
@@ -103,7 +106,7 @@ describe('a post of a service', () => {
     expect(JSON.parse(String(retweet?.raw)).entities.hashtags).toEqual([]);
   });
 
-  it.each(FORMATS)('reads back in %s as it was given', format => {
+  it.each(FORMATS)('is read back in %s as it was given', format => {
     const { posts } = createService({ format });
     const piece = fc.constantFrom(
       ...['&', '<', '>', '&amp;', '😀', '#tea', '＃東京', '@ann', '$TWTR', 'x'.repeat(30), '・'],

@@ -5,8 +5,8 @@ import { unchecked } from '../../unchecked.js';
 import { originalPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, range, START } from './local-streams.js';
 
-describe('the ends of a replay', () => {
-  it('may deliver a part of the minutes that failed', async () => {
+describe('a replay with a planted fault', () => {
+  it('delivers only part of the failed minutes', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
     );
@@ -18,7 +18,7 @@ describe('the ends of a replay', () => {
     expect(messages.at(-1)).toContain('"activity_count":5,"minutes_failed":["2024-05-15T10:00');
   });
 
-  it('may deliver a part of that range', async () => {
+  it('delivers only part of an unprocessed range', async () => {
     const posts = Array.from({ length: 10 }, (_, i) =>
       originalPost(START + i * 1000, idOf(i), 'tea'),
     );
@@ -29,7 +29,7 @@ describe('the ends of a replay', () => {
     expect(messages.at(-1)).toContain('"fromDate":"2024-05-15T10:00:00+00:00"');
   });
 
-  it('keeps such a fault for a replay that includes the minute', async () => {
+  it('keeps the fault for a replay that includes its minute', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'unprocessed-range', fromDate: '202405151010' });
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151010'] });
@@ -60,7 +60,7 @@ describe('the ends of a replay', () => {
     expect(errors).toMatchObject([{ message: 'a broken disk' }]);
   });
 
-  it('may have a wrong count', async () => {
+  it('reports a wrong count', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'wrong-count', by: -3 });
     const { messages } = await see(replayPath());
@@ -71,14 +71,14 @@ describe('the ends of a replay', () => {
   });
 });
 
-describe('a broken connection', () => {
+describe('a broken replay connection', () => {
   const cafes = () => hourOfPosts(60, i => `café ☕ number ${i}`);
 
   it.each([
     ['reset', { complete: false, error: 'ECONNRESET' }],
     ['close', { complete: false, error: 'ECONNRESET' }],
     ['finish', { complete: true, error: undefined }],
-  ] as const)('after whole messages, by %s: everything sent can be read', async (end, how) => {
+  ] as const)('may break after whole messages by %s, and all of them can be read', async (end, how) => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
     const seen = await see(replayPath());
@@ -91,7 +91,7 @@ describe('a broken connection', () => {
     else expect(() => gunzipSync(seen.wire)).toThrow('unexpected end');
   });
 
-  it('before the first message, and just before the info message', async () => {
+  it('may break before the first message and just before the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     for (const afterMessages of [0, 60]) {
       service.faults.plant({ kind: 'content-cut', afterMessages, end: 'finish' });
@@ -100,7 +100,7 @@ describe('a broken connection', () => {
     }
   });
 
-  it('in the middle of a message', async () => {
+  it('may break within a message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 3, within: 'message' });
     const { messages, text, complete } = await see(replayPath());
@@ -109,7 +109,7 @@ describe('a broken connection', () => {
     expect(() => JSON.parse(messages[3] as string)).toThrow();
   });
 
-  it('in the middle of the info message', async () => {
+  it('may break within the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({
       kind: 'content-cut',
@@ -122,7 +122,7 @@ describe('a broken connection', () => {
     expect(messages.at(-1)).toMatch(/^\{"info":\{"message":"Replay[^}]*$/);
   });
 
-  it('in the middle of a character', async () => {
+  it('may break within a character', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
     const { messages } = await see(replayPath());
@@ -130,7 +130,7 @@ describe('a broken connection', () => {
     expect(messages[2]).toMatch(/"text":"caf\ufffd$/);
   });
 
-  it('has no effect behind the last message', async () => {
+  it('does not break after the last message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const effectsOf = async (afterMessages: number, within: 'message' | 'character') => {
       const { id } = service.faults.plant({ kind: 'content-cut', afterMessages, within });
@@ -143,14 +143,14 @@ describe('a broken connection', () => {
     expect(await effectsOf(60, 'character')).toBe(0);
   });
 
-  it('a message without such a character passes', async () => {
+  it('does not break within an ASCII message if it should break within a character', async () => {
     const text = (i: number) => (i < 5 ? 'tea' : 'thé');
     const { see, replayPath, service } = await localStreams(hourOfPosts(10, text));
     service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
     expect((await see(replayPath())).messages).toHaveLength(6);
   });
 
-  it('in the middle of gzip, at any byte of the wire', async () => {
+  it('may break within gzip, at any byte of the wire', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     const bytes = whole.wire.length;
@@ -162,7 +162,7 @@ describe('a broken connection', () => {
     }
   });
 
-  it('stalls, and continues', async () => {
+  it('may stall and continue', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'stall', endpoint: 'replay', afterBytes: 500, forMs: 60 });
     const began = performance.now();
@@ -171,7 +171,7 @@ describe('a broken connection', () => {
     expect(performance.now() - began).toBeGreaterThan(57);
   });
 
-  it('stalls without end, without a heartbeat', async () => {
+  it('may stall forever without a heartbeat', async () => {
     const { open, replayPath, service } = await localStreams(cafes(), { heartbeatMs: 5 });
     service.faults.plant({ kind: 'stall', afterBytes: 200 });
     const connection = await open(replayPath());
@@ -180,7 +180,7 @@ describe('a broken connection', () => {
     expect((await connection.end()).wire).toHaveLength(200);
   });
 
-  it('has a flipped bit, which every gzip reader notices', async () => {
+  it('may have a flipped bit, which every gzip reader notices', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     service.faults.plant({ kind: 'flip', atByte: whole.wire.length - 6 });
@@ -190,7 +190,7 @@ describe('a broken connection', () => {
   });
 });
 
-it('a client that disconnects during a fault does not cause an error of the service', async () => {
+it('a client that disconnects during a fault causes no error of the service', async () => {
   const posts = hourOfPosts(60, i => randomBytes(30_000).toString('base64') + i);
   const { open, replayPath, service, errors } = await localStreams(posts);
   for (let times = 0; times < 15; times++) {
@@ -203,8 +203,8 @@ it('a client that disconnects during a fault does not cause an error of the serv
   expect(errors).toEqual([]);
 });
 
-describe('a connection that is refused by a fault', () => {
-  it('503 a number of times, then it connects', async () => {
+describe('a replay connection refused by a fault', () => {
+  it('is accepted after a given number of 503s', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     service.faults.plant({ kind: 'status', endpoint: 'replay', status: 503, times: 2 });
     const statuses = [];
@@ -212,7 +212,7 @@ describe('a connection that is refused by a fault', () => {
     expect(statuses).toEqual([503, 503, 200]);
   });
 
-  it('429 with Retry-After', async () => {
+  it('gets a 429 with Retry-After', async () => {
     const { see, replayPath, service } = await localStreams();
     service.faults.plant({ kind: 'status', endpoint: 'replay', status: 429, retryAfter: 60 });
     const { status, headers, text } = await see(replayPath());
@@ -230,7 +230,7 @@ describe('a connection that is refused by a fault', () => {
   });
 });
 
-describe('faults of streams', () => {
+describe('a planted fault of streams', () => {
   it.each([
     [{ kind: 'content-cut' }, 'afterMessages'],
     [{ kind: 'content-cut', afterMessages: -1 }, 'afterMessages'],
@@ -243,14 +243,14 @@ describe('faults of streams', () => {
     [{ kind: 'unprocessed-range', fromDate: '202402010000', deliver: 'all' }, 'deliver'],
     [{ kind: 'flood', minutes: 0 }, 'minutes'],
     [{ kind: 'flood', posts: 5 }, 'posts'],
-  ])('refuse impossible values: %j', async (fault, field) => {
+  ])('is refused for impossible values: %j', async (fault, field) => {
     const { service } = await localStreams();
     expect(() => service.faults.plant(unchecked(fault))).toThrow(
       expect.objectContaining({ option: `fault.${field}` }),
     );
   });
 
-  it('combine on matching connections only', async () => {
+  it('is combined with others only on matching connections', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const path = 'fromDate=202405151000';
     service.faults.plant({ kind: 'minutes-failed', minutes: ['202405151001'], path });
@@ -264,7 +264,7 @@ describe('faults of streams', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('flood: the service does not wait for a slow client', async () => {
+  it('of kind flood does not wait for a slow client', async () => {
     const large = hourOfPosts(60, i => String(i).repeat(10_000));
     const { see, replayPath, service } = await localStreams(large, { streamBacklogBytes: 50_000 });
     // A client that keeps up receives everything.

@@ -6,7 +6,7 @@ import { hourOfPosts, idsIn, localStreams, range, START } from './local-streams.
 const SENT = '"sent":"2024-05-15T12:34:56+00:00"';
 
 describe('the last message of a replay', () => {
-  it('names the minutes that failed, in order, and skips them', async () => {
+  it('lists failed minutes in order, and omits their posts', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts());
     const minutes = ['202405151006', '202405151005', '202405150900'];
     service.faults.plant({ kind: 'minutes-failed', minutes });
@@ -33,7 +33,7 @@ describe('the last message of a replay', () => {
     expect(complete).toBe(true);
   });
 
-  it('is understood by the parser of in-stream messages', async () => {
+  it('is parsed by the parser of in-stream messages', async () => {
     const { see, replayPath, service } = await localStreams(hourOfPosts(3));
     const last = async () =>
       parseInStreamMessage(Buffer.from((await see(replayPath())).messages.at(-1) as string));

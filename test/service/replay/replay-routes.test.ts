@@ -3,10 +3,10 @@ import { DAY, MINUTE, SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { localStreams } from './local-streams.js';
 
-describe('a connection request is refused', () => {
+describe('a refused connection request', () => {
   const errorOf = (text: string) => JSON.parse(text).error;
 
-  it('401 without credentials, before anything else', async () => {
+  it('gets a 401 without credentials, before any other check', async () => {
     const { see, addresses } = await localStreams();
     const path = '/replay/none/accounts/nobody/publishers/none/none.json';
     for (const authorization of ['', 'Basic bm86bm8=', 'Bearer x']) {
@@ -22,13 +22,13 @@ describe('a connection request is refused', () => {
     ['account', '/accounts/local/', '/accounts/Local/'],
     ['publisher', '/publishers/twitter/', '/publishers/other/'],
     ['label', '/replay.json', '/Replay.json'],
-  ])('404 for another %s, which is case-sensitive', async (_, here, elsewhere) => {
+  ])('gets a 404 for another %s, which is case-sensitive', async (_, here, elsewhere) => {
     const { see, replayPath } = await localStreams();
     expect((await see(replayPath().replace(here, elsewhere))).status).toBe(404);
   });
 
   it.each([{}, { 'accept-encoding': 'identity' }, { 'accept-encoding': 'gzip;q=0, deflate' }])(
-    '406 without gzip: %j',
+    'gets a 406 without gzip: %j',
     async headers => {
       const { addresses, replayPath } = await localStreams();
       const { request } = await import('undici');
@@ -74,7 +74,7 @@ describe('a connection request is refused', () => {
     ['20240515', '202405151100', format('fromDate')],
     ['202405151000', '202402301100', format('toDate')],
     ['', '2024-05-15', `${format('fromDate')}\n${format('toDate')}`],
-  ])('406 for impossible dates: %s to %s', async (fromDate, toDate, message) => {
+  ])('gets a 406 for impossible dates: %s to %s', async (fromDate, toDate, message) => {
     const { see } = await localStreams();
     const path = `/replay/firehose/accounts/local/publishers/twitter/replay.json?fromDate=${fromDate}&toDate=${toDate}`;
     const { status, text } = await see(path);
@@ -82,7 +82,7 @@ describe('a connection request is refused', () => {
     if (message !== undefined) expect(errorOf(text).message).toBe(message);
   });
 
-  it('checks dates against the clock that a test moves', async () => {
+  it('is checked against the clock that a test moves', async () => {
     const { see, replayPath, service } = await localStreams();
     const path = replayPath('firehose', NOW - DAY, NOW - DAY + MINUTE);
     expect((await see(path)).status).toBe(200);
@@ -90,7 +90,7 @@ describe('a connection request is refused', () => {
     expect((await see(path)).status).toBe(406);
   });
 
-  it('406 for rulestream without rules', async () => {
+  it('gets a 406 for rulestream without rules', async () => {
     const { see, replayPath } = await localStreams();
     const { status, text } = await see(replayPath('rulestream'));
     expect([status, errorOf(text).message]).toEqual([
@@ -99,7 +99,7 @@ describe('a connection request is refused', () => {
     ]);
   });
 
-  it('429 after 5 requests in 5 minutes, over all streams, including refused ones', async () => {
+  it('gets a 429 after 5 requests in 5 minutes over all streams, including refused ones', async () => {
     const { see, replayPath, service } = await localStreams([], { limits: 'strict' });
     const types = ['firehose', 'sample10', 'rulestream', 'mentions', 'compliance'];
     for (const type of types) {
@@ -114,7 +114,7 @@ describe('a connection request is refused', () => {
     expect((await see(replayPath())).status).toBe(429);
   });
 
-  it('405 for other methods than GET', async () => {
+  it('gets a 405 for a method other than GET', async () => {
     const { addresses, replayPath } = await localStreams();
     const headers = { authorization: AUTHORIZATION };
     const response = await fetch(addresses.baseUrl + replayPath(), { method: 'POST', headers });

@@ -31,8 +31,8 @@ function bodyOf({ text }: Reply): Body {
 const FORMAT =
   'Invalid JSON. The body must be in the format {"rules":[{"value":"rule1", "tag":"tag1"}, {"value":"rule2"}]} or {"rule_ids": [rule_id1, rule_id2, rule_id3, rule_id4, rule_id5]}';
 
-describe('adding rules', () => {
-  it('gives each an id that a double cannot represent, as a bare integer', async () => {
+describe('a request to add rules', () => {
+  it('gives each rule an id that a double cannot represent, as a bare integer', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', {
       rules: [
@@ -59,7 +59,7 @@ describe('adding rules', () => {
     }
   });
 
-  it('leaves a rule with an existing value unchanged, and shows the requested tag', async () => {
+  it('leaves a rule with an existing value unchanged, and returns the requested tag', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea', tag: 'old' });
     const wanted = [{ value: 'tea', tag: 'new' }, { value: 'Tea' }, { value: 'Tea' }];
@@ -79,7 +79,7 @@ describe('adding rules', () => {
     ]);
   });
 
-  it('gives a rule that was deleted and added again a new id, even if the clock is frozen', async () => {
+  it('gives a re-added rule a new id, even if the clock is frozen', async () => {
     const { rules, addRules } = await localStreams();
     const [before] = await addRules({ value: 'tea' });
     await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
@@ -87,7 +87,7 @@ describe('adding rules', () => {
     expect(after).not.toBe(before);
   });
 
-  it('422 for a batch with any invalid rule: none is added, each reason is listed', async () => {
+  it('adds no rule of a batch with an invalid rule, and lists each reason', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', {
       rules: [
@@ -131,14 +131,14 @@ describe('adding rules', () => {
     ['a value that is a number', '{"rules":[{"value":12345678901234567890}]}'],
     ['a tag that is a number', '{"rules":[{"value":"tea","tag":7}]}'],
     ['ids', '{"rule_ids":[1]}'],
-  ])('400 for a body with %s, with the expected format', async (_, body) => {
+  ])('gets a 400 with the expected format for a body with %s', async (_, body) => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json', body);
     expect(reply.status).toBe(400);
     expect(bodyOf(reply).error).toEqual({ message: FORMAT, sent: '2024-05-15T12:34:56+00:00' });
   });
 
-  it('400 for bytes that are not UTF-8', async () => {
+  it('gets a 400 for bytes that are not UTF-8', async () => {
     const { addresses } = await localStreams();
     const body = Buffer.from('{"rules":[{"value":"caf\xe9"}]}', 'latin1');
     const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
@@ -150,7 +150,7 @@ describe('adding rules', () => {
     expect(statusCode).toBe(400);
   });
 
-  it('413 for more than 1 MB, to the byte', async () => {
+  it('gets a 413 for more than 1 MB', async () => {
     const { rules } = await localStreams();
     const bodyOfBytes = (bytes: number) => {
       const body = JSON.stringify({ rules: [{ value: 'tea' }] });
@@ -187,7 +187,7 @@ describe('adding rules', () => {
   });
 });
 
-describe('deleting rules', () => {
+describe('a request to delete rules', () => {
   const setUp = async () => {
     const streams = await localStreams();
     const ids = await streams.addRules(
@@ -202,7 +202,7 @@ describe('deleting rules', () => {
     ['POST', '.json?_method=delete'],
     ['POST', '.json?_method=DELETE'],
     ['DELETE', '.json'],
-  ])('by value, case-sensitively: %s %s', async (method, at) => {
+  ])('deletes by value, case-sensitively: %s %s', async (method, at) => {
     const { rules } = await setUp();
     const reply = await rules(method, at, { rules: [{ value: 'tea' }, { value: 'TEA' }] });
     expect(reply.status).toBe(200);
@@ -217,7 +217,7 @@ describe('deleting rules', () => {
     expect(left.map(rule => rule.value)).toEqual(['Tea', 'milk']);
   });
 
-  it('by exact id', async () => {
+  it('deletes by exact id', async () => {
     const { rules, ids } = await setUp();
     const near = BigInt(ids[2] as string) + 1n;
     const body = `{"rule_ids":[${ids[0]}, ${near}]}`;
@@ -230,7 +230,7 @@ describe('deleting rules', () => {
     expect(left.map(rule => rule.id)).toEqual([ids[1], ids[2]]);
   });
 
-  it('never by tag', async () => {
+  it('never deletes by tag', async () => {
     const { rules } = await setUp();
     const reply = await rules('POST', '.json?_method=delete', { rules: [{ tag: 'a' }] });
     expect(reply.status).toBe(200);
@@ -240,7 +240,7 @@ describe('deleting rules', () => {
     });
   });
 
-  it('200 when no rule exists, and with nothing to delete', async () => {
+  it('gets a 200 even if no rule exists', async () => {
     const { rules } = await setUp();
     for (const body of [{ rules: [{ value: 'no' }] }, { rules: [] }, { rule_ids: [] }])
       expect((await rules('POST', '.json?_method=delete', body)).status).toBe(200);
@@ -248,7 +248,7 @@ describe('deleting rules', () => {
   });
 
   it.each(['{"rules":[],"rule_ids":[]}', '{"rule_ids":[1.5]}', '{"rule_ids":["x"]}', 'tea', '{}'])(
-    '400 for %s',
+    'gets a 400 for %s',
     async body => {
       const { rules } = await setUp();
       const reply = await rules('POST', '.json?_method=delete', body);
@@ -257,7 +257,7 @@ describe('deleting rules', () => {
   );
 });
 
-describe('getting rules', () => {
+describe('a request to get rules', () => {
   it('lists them in order of creation', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b', tag: 't' }, { value: 'c' });
@@ -267,7 +267,7 @@ describe('getting rules', () => {
     );
   });
 
-  it('by ids that a double cannot represent, without the unknown ones', async () => {
+  it('returns rules by ids that a double cannot represent, without the unknown ones', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' }, { value: 'd' });
     const near = BigInt(ids[0] as string) - 1n;
@@ -279,7 +279,7 @@ describe('getting rules', () => {
     ]);
   });
 
-  it('by ids as strings', async () => {
+  it('returns rules by ids as strings', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' });
     // Some clients can only write ids as strings.
@@ -287,7 +287,7 @@ describe('getting rules', () => {
     expect(bodyOf(asText).rules).toEqual([{ value: 'c', tag: null, id: ids[1] }]);
   });
 
-  it('one by its id, and 404 for an unknown id', async () => {
+  it('returns one rule by its id, and 404 for an unknown id', async () => {
     const { rules, addRules } = await localStreams();
     const [id] = await addRules({ value: 'b', tag: 't' });
     expect(bodyOf(await rules('GET', `/rules/${id}.json`)).rules).toEqual([
@@ -297,7 +297,7 @@ describe('getting rules', () => {
     expect((await rules('GET', `/rules/${near}.json`)).status).toBe(404);
   });
 
-  it('in gzip if the client accepts it, with the same content', async () => {
+  it('gets gzip with the same content if the client accepts it', async () => {
     const { addresses, addRules } = await localStreams();
     await addRules({ value: 'tea' });
     const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/replay.json`;
@@ -327,13 +327,13 @@ describe('getting rules', () => {
     '{"rule_ids":5}',
     '{"rule_ids":[null]}',
     '{"rule_ids":[-1]}',
-  ])('400 for %s', async body => {
+  ])('gets a 400 for %s', async body => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '.json?_method=get', body);
     expect([reply.status, bodyOf(reply).error.message]).toEqual([400, FORMAT]);
   });
 
-  it('answers under each documented name of the product', async () => {
+  it('gets a response at each documented name of the product', async () => {
     const { addresses, addRules } = await localStreams();
     const [id] = await addRules({ value: 'tea' });
     const headers = { authorization: AUTHORIZATION };
@@ -347,8 +347,8 @@ describe('getting rules', () => {
   });
 });
 
-describe('validating rules', () => {
-  it('tells for each rule whether it is valid, valid ones first, and creates none', async () => {
+describe('a request to validate rules', () => {
+  it('returns for each rule whether it is valid, valid ones first, and creates none', async () => {
     const { rules } = await localStreams();
     const reply = await rules('POST', '/validation.json', {
       rules: [{ value: 'fish AND bird' }, { value: 'fish bird', tag: 'x' }, { value: 'tea' }],
@@ -371,14 +371,14 @@ describe('validating rules', () => {
     expect(bodyOf(await rules('GET', '.json')).rules).toEqual([]);
   });
 
-  it('400 for a body of another form', async () => {
+  it('gets a 400 for a body of another form', async () => {
     const { rules } = await localStreams();
     expect((await rules('POST', '/validation.json', '{"rule":"tea"}')).status).toBe(400);
   });
 });
 
-describe('a request for rules is refused', () => {
-  it('401 without credentials, for every operation', async () => {
+describe('a refused request for rules', () => {
+  it('gets a 401 without credentials, for every operation', async () => {
     const { addresses } = await localStreams();
     for (const at of ['replay.json', 'replay/validation.json', 'replay/rules/5.json', 'no.json']) {
       const url = `${addresses.rulesUrl}/rules/rulestream-replay/accounts/local/publishers/twitter/${at}`;
@@ -387,14 +387,14 @@ describe('a request for rules is refused', () => {
     }
   });
 
-  it('400 for a _method that does not exist; 405 for a method that does not', async () => {
+  it('gets a 400 for an unknown _method, and a 405 for an unknown method', async () => {
     const { rules } = await localStreams();
     expect((await rules('POST', '.json?_method=put', { rules: [] })).status).toBe(400);
     const put = await rules('PUT', '.json', { rules: [] });
     expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE']);
   });
 
-  it('406 to add and delete while replays are connected, with their number', async () => {
+  it('gets a 406 to add or delete while replays are connected, with their number', async () => {
     const { rules, addRules, open, replayPath } = await localStreams(hourOfPosts(), {
       replayPostsPerSecond: 20,
     });
@@ -429,7 +429,7 @@ describe('a request for rules is refused', () => {
     expect(await statuses()).toEqual([201, 200, 200]);
   });
 
-  it('rules can change as soon as a replay has ended', async () => {
+  it('is accepted as soon as the replay has ended', async () => {
     const { addRules, see, replayPath } = await localStreams(hourOfPosts());
     await addRules({ value: 'tea' });
     for (let i = 0; i < 10; i++) {
@@ -438,7 +438,7 @@ describe('a request for rules is refused', () => {
     }
   });
 
-  it('429 after 5 changes and lists in 5 s', async () => {
+  it('gets a 429 after 5 changes and lists in 5 s', async () => {
     const { rules, service } = await localStreams([], { limits: 'strict' });
     await rules('GET', '.json');
     service.clock.advance(SECOND);
@@ -458,7 +458,7 @@ describe('a request for rules is refused', () => {
     expect((await rules('GET', '.json')).status).toBe(200);
   });
 
-  it('429 after 60 in a minute over all requests, with the message of that limit', async () => {
+  it('gets a 429 after 60 requests in a minute, with the message of that limit', async () => {
     const { rules, service } = await localStreams([], { limits: 'strict' });
     const get = () => rules('POST', '.json?_method=get', { rule_ids: [] });
     for (let i = 0; i < 59; i++) expect((await get()).status).toBe(200);

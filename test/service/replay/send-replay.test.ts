@@ -9,8 +9,8 @@ import { NOW } from '../local-service.js';
 import { originalPost, streamsPost } from '../memory-archive.js';
 import { hourOfPosts, idOf, idsIn, localStreams, START } from './local-streams.js';
 
-describe('a replay', () => {
-  it('gives all posts of the window, oldest first, each byte for byte with a line end', async () => {
+describe('a served replay', () => {
+  it('delivers all posts of the window, oldest first, each byte for byte with a line end', async () => {
     const posts = hourOfPosts();
     const { see, replayPath } = await localStreams(posts);
     const { status, headers, text, complete } = await see(replayPath());
@@ -26,13 +26,13 @@ describe('a replay', () => {
     expect(complete).toBe(true);
   });
 
-  it('disconnects after its last message, even if the client asks for keep-alive', async () => {
+  it('disconnects after its last message, even if the client requests keep-alive', async () => {
     const { see, replayPath } = await localStreams();
     const { headers } = await see(replayPath(), { connection: 'keep-alive' });
     expect(headers.connection).toBe('close');
   });
 
-  it('takes fromDate as inclusive and toDate as exclusive', async () => {
+  it('includes fromDate and excludes toDate', async () => {
     const { see, replayPath } = await localStreams(hourOfPosts());
     const { messages } = await see(replayPath('firehose', START + 5 * MINUTE, START + 8 * MINUTE));
     expect(idsIn(messages)).toEqual([idOf(5), idOf(6), idOf(7)]);
@@ -58,8 +58,8 @@ describe('a replay', () => {
   });
 });
 
-describe('what each stream replays', () => {
-  it('rulestream: the posts that match rules, with their tags and exact ids', async () => {
+describe('a replay of the type', () => {
+  it('rulestream delivers the posts that match rules, with their tags and exact ids', async () => {
     const text = (i: number) => ['black tea', 'green tea', 'coffee'][i % 3] as string;
     const { see, replayPath, addRules } = await localStreams(hourOfPosts(6, text));
     const [tea, green] = await addRules({ value: 'tea', tag: 'drinks' }, { value: 'green' });
@@ -72,7 +72,7 @@ describe('what each stream replays', () => {
     expect(messages[0]).toContain(`"id":${tea},"id_str":"${tea}"`);
   });
 
-  it('rulestream in Activity Streams: the rules are under gnip', async () => {
+  it('rulestream lists the rules under gnip in Activity Streams', async () => {
     const { MemoryArchive } = await import('../memory-archive.js');
     const archive = new MemoryArchive([streamsPost(START, '7', 'tea')], 'activity_streams');
     const { see, replayPath, addRules } = await localStreams([], { archive });
@@ -83,13 +83,13 @@ describe('what each stream replays', () => {
     ]);
   });
 
-  it('answers to powertrack as to rulestream', async () => {
+  it('powertrack delivers the same as rulestream', async () => {
     const { see, replayPath, addRules } = await localStreams(hourOfPosts(3));
     await addRules({ value: 'tea' });
     expect((await see(replayPath('powertrack'))).messages).toHaveLength(4);
   });
 
-  it('sample10: always the same tenth of all posts, that of the operator `sample:10`', async () => {
+  it('sample10 always delivers the same tenth of all posts, as the operator `sample:10`', async () => {
     const posts = hourOfPosts(1000).map((post, i) => ({ ...post, at: START + i * SECOND }));
     const { see, replayPath } = await localStreams(posts);
     const [first, second] = [await see(replayPath('sample10')), await see(replayPath('sample10'))];
@@ -104,7 +104,7 @@ describe('what each stream replays', () => {
     expect(first.messages.length).toBeLessThan(150);
   });
 
-  it('mentions: the posts that mention someone', async () => {
+  it('mentions delivers the posts that mention someone', async () => {
     const archive = openSampleArchive({ now: () => NOW });
     const { see, replayPath } = await localStreams([], { archive });
     const all = await see(replayPath('firehose'));
@@ -120,7 +120,7 @@ describe('what each stream replays', () => {
     expect(expected.length).toBeLessThan(posts.length);
   });
 
-  it('streams without rules have none, not even those of the files that the posts come from', async () => {
+  it('firehose delivers no matching rules, even if the stored posts have some', async () => {
     const [post] = hourOfPosts(1);
     if (post === undefined) throw new Error('no post');
     const activity = post.activity.withMatchingRules([{ tag: 'old', id: '9' }]);
@@ -129,7 +129,7 @@ describe('what each stream replays', () => {
     expect(JSON.parse(messages[0] as string).matching_rules).toEqual([]);
   });
 
-  it('404 for any other type', async () => {
+  it('decahose, or any other unknown type, gets a 404', async () => {
     const { see, replayPath } = await localStreams();
     for (const type of ['decahose', 'constructor', 'Firehose'])
       expect((await see(replayPath(type))).status).toBe(404);
@@ -137,7 +137,7 @@ describe('what each stream replays', () => {
 });
 
 describe('a live stream', () => {
-  it('flushes each message, so that it can be read before the next', async () => {
+  it('flushes each message before the next', async () => {
     const { open, replayPath } = await localStreams(hourOfPosts(2), { replayPostsPerSecond: 4 });
     const connection = await open(replayPath());
     const text = await connection.until(text => text.includes('\r\n'));
@@ -194,7 +194,7 @@ describe('a live stream', () => {
     expect(errors).toEqual([]);
   });
 
-  it('waits for a slow client, and loses nothing', async () => {
+  it('waits for a slow client without losing a message', async () => {
     const { open, replayPath } = await localStreams(largePosts(150));
     const connection = await open(replayPath());
     connection.pause();
@@ -204,7 +204,7 @@ describe('a live stream', () => {
     expect([messages.length, complete]).toEqual([151, true]);
   });
 
-  it('does not catch up on delays of the service, which would overflow a client that keeps up', async () => {
+  it('does not catch up after delays of the service, which would overflow a client', async () => {
     const posts = largePosts(30);
     const options = { replayPostsPerSecond: 50, streamBacklogBytes: 500_000 };
     const { see, archive, replayPath } = await localStreams(posts, options);
@@ -247,7 +247,7 @@ describe('a live stream', () => {
     expect(errors).toEqual([]);
   });
 
-  it('resets the connection of a client that does not read even that', async () => {
+  it('resets the connection of a client that never reads', async () => {
     const options = { replayPostsPerSecond: 1e6, streamBacklogBytes: 500_000 };
     const { open, replayPath, service } = await localStreams(largePosts(400), options);
     const connection = await open(replayPath());

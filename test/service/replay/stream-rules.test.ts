@@ -40,7 +40,7 @@ describe('stored rules', () => {
     expect(rulesOf(await rules('GET', '.json'))).toHaveLength(20);
   });
 
-  it('that cannot be stored are not added, and the response reports it', async () => {
+  it('are not added if they cannot be stored, and the response reports it', async () => {
     const stateFolder = await temporaryFolder();
     const { rules, errors } = await localStreams([], { stateFolder });
     await writeFile(join(stateFolder, 'stream-rules'), 'in the way');
@@ -49,7 +49,7 @@ describe('stored rules', () => {
     expect(rulesOf(await rules('GET', '.json'))).toEqual([]);
   });
 
-  it('that cannot be read keep the service from starting', async () => {
+  it('keep the service from starting if they cannot be read', async () => {
     const stateFolder = await temporaryFolder();
     await mkdir(join(stateFolder, 'stream-rules'));
     await writeFile(join(stateFolder, 'stream-rules', 'rules.json'), '{"rules":');

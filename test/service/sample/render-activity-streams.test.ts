@@ -23,7 +23,7 @@ function says(post: Activity): unknown {
 }
 
 describe('sample posts in Activity Streams', () => {
-  test('are the same as in the original format', () => {
+  test('equal those in the original format', () => {
     fc.assert(
       fc.property(minute, options, (at, choice) => {
         const a = samplePosts(at, { ...choice, format: 'original' });

@@ -16,7 +16,7 @@ function checkEntities(text: string, entities: OriginalEntities): void {
 }
 
 describe('the entities of sample posts', () => {
-  test('are at their indices, counted in code points', () => {
+  test('have indices in code points', () => {
     for (const year of [2008, 2012, 2016, 2019, 2024])
       for (const post of samplePosts(Date.UTC(year, 5, 1, 12), { postsPerMinute: 300 })) {
         const {
@@ -37,7 +37,7 @@ describe('the entities of sample posts', () => {
       }
   });
 
-  test('have titles and descriptions of links, and topics of influence, since 29 July 2016 only', () => {
+  test('include titles and descriptions of links, and topics of influence, only since 29 July 2016', () => {
     const hour = (at: number, format: 'original' | 'activity_streams') =>
       Array.from({ length: 3 }, (_, i) =>
         samplePosts(at + i * MINUTE, { postsPerMinute: 200, format }),

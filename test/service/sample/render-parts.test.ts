@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 
-describe('what sample posts have in both formats', () => {
-  test('is edit metadata from 29 September 2022 on, and only then', () => {
+describe('a sample post', () => {
+  test('has edit metadata exactly since 29 September 2022', () => {
     const before = samplePosts(Date.UTC(2022, 8, 28, 23, 59), { postsPerMinute: 50 });
     const after = samplePosts(Date.UTC(2022, 8, 29), { postsPerMinute: 50 });
     expect(before.some(post => post.edits !== undefined)).toBe(false);

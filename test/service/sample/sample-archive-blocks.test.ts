@@ -15,8 +15,8 @@ function posts() {
   return minutes.flatMap(minute => samplePosts(minute));
 }
 
-describe('reposts of and replies to a generated post', () => {
-  it('are found exactly as the posts state them', async () => {
+describe('the reposts of and replies to a generated post', () => {
+  it('are exactly those that the posts state', async () => {
     const expected = new Map<string, string[]>();
     for (const activity of posts().reverse()) {
       const { retweeted, repliedId } = fieldsOf(activity);
@@ -46,7 +46,7 @@ describe('reposts of and replies to a generated post', () => {
       );
   });
 
-  it('are nearly all within `reactionsMs` of the archive after the post', () => {
+  it('nearly all come within `reactionsMs` after the post', () => {
     const { reactionsMs = 0 } = archive();
     const delays = posts().flatMap(({ retweeted, postedAt }) =>
       retweeted === undefined ? [] : [postedAt.getTime() - retweeted.postedAt.getTime()],

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { original } from './sample-posts-of.js';
 
-describe('the kinds of sample posts', () => {
-  test('are all there, in several languages', () => {
+describe('the sample posts', () => {
+  test('include every kind of post in several languages', () => {
     const kinds = new Map<string, number>();
     const see = (kind: string) => kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     for (const post of samplePosts(Date.UTC(2024, 5, 1, 12), { postsPerMinute: 3000 })) {
@@ -37,7 +37,7 @@ describe('the kinds of sample posts', () => {
       expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(0);
   });
 
-  test('that contain others contain existing posts', () => {
+  test('contain only other posts that exist', () => {
     const at = Date.UTC(2024, 5, 1, 12);
     const options = { postsPerMinute: 30 };
     for (const post of samplePosts(at, options)) {

@@ -6,7 +6,7 @@ import { draws } from '../../suite.js';
 import { minute, options } from './sample-posts-of.js';
 
 describe('samplePosts', () => {
-  test('gives the same bytes for the same seed and minute, independent of earlier calls', () => {
+  test('returns the same bytes for the same seed and minute, whatever was called before', () => {
     fc.assert(
       fc.property(minute, minute, options, (at, other, choice) => {
         const first = samplePosts(at, choice).map(post => post.raw.toString());
@@ -20,7 +20,7 @@ describe('samplePosts', () => {
     );
   });
 
-  test('gives other posts for another seed', () => {
+  test('returns other posts for another seed', () => {
     const at = Date.UTC(2024, 4, 1);
     const [a, b] = ['a', 'b'].map(seed =>
       samplePosts(at, { seed, postsPerMinute: 20 }).map(post => post.text),
@@ -28,7 +28,7 @@ describe('samplePosts', () => {
     expect(a).not.toEqual(b);
   });
 
-  test('gives posts of the minute, in order of time and id', () => {
+  test('returns posts of the minute, in order of time and id', () => {
     fc.assert(
       fc.property(minute, options, (at, choice) => {
         const posts = samplePosts(at, choice);

@@ -14,7 +14,7 @@ const token = fc.record({
 });
 
 describe('a next token', () => {
-  it('can be decoded by every service of the same seed', () => {
+  it('is decoded by every service with the same seed', () => {
     fc.assert(
       fc.property(token, given => {
         const text = createNextTokens('seed').encode(given);
@@ -25,7 +25,7 @@ describe('a next token', () => {
     );
   });
 
-  it('is refused if any character of it is changed', () => {
+  it('is refused if any of its characters is changed', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(token, fc.nat(), fc.constantFrom(...'Aa0+/ =-_é'), (given, at, character) => {
@@ -38,7 +38,7 @@ describe('a next token', () => {
     );
   });
 
-  it('is refused for any other text', () => {
+  it('is refused if it is any other string', () => {
     const tokens = createNextTokens(1);
     fc.assert(
       fc.property(fc.string(), text => {
@@ -48,7 +48,7 @@ describe('a next token', () => {
     expect(tokens.decode('')).toBeUndefined();
   });
 
-  it('is refused if it has the earlier form: an array, with the signature of the same seed', () => {
+  it('is refused if it has the earlier array form, even with a valid signature', () => {
     const text =
       'VYSAXPfQdIrkzeDaBamCB1sxNzA1Mjc2ODAwMDA1LDE3MDQwNjcyMDAwMDAsMTcwNjc0NTYwMDAwMCwx' +
       'NzA1Mjc2ODAwMDAwLCIxNzQ2NzIwMDAwMDAwMDAwMDAwIiwiYWJjZGVmZ2hpamtsbW5vcCJd';

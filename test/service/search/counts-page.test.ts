@@ -17,8 +17,8 @@ const periods = (page: Page) => page.results.map(bucket => String(bucket.timePer
 const countsOf = (page: Page) => page.results.map(bucket => Number(bucket.count));
 const post = (time: string, id: string) => originalPost(parseTimestamp(time) as number, id, 'tea');
 
-describe('counts', () => {
-  it('are by hour over the last 30 days by default', async () => {
+describe('the counts endpoint', () => {
+  it('counts by hour over the last 30 days by default', async () => {
     const { counts } = await local([
       post('202405151200', '3'),
       post('202404151234', '2'),
@@ -43,7 +43,7 @@ describe('counts', () => {
     ['day', ['202405010000', '202405020000']],
     ['hour', Array.from({ length: 48 }, (_, i) => formatTimestamp(Date.UTC(2024, 4, 1, i)))],
     ['minute', Array.from({ length: 2880 }, (_, i) => formatTimestamp(Date.UTC(2024, 4, 1, 0, i)))],
-  ])('are given by %s', async (bucket, expected) => {
+  ])('counts by %s', async (bucket, expected) => {
     const { counts } = await local([
       post('202405010000', '1'),
       post('202405022359', '2'),
@@ -61,7 +61,7 @@ describe('counts', () => {
     expect(countsOf(page).at(-1)).toBe(1);
   });
 
-  it('name the first bucket of an unaligned window by its floored start, and count only the window', async () => {
+  it('names the first bucket of an unaligned window by its floored start', async () => {
     const { counts } = await local([post('202405010029', '1'), post('202405010030', '2')]);
     const { page } = await counts({
       query: 'tea',
@@ -75,7 +75,7 @@ describe('counts', () => {
     ]);
   });
 
-  it('include the bucket of the current minute, in which no post is old enough yet', async () => {
+  it('includes the bucket of the current minute, in which no post is old enough yet', async () => {
     const { counts, service } = await local([originalPost(NOW, '1', 'tea')]);
     service.clock.set(Date.UTC(2024, 4, 15, 12, 36, 10));
     const { page } = await counts({ query: 'tea', bucket: 'minute', fromDate: '202405151233' });
@@ -87,7 +87,7 @@ describe('counts', () => {
     ]);
   });
 
-  it('have 31 days in one response, with the total of the page and next for the rest', async () => {
+  it('returns 31 days in one response, with next for the rest', async () => {
     const { pages } = await local(teaPosts(110, { every: DAY, newest: DAY }));
     const all = await pages(
       'counts',
@@ -108,7 +108,7 @@ describe('counts', () => {
       });
   });
 
-  it('never split a bucket between two pages', async () => {
+  it('never splits a bucket between two pages', async () => {
     const { pages } = await local(teaPosts(110, { every: DAY, newest: DAY }));
     const all = await pages(
       'counts',
@@ -122,7 +122,7 @@ describe('counts', () => {
     expect(all.every(page => page.results.length <= 31)).toBe(true);
   });
 
-  it('time out at whole buckets, and continue with next', async () => {
+  it('times out at whole buckets, and continues with next', async () => {
     const { pages, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     archive.bucketsUntilTimeout = 2;
     const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
@@ -136,7 +136,7 @@ describe('counts', () => {
     expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
   });
 
-  it('give the same page for a next again, although its time limit ends it elsewhere', async () => {
+  it('returns the same page for a repeated next, even if its time limit ends it elsewhere', async () => {
     const { pages, counts, archive } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     const request = { query: 'tea', bucket: 'day', fromDate: '202405060000' };
     archive.bucketsUntilTimeout = 2;
@@ -148,7 +148,7 @@ describe('counts', () => {
     }
   });
 
-  it('time out by a planted fault', async () => {
+  it('times out with a planted fault', async () => {
     const { pages, service } = await local(teaPosts(10, { every: DAY, newest: DAY }));
     service.faults.plant({ kind: 'counts-timeout', buckets: 3, times: 2 });
     const all = await pages('counts', { query: 'tea', bucket: 'day', fromDate: '202405060000' });
@@ -156,7 +156,7 @@ describe('counts', () => {
     expect(all.flatMap(countsOf)).toEqual([...Array(9).fill(1), 0]);
   });
 
-  it('pass their deadline to the archive', async () => {
+  it('passes its deadline to the archive', async () => {
     const archive = new MemoryArchive([]);
     const deadlines: unknown[] = [];
     const { counts } = await local([], {
@@ -176,7 +176,7 @@ describe('counts', () => {
     expect(deadlines).toEqual([250]);
   });
 
-  it('are newest first by an option', async () => {
+  it('returns the newest buckets first with an option', async () => {
     const posts = teaPosts(100, { every: DAY, newest: DAY });
     const { pages } = await local(posts, { countsOrder: 'descending' });
     const request = {
@@ -195,7 +195,7 @@ describe('counts', () => {
     expect(all.flatMap(countsOf)).toEqual(forwards.flatMap(countsOf).toReversed());
   });
 
-  it('that are newest first time out at whole buckets, and continue with next', async () => {
+  it('times out at whole buckets when newest first, and continues with next', async () => {
     const posts = teaPosts(4, { every: DAY, newest: DAY });
     const { pages, archive } = await local(posts, { countsOrder: 'descending' });
     archive.bucketsUntilTimeout = 2;
@@ -210,7 +210,7 @@ describe('counts', () => {
   });
 
   it.each(['ascending', 'descending'] as const)(
-    'that are %s have one whole bucket, if the time is over before its end',
+    'returns one whole bucket, %s, if time runs out within it',
     async countsOrder => {
       const posts = teaPosts(4, { every: DAY, newest: DAY });
       const { pages, archive } = await local(posts, { countsOrder });
@@ -225,7 +225,7 @@ describe('counts', () => {
   );
 
   it.each(['ascending', 'descending'] as const)(
-    'that are %s count each bucket once and as a whole, if the archive stops within one',
+    'counts each bucket once and whole, %s, if the archive stops within one',
     async countsOrder => {
       const archive = new MemoryArchive(teaPosts(24, { every: DAY / 4, newest: DAY / 4 }));
       const { pages } = await local([], {
@@ -254,23 +254,26 @@ describe('counts', () => {
     },
   );
 
-  it('also accept GET', async () => {
+  it('also accepts GET', async () => {
     const { ask } = await local([post('202405141200', '1')]);
     const query = new URLSearchParams({ query: 'tea', bucket: 'day', fromDate: '202405140000' });
     const { status, page } = await ask(`${COUNTS_PATH}?${query}`);
     expect([status, page.totalCount]).toEqual([200, 1]);
   });
 
-  it.each(['month', 'Day', '', 5, 'toString'])('refuse the bucket %j with 422', async bucket => {
-    const { counts } = await local();
-    const { status, page } = await counts({ query: 'tea', bucket });
-    expect([status, page.error?.message]).toEqual([
-      422,
-      expect.stringContaining('day, hour, minute'),
-    ]);
-  });
+  it.each(['month', 'Day', '', 5, 'toString'])(
+    'responds to the bucket %j with 422',
+    async bucket => {
+      const { counts } = await local();
+      const { status, page } = await counts({ query: 'tea', bucket });
+      expect([status, page.error?.message]).toEqual([
+        422,
+        expect.stringContaining('day, hour, minute'),
+      ]);
+    },
+  );
 
-  it('refuse a next of other dates or another bucket with 422', async () => {
+  it('responds with 422 to a next of other dates or another bucket', async () => {
     const { counts } = await local();
     const request = { query: 'tea', bucket: 'day', fromDate: '202401010000' };
     const { page } = await counts(request, 'fullarchive');
@@ -282,7 +285,7 @@ describe('counts', () => {
     ).toBe(422);
   });
 
-  it('add up to the posts that search finds', async () => {
+  it('returns counts that add up to the posts of search', async () => {
     const start = Date.UTC(2024, 2, 1);
     const span = 45 * DAY;
     const posts = Array.from({ length: 300 }, (_, i) =>

@@ -26,7 +26,7 @@ describe('the dates of a search', () => {
     });
   });
 
-  it('with only fromDate end now', async () => {
+  it('end now if only fromDate is given', async () => {
     const from = TODAY - 2 * DAY;
     const { search } = await local([
       originalPost(NOW - 31 * SECOND, '3', 'tea'),
@@ -41,7 +41,7 @@ describe('the dates of a search', () => {
     });
   });
 
-  it('with only toDate start 30 days before it', async () => {
+  it('start 30 days before toDate if only toDate is given', async () => {
     const to = TODAY - 400 * DAY;
     const { search } = await local([
       originalPost(to, '4', 'tea, exclusive'),
@@ -73,7 +73,7 @@ describe('the dates of a search', () => {
     expect(idsOf(page)).toEqual(['3', '2']);
   });
 
-  it('with only toDate do not start before the product', async () => {
+  it('do not start before the product if only toDate is given', async () => {
     const { search } = await local();
     const whole = await search({ query: 'tea', toDate: '200604010000' }, 'fullarchive');
     expect(whole.page.requestParameters.fromDate).toBe('200603210000');
@@ -94,7 +94,7 @@ describe('the dates of a search', () => {
     ['30day', { fromDate: '202402300000' }, 'Invalid date format'],
     ['30day', { toDate: '' }, 'Invalid date format'],
     ['30day', { fromDate: 202405100000 }, 'must be a string'],
-  ])('in %s %j are refused with 422', async (product, dates, message) => {
+  ])('of %s are refused with 422: %j', async (product, dates, message) => {
     const { search } = await local();
     const { status, page } = await search({ query: 'tea', ...dates }, product);
     expect(status).toBe(422);
@@ -105,14 +105,14 @@ describe('the dates of a search', () => {
   it.each([
     ['30day', '202404141234'],
     ['fullarchive', '200603210000'],
-  ])('in %s reach back to %s', async (product, fromDate) => {
+  ])('of %s reach back to %s', async (product, fromDate) => {
     const { search } = await local();
     expect((await search({ query: 'tea', fromDate }, product)).status).toBe(200);
   });
 });
 
-describe('posts', () => {
-  it('can be found 30 seconds after their creation', async () => {
+describe('the posts of a search response', () => {
+  it('are found 30 s after their creation', async () => {
     const { search, service } = await local([originalPost(NOW, '1', 'tea')]);
     service.clock.advance(30 * SECOND);
     expect((await search({ query: 'tea' })).page.results).toEqual([]);
@@ -155,7 +155,7 @@ describe('posts', () => {
     expect(other.text).not.toContain(`"id":${id}`);
   });
 
-  it('in Activity Streams have them in gnip', async () => {
+  it('have their matching rules in gnip in Activity Streams', async () => {
     const archive = new MemoryArchive([streamsPost(NOW - DAY, '1', 'tea')], 'activity_streams');
     const { search } = await local([], { archive });
     const { page } = await search({ query: 'tea', tag: 'drinks' });
@@ -163,8 +163,8 @@ describe('posts', () => {
   });
 });
 
-describe('pages', () => {
-  it('have at most maxResults posts, 100 by default', async () => {
+describe('the pages of a search', () => {
+  it('contain at most maxResults posts, 100 by default', async () => {
     const { pages } = await local(teaPosts(101));
     const sizes = async (parameters: object) =>
       (await pages('search', { query: 'tea', ...parameters })).map(page => page.results.length);
@@ -192,7 +192,7 @@ describe('pages', () => {
     }
   });
 
-  it('of the same next are the same, whatever was added since', async () => {
+  it('are the same for the same next, whatever was added since', async () => {
     const posts = teaPosts(40, { every: 13 * HOUR, newest: 0 });
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -202,7 +202,7 @@ describe('pages', () => {
     expect(later.text).toBe(second.text);
   });
 
-  it('do not include posts that could not be found at the time of the first page', async () => {
+  it('exclude posts that were too young at the time of the first page', async () => {
     const posts = [originalPost(NOW - 10 * SECOND, '99', 'tea'), ...teaPosts(20)];
     const { search, service } = await local(posts);
     const first = await search({ query: 'tea', maxResults: 10 });
@@ -225,7 +225,7 @@ describe('pages', () => {
     );
   });
 
-  it('can continue a POST by GET, with next URL-encoded', async () => {
+  it('continue a POST with GET, with next URL-encoded', async () => {
     const posts = teaPosts(25);
     const { search, ask } = await local(posts);
     const { page } = await search({ query: 'tea', maxResults: 10 });
@@ -278,7 +278,7 @@ describe('pages', () => {
     expect((await search({ query: 'tea', next })).status).toBe(422);
   });
 
-  it('together have every match of the window exactly once, for any posts and any page size', async () => {
+  it('contain every match of the window once, for any posts and page size', async () => {
     // Posts at a few instants around the limits of 31 days, many at the same instant.
     const at = fc.tuple(fc.constantFrom(0, 30, 31, 62, 90), fc.integer({ min: -2, max: 2 }));
     const posts = fc.uniqueArray(fc.tuple(at, fc.bigInt({ min: 1n, max: 10_000n })), {
@@ -319,7 +319,7 @@ describe('pages', () => {
     );
   });
 
-  it('refuses a query that is too complex, for example with too many phrases', async () => {
+  it('are refused if the query has too many phrases', async () => {
     const { search } = await local();
     const phrases = (count: number) =>
       Array.from({ length: count }, (_, index) => `"a ${index} b"`).join(' OR ');
@@ -331,7 +331,7 @@ describe('pages', () => {
 });
 
 describe('a search with a time limit', () => {
-  it('ends its page early with a next, and finds each post once', async () => {
+  it('ends its page early with a next, and finds each post once over all pages', async () => {
     const posts = Array.from({ length: 40 }, (_, i) => ({
       text: 'tea',
       postedAt: NOW - (i + 2) * MINUTE,
@@ -355,7 +355,7 @@ describe('a search with a time limit', () => {
     expect(late.flatMap(idsOf)).toEqual(whole.flatMap(idsOf));
   });
 
-  it('loses no post when it ends the page of a repeated next elsewhere', async () => {
+  it('loses no post if a repeated next ends its page elsewhere', async () => {
     const { search, pages, archive } = await local(teaPosts(31));
     const request = { query: 'tea', maxResults: 10 };
     const [first, ...whole] = await pages('search', request);
@@ -377,7 +377,7 @@ describe('a search with a time limit', () => {
     }
   });
 
-  it('passes it to the archive', async () => {
+  it('passes its deadline to the archive', async () => {
     const { search, archive } = await local(teaPosts(3), { searchTimeoutMs: 250 });
     const reached = { at: NOW - DAY, id: '0' };
     const found = vi.spyOn(archive, 'search');

@@ -9,7 +9,7 @@ const day = fc
   .integer({ min: Date.UTC(2006, 0) / DAY, max: Date.UTC(2040, 0) / DAY })
   .map(days => days * DAY);
 
-describe('months', () => {
+describe('monthsLater', () => {
   it.each([
     ['202401310000', 1, '202402290000'],
     ['202301310000', 1, '202302280000'],
@@ -17,12 +17,12 @@ describe('months', () => {
     ['202412310530', 2, '202502280530'],
     ['202401150000', -2, '202311150000'],
     ['202405010000', 0, '202405010000'],
-  ])('added to %s by %d give %s', (from, months, to) => {
+  ])('moves %s by %d months to %s', (from, months, to) => {
     expect(formatTimestamp(monthsLater(ms(from), months))).toBe(to);
   });
 });
 
-describe('buckets', () => {
+describe('usage buckets', () => {
   it('are partial at the ends of the period', () => {
     const period = { from: ms('202402290000'), to: ms('202404110000') };
     expect(

@@ -66,8 +66,8 @@ async function tea(options: ServiceOptions = {}) {
   return { ...service, drink, report: (query?: string) => usageAt(service.baseUrl, query) };
 }
 
-describe('usage', () => {
-  it('is that of three months by default', async () => {
+describe('a usage report', () => {
+  it('covers three months by default', async () => {
     const { drink, report, counts } = await tea();
     await drink(20);
     await drink(10, 'fullarchive');
@@ -125,7 +125,7 @@ describe('usage', () => {
     expect((await report()).publishers).toEqual([]);
   });
 
-  describe('with options', () => {
+  describe('with options of the service', () => {
     const reportWithOptions = async () => {
       const { drink, report } = await tea({
         usageAlert: 1000,
@@ -139,12 +139,12 @@ describe('usage', () => {
       return report();
     };
 
-    it('has their status of the account', async () => {
+    it('contains the account status', async () => {
       const { account } = await reportWithOptions();
       expect(account).toEqual({ name: 'local', status: 'inactive' });
     });
 
-    it('has their alert and cap of posts', async () => {
+    it('contains the alert and the cap of posts', async () => {
       const { publishers } = await reportWithOptions();
       expect([publishers[0]?.name, publishers[0]?.thresholds]).toEqual([
         'paper',
@@ -155,7 +155,7 @@ describe('usage', () => {
       ]);
     });
 
-    it('has their cap of requests', async () => {
+    it('contains the cap of requests', async () => {
       const { publishers } = await reportWithOptions();
       expect(publishers[0]?.products[0]?.thresholds).toEqual([{ requests: 50, type: 'cap' }]);
     });
@@ -197,13 +197,13 @@ describe('usage', () => {
     ]);
   });
 
-  it('counts more posts than one write holds', async () => {
+  it('counts more posts than one write can store', async () => {
     const { baseUrl, pages } = await local(teaPosts(9_000, { every: 1_000 }));
     await pages('search', { query: 'tea', maxResults: 500 });
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 9_000 });
   });
 
-  it('counts each stream with all its replays, without compliance events', async () => {
+  it('counts each stream with all its replays, but no compliance events', async () => {
     const posts = Array.from({ length: 60 }, (_, i) =>
       originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), 'tea'),
     );
@@ -223,7 +223,7 @@ describe('usage', () => {
     expect(report.publishers[0]?.products[0]?.used[0]).not.toHaveProperty('requests');
   });
 
-  it('counts the part of a replay that was sent before it was cut', async () => {
+  it('counts the posts of a replay that were sent before it was cut', async () => {
     const posts = Array.from({ length: 60 }, (_, i) =>
       originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), 'tea'),
     );
@@ -292,7 +292,7 @@ describe('the period of a report', () => {
     ]);
   });
 
-  it('is empty if it is in the future or only today', async () => {
+  it('is empty if it contains no past day', async () => {
     const { drink, report } = await tea();
     await drink(10);
     for (const query of [
@@ -327,7 +327,7 @@ describe('the period of a report', () => {
     expect((await report(`?fromDate=${TODAY}`)).publishers).toEqual([]);
   });
 
-  it('projects to the end of the current month, for every period', async () => {
+  it('is projected to the end of the current month, for every period', async () => {
     const { drink, report, service } = await tea();
     await drink(10);
     service.clock.set(Date.UTC(2024, 5, 1, 0, 5));
@@ -343,7 +343,7 @@ describe('the period of a report', () => {
   });
 });
 
-describe('what was used', () => {
+describe('stored usage', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -373,7 +373,7 @@ describe('what was used', () => {
     expect((await usageAt(baseUrl)).publishers).toEqual([]);
   });
 
-  it('is kept after its ids are removed', async () => {
+  it('is preserved after its ids are removed', async () => {
     const { service, drink, report } = await tea({ stateFolder: path.join(folder, 'long') });
     for (let day = 0; day < 8; day++) {
       await drink(10);

@@ -7,8 +7,8 @@ import { compiled } from '../../compiled.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { ALL, meterOf, START } from './local-meter.js';
 
-describe('the store of usage', () => {
-  it('removes totals that no report reaches, and ids of past days', async () => {
+describe('the usage store', () => {
+  it('removes totals that no report covers, and ids of past days', async () => {
     const { clock, meter } = meterOf(await temporaryFolder());
     meter.delivered('30day', ['1']);
     clock.set(Date.UTC(2025, 0, 31));
@@ -31,7 +31,7 @@ describe('the store of usage', () => {
     await meter.close();
   });
 
-  it('opens its folder again after it could not', async () => {
+  it('reopens its folder after an earlier failure', async () => {
     const stateFolder = await temporaryFolder();
     await writeFile(`${stateFolder}/usage`, 'not a folder');
     const { meter } = meterOf(stateFolder);
@@ -42,7 +42,7 @@ describe('the store of usage', () => {
     await meter.close();
   });
 
-  it('has stored counts from just before the process is killed', async () => {
+  it('keeps counts from just before the process is killed', async () => {
     const stateFolder = await temporaryFolder();
     const child = spawn(
       process.execPath,

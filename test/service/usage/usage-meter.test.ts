@@ -12,7 +12,7 @@ type Step =
   | { readonly kind: 'request'; readonly product: ProductName }
   | { readonly kind: 'next day' | 'look' | 'restart' };
 
-describe('the meter', () => {
+describe('the usage meter', () => {
   const product = fc.constantFrom(...PRODUCT_NAMES);
   const id = fc.oneof(
     fc.constantFrom('1', '9007199254740992', '9007199254740993', '18446744073709551615'),

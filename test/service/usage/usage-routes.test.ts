@@ -25,7 +25,7 @@ describe('a request for usage', () => {
     ],
     ['?from=202405010000', "Unknown parameter 'from'. Use bucket, fromDate, toDate."],
     ['?bucket=day&bucket=day', "The parameter 'bucket' comes more than once."],
-  ])('is refused: %s', async (query, message) => {
+  ])('is refused with %s', async (query, message) => {
     const { ask } = await local();
     const { status, page } = await ask(PATH + query);
     expect([status, page.error]).toEqual([400, { message, sent: expect.any(String) }]);
@@ -40,7 +40,7 @@ describe('a request for usage', () => {
     expect((await ask(PATH, { method: 'POST' })).status).toBe(405);
   });
 
-  it('is limited to two a minute, including failed ones', async () => {
+  it('is limited to two a minute, including failed requests', async () => {
     const { service, ask } = await local([], { limits: 'strict' });
     expect((await ask(PATH)).status).toBe(200);
     service.clock.advance(20_000);
@@ -56,7 +56,7 @@ describe('a request for usage', () => {
     expect((await ask(PATH)).status).toBe(429);
   });
 
-  it('is subject to planted faults', async () => {
+  it('is affected by planted faults', async () => {
     const { service, ask } = await local();
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'usage' });
     expect((await ask(PATH)).status).toBe(503);
