@@ -255,19 +255,17 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'keeps counts from just before the process is killed',
   ],
   'test/sinks/commit/call-on-file.test.ts': [
-    'is called again for a file that the call before had deleted before it failed:',
+    'is called again for a file that the failed call before had deleted:',
   ],
   'test/sinks/commit/tee-commits.test.ts': [
-    'does not end files that got their first items while the others waited to commit',
+    'does not end files that got their first items during a commit',
   ],
   'test/sinks/commit/tee-run.test.ts': [
-    'that threads write have what each has by itself without threads, over a failure in the middle',
-    'rows of a branch to committed are those of the files, even after runs that fail',
+    'writes in each branch with threads what that sink writes alone, after a failure in the middle',
+    'tee commits the rows of the files to committed, even after failing runs',
   ],
-  'test/sinks/csv.test.ts': ['pandas, with empty strings for no value'],
-  'test/sinks/files.test.ts': [
-    'keeps to its limit of open files, and buffers a bounded part of the posts',
-  ],
+  'test/sinks/csv.test.ts': ['is read by pandas, with empty strings for null'],
+  'test/sinks/files.test.ts': ['limits open files and buffered posts'],
   'test/sinks/stdout.test.ts': [
     'loses nothing with a slow reader of',
     'leaves the stream open for what the script writes afterwards',

@@ -42,7 +42,7 @@ describe('chart', () => {
     );
   });
 
-  it('shows the oldest bucket on the left, for any order of the buckets', async () => {
+  it('shows the oldest bucket on the left for any order of the buckets', async () => {
     const [up, down] = [screen(), screen()];
     await pipeline(bucketsOf(1, 5, 9), chart({ stream: up.stream }));
     const backwards = new Flow<ChartedBucket>(async function* () {
@@ -53,7 +53,7 @@ describe('chart', () => {
     expect(down.text()).toBe(up.text());
   });
 
-  it('is as wide on a terminal that says it has no columns as on one of 80', async () => {
+  it('is 80 columns wide on a terminal that reports no columns', async () => {
     const drawn = [80, 0].map(async columns => {
       const { stream, text } = screen();
       const terminal = Object.assign(stream, { columns });
@@ -77,7 +77,7 @@ describe('chart', () => {
     ['draws a single bucket', [7], 7, /a bucket a column/],
     ['draws zeros', [0, 0], 0, /a bucket a column/],
     ['prints a message if there are no buckets', [], 0, /No buckets/],
-  ] as const)('%s', async (_, counts, sum, expected) => {
+  ] as const)('draws %s', async (_, counts, sum, expected) => {
     const { stream, text } = screen();
     expect(await pipeline(bucketsOf(...counts), chart({ stream }))).toBe(sum);
     expect(text()).toMatch(expected);
@@ -88,7 +88,7 @@ describe('chart', () => {
     expect(() => chart({ width: 1.5 })).toThrow('width');
   });
 
-  it('ends normally if the pipe is closed, and fails if the stream breaks otherwise', async () => {
+  it('resolves if the pipe is closed, and rejects if the stream breaks otherwise', async () => {
     const breaking = (code: string) =>
       new Writable({ write: (_chunk, _, done) => done(Object.assign(new Error(code), { code })) });
     expect(await pipeline(bucketsOf(1), chart({ stream: breaking('EPIPE') }))).toBe(1);

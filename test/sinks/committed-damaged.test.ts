@@ -40,49 +40,54 @@ function runOn(disk: SimulatedDisk, source: AsyncIterable<Activity>, calls: Call
   );
 }
 
-describe.each(['transactions', 'ranges'] as const)('what committed keeps, with %s', kind => {
-  // Without transactions, a source must deliver the same rows again in the same order.
-  const flows = Object.keys(FLOWS).filter(flow => kind === 'transactions' || !/merged/.test(flow));
-
-  it.each(flows)('is there exactly once after any crashes: %s', async flow => {
-    await fc.assert(
-      fc.asyncProperty(
-        shapes,
-        fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
-        fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 }),
-        fc.integer(),
-        async (shape, cuts, endings, seed) => {
-          const [one, other] = [bytesOf(shape.documents, 1), bytesOf(shape.others, 1_000)];
-          const disk = new SimulatedDisk();
-          const target = new StandIn<string>(endings);
-          const random = seeded(seed);
-          const run = () =>
-            runOn(disk, (FLOWS[flow] as (typeof FLOWS)[string])(one, other), target[kind]);
-          for (const cut of cuts) {
-            disk.cutAt = cut;
-            await run().catch(() => {});
-            disk.restart(random);
-            target.revive();
-          }
-          for (let tries = 0; ; tries++) {
-            const result = await run().catch((error: unknown) => error);
-            target.revive();
-            if (result instanceof Error && tries < endings.length) continue;
-            expect(result).toMatchObject({ damaged: damagedIn(flow, one, other).length });
-            break;
-          }
-          const log = disk.files().includes(LOG) ? disk.read(LOG).toString() : '';
-          expect(keptIn(log)).toEqual(damagedIn(flow, one, other));
-          expect(target.rows.toSorted()).toEqual(idsIn(flow, one, other).toSorted());
-          // A process that was killed while it removed the lock of another leaves that one's.
-          const rest = disk.files().filter(name => name !== LOG && !name.endsWith('.lock.old'));
-          expect(rest).toEqual([]);
-        },
-      ),
-      { numRuns: RUNS },
+describe.each(['transactions', 'ranges'] as const)(
+  'the damaged records kept by committed with %s',
+  kind => {
+    // Without transactions, a source must deliver the same rows again in the same order.
+    const flows = Object.keys(FLOWS).filter(
+      flow => kind === 'transactions' || !/merged/.test(flow),
     );
-  });
-});
+
+    it.each(flows)('exist exactly once after any crashes: %s', async flow => {
+      await fc.assert(
+        fc.asyncProperty(
+          shapes,
+          fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
+          fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 }),
+          fc.integer(),
+          async (shape, cuts, endings, seed) => {
+            const [one, other] = [bytesOf(shape.documents, 1), bytesOf(shape.others, 1_000)];
+            const disk = new SimulatedDisk();
+            const target = new StandIn<string>(endings);
+            const random = seeded(seed);
+            const run = () =>
+              runOn(disk, (FLOWS[flow] as (typeof FLOWS)[string])(one, other), target[kind]);
+            for (const cut of cuts) {
+              disk.cutAt = cut;
+              await run().catch(() => {});
+              disk.restart(random);
+              target.revive();
+            }
+            for (let tries = 0; ; tries++) {
+              const result = await run().catch((error: unknown) => error);
+              target.revive();
+              if (result instanceof Error && tries < endings.length) continue;
+              expect(result).toMatchObject({ damaged: damagedIn(flow, one, other).length });
+              break;
+            }
+            const log = disk.files().includes(LOG) ? disk.read(LOG).toString() : '';
+            expect(keptIn(log)).toEqual(damagedIn(flow, one, other));
+            expect(target.rows.toSorted()).toEqual(idsIn(flow, one, other).toSorted());
+            // A process that was killed while it removed the lock of another leaves that one's.
+            const rest = disk.files().filter(name => name !== LOG && !name.endsWith('.lock.old'));
+            expect(rest).toEqual([]);
+          },
+        ),
+        { numRuns: RUNS },
+      );
+    });
+  },
+);
 
 describe('the option `damaged` of committed', () => {
   let folder: string;
@@ -99,7 +104,7 @@ describe('the option `damaged` of committed', () => {
     folder = await temporaryFolder();
   });
 
-  it('counts what is kept in the result, also in that of a complete run', async () => {
+  it('adds the number of kept records to the result, even of a complete run', async () => {
     const target = new StandIn<string>();
     await writeFile(to('a.jsonl'), `null\n${post(1)}\n{}\n`);
     const source = postsOf(to('a.jsonl'));
@@ -111,7 +116,7 @@ describe('the option `damaged` of committed', () => {
     expect(await run(source, target.transactions)).toEqual(again);
   });
 
-  it('is told to the text before the rows are in the target', async () => {
+  it('writes its file before the rows are committed', async () => {
     const target = new StandIn<string>();
     await writeFile(to('a.jsonl'), `null\n${post(1)}\n`);
     const { save, ...calls } = target.transactions;
@@ -131,7 +136,7 @@ describe('the option `damaged` of committed', () => {
     expect(bytes).toBeGreaterThan(10);
   });
 
-  it('adds what the next incremental run finds, and begins again where the file is gone', async () => {
+  it('appends the records of the next incremental run, or starts a new file', async () => {
     const target = new StandIn<string>();
     const inputs = await temporaryFolder();
     const add = (name: string, text: string) => writeFile(path.join(inputs, name), text);
@@ -147,7 +152,7 @@ describe('the option `damaged` of committed', () => {
     expect(await kept()).toEqual(['three']);
   });
 
-  it('can be omitted in a run that resumes, which finishes the file', async () => {
+  it('may be omitted in a resumed run, which finishes the file', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<string>(['ok', 'ok', 'killed before']);
     const lines = bytesOf([[1, -1], [1], [1]], 1);
@@ -165,7 +170,7 @@ describe('the option `damaged` of committed', () => {
     expect(disk.files()).toEqual([LOG]);
   });
 
-  it('ends the run with a typed error where the disk is full, and nothing is committed', async () => {
+  it('ends the run with a typed error and no commit if the disk is full', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<string>();
     const source = () => postsOf(documents('one', bytesOf([[1, -1], [1]], 1)));
@@ -180,7 +185,7 @@ describe('the option `damaged` of committed', () => {
     expect(await runOn(disk, source(), target.transactions)).toEqual({ rows: 2, damaged: 1 });
   });
 
-  it('refuses names that the file cannot have, and ends at what is damaged where it is not given', async () => {
+  it('is refused with an invalid name, and a run without it ends at a damaged record', async () => {
     const { transactions } = new StandIn<string>();
     expect(() => committed({ ...transactions, damaged: 'a.gz' })).toThrow(OptionError);
     expect(() => committed({ ...transactions, damaged: 'a.part' })).toThrow(OptionError);

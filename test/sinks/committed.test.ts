@@ -20,7 +20,7 @@ function batchesOf(sizes: readonly number[]): number[][] {
 const quick = { retryWaitMs: 0, waitMs: 0 } as const;
 
 describe('committed', () => {
-  it('writes every row once and in order, with the text in the same transaction', async () => {
+  it('writes every row once and in order, and the text in the same transaction', async () => {
     const target = new StandIn<number>();
     const source = places(batchesOf([3, 0, 5, 2]));
     const result = await pipeline(source, committed({ ...quick, rows: 4, ...target.transactions }));
@@ -30,7 +30,7 @@ describe('committed', () => {
     expect(Math.max(...target.writes.map(({ rows }) => rows.length))).toBeLessThanOrEqual(4);
   });
 
-  it('opens nothing once it is complete, and gives the same result', async () => {
+  it('opens nothing after a complete run, and returns the same result', async () => {
     const target = new StandIn<number>();
     const opened: number[] = [];
     const run = () =>
@@ -64,7 +64,7 @@ describe('committed', () => {
     expect(target.rows).toEqual(numbers(7));
   });
 
-  describe('with the text of a run for rain', () => {
+  describe('with the saved text of a run for rain', () => {
     let target: StandIn<number>;
     const run = (query: string) => {
       const flow = new Flow<number>(
@@ -103,7 +103,7 @@ describe('a commit of committed', () => {
       await wait;
     });
 
-  it('comes after `waitMs`, while the source delivers nothing more', async () => {
+  it('happens after `waitMs` if the source delivers nothing more', async () => {
     const target = new StandIn<number>();
     const { transactions } = target;
     const committedRows = new Promise<void>(resolve => {
@@ -121,7 +121,7 @@ describe('a commit of committed', () => {
     ended.abort();
   });
 
-  it('after `waitMs` has the rows before the last cursor, not those that came after it', async () => {
+  it('after `waitMs` contains only the rows before the last cursor', async () => {
     const target = new StandIn<number>();
     const { transactions } = target;
     const stop = new AbortController();
@@ -140,14 +140,14 @@ describe('a commit of committed', () => {
     expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 2, cursor: { next: 2 } });
   });
 
-  it('waits for `rows` of them where `waitMs` is long', async () => {
+  it('waits for `rows` rows if `waitMs` is long', async () => {
     const target = new StandIn<number>();
     const batches = batchesOf([4, 4, 4, 4, 4, 1]);
     await pipeline(places(batches), committed({ rows: 8, waitMs: 60_000, ...target.transactions }));
     expect(target.writes.map(({ rows }) => rows.length)).toEqual([8, 8, 5]);
   });
 
-  it('has bounded memory where the source has no cursor before its end: parts of one transaction', async () => {
+  it('is split into parts of one transaction if the source has no cursor', async () => {
     const target = new StandIn<number>();
     const texts: string[] = [];
     const { save, ...rest } = target.transactions;
@@ -177,7 +177,7 @@ describe('a commit of committed', () => {
     expect(texts.length).toBe(2);
   });
 
-  it('is rolled back, and not tried again, where its source fails between its parts', async () => {
+  it('is rolled back without a retry if its source fails between its parts', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: numbers(20) };
@@ -190,7 +190,7 @@ describe('a commit of committed', () => {
     expect(JSON.parse(target.text ?? '')).toMatchObject({ rows: 0, state: 'running' });
   });
 
-  it('ends the run when another run has committed meanwhile', async () => {
+  it('ends the run if another run has committed', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: [0], cursor: { next: 1 } };
@@ -206,7 +206,7 @@ describe('a commit of committed', () => {
     expect(target.rows).toEqual([0, 1, 2]);
   });
 
-  it('is tried again as often as `retries` says, then fails with what to do', async () => {
+  it('is retried `retries` times, and then rejects with what to do', async () => {
     const target = new StandIn<number>(['ok', ...numbers(9).map((): Ending => 'fails before')]);
     const run = pipeline(
       oneBatch([0]),
@@ -245,48 +245,42 @@ describe('a commit of committed', () => {
   it.each([
     ['alone', (sink: Sink<number, unknown>) => sink],
     ['in tee', (sink: Sink<number, unknown>) => tee(sink)],
-  ])(
-    'that fails as the source ends is not followed by one that says all is written: %s',
-    async (_, as) => {
-      const target = new StandIn<number>();
-      let fail = () => {};
-      const failed = new Promise<void>(resolve => {
-        fail = resolve;
-      });
-      const source = new Flow<number>(async function* () {
-        yield { items: [0], cursor: { next: 1 } };
-        await failed;
-      });
-      const write = () => {
-        fail();
-        throw new TypeError('x is not a function');
-      };
-      const sink = committed({ ...quick, ...target.transactions, write });
-      await expect(as(sink)(source)).rejects.toThrow('x is not a function');
-      expect(JSON.parse(target.text ?? '')).toMatchObject({ state: 'running', rows: 0 });
-    },
-  );
+  ])('that fails at the end of the source does not complete the run: %s', async (_, as) => {
+    const target = new StandIn<number>();
+    let fail = () => {};
+    const failed = new Promise<void>(resolve => {
+      fail = resolve;
+    });
+    const source = new Flow<number>(async function* () {
+      yield { items: [0], cursor: { next: 1 } };
+      await failed;
+    });
+    const write = () => {
+      fail();
+      throw new TypeError('x is not a function');
+    };
+    const sink = committed({ ...quick, ...target.transactions, write });
+    await expect(as(sink)(source)).rejects.toThrow('x is not a function');
+    expect(JSON.parse(target.text ?? '')).toMatchObject({ state: 'running', rows: 0 });
+  });
 
   it.each([
     ['rows with a cursor', true],
     ['rows without one, in parts', false],
-  ])(
-    'continues where only its answer was lost, and writes nothing again: %s',
-    async (_, hasCursor) => {
-      const target = new StandIn<number>(['ok', 'answer lost']);
-      const source = new Flow<number>(async function* () {
-        for (const [index, items] of batchesOf([4, 4, 4]).entries())
-          yield hasCursor ? { items, cursor: { next: index } } : { items };
-      });
-      const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, ...target.transactions };
-      expect(await pipeline(source, committed(options))).toEqual({ rows: 12 });
-      expect(target.rows).toEqual(numbers(12));
-      expect(target.writes.flatMap(({ rows }) => rows)).toEqual(numbers(12));
-    },
-  );
+  ])('is not repeated if only its response was lost: %s', async (_, hasCursor) => {
+    const target = new StandIn<number>(['ok', 'answer lost']);
+    const source = new Flow<number>(async function* () {
+      for (const [index, items] of batchesOf([4, 4, 4]).entries())
+        yield hasCursor ? { items, cursor: { next: index } } : { items };
+    });
+    const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, ...target.transactions };
+    expect(await pipeline(source, committed(options))).toEqual({ rows: 12 });
+    expect(target.rows).toEqual(numbers(12));
+    expect(target.writes.flatMap(({ rows }) => rows)).toEqual(numbers(12));
+  });
 
   describe.each(['called again', 'called again in write'] as const)(
-    'whose `transaction` rolls back and calls its function again (%s)',
+    'with a `transaction` that rolls back and calls its function again (%s)',
     ending => {
       const source = (hasCursor: boolean) =>
         new Flow<number>(async function* () {
@@ -295,14 +289,14 @@ describe('a commit of committed', () => {
         });
       const options = { waitMs: 60_000, retryWaitMs: 0, rows: 4, name: 'posts' } as const;
 
-      it('writes all rows again where they have a cursor', async () => {
+      it('writes all rows again if they have a cursor', async () => {
         const target = new StandIn<number>(['ok', ending, ending]);
         const sink = committed({ ...options, ...target.transactions });
         expect(await pipeline(source(true), sink)).toEqual({ rows: 12 });
         expect(target.rows).toEqual(numbers(12));
       });
 
-      it('commits nothing and fails with a StorageError where they came in parts', async () => {
+      it('commits nothing and fails with a StorageError if the rows came in parts', async () => {
         const target = new StandIn<number>(['ok', ending]);
         const sink = committed({ ...options, ...target.transactions });
         const failure: unknown = await pipeline(source(false), sink).catch(error => error);
@@ -319,7 +313,7 @@ describe('a commit of committed', () => {
     },
   );
 
-  it('says that another run has committed where its rows come in parts', async () => {
+  it('rejects if another run has committed while its rows come in parts', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       // Another run of the same script does all of it.
@@ -333,7 +327,7 @@ describe('a commit of committed', () => {
     expect(target.rows).toEqual(numbers(40));
   });
 
-  it('gives each call of `write` a token that no other has', async () => {
+  it('passes a unique token to each call of `write`', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       // Some rows have a cursor, and others are more than are held without one.
@@ -353,7 +347,7 @@ describe('a commit of committed', () => {
     ['data that do not fit', Object.assign(new Error('too long'), { code: '22001' })],
     ['a table that is not there', Object.assign(new Error('no table'), { code: '42P01' })],
     ['what isRetryable refuses', new Error('no')],
-  ])('is not tried again after %s', async (name, error) => {
+  ])('is not retried after %s', async (name, error) => {
     const target = new StandIn<number>();
     let tries = 0;
     const run = pipeline(
@@ -372,7 +366,7 @@ describe('a commit of committed', () => {
     expect(tries).toBe(1);
   });
 
-  it('is not begun after an abort, whose reason rejects, and none is under way then', async () => {
+  it('does not start after an abort, whose reason rejects', async () => {
     const target = new StandIn<number>();
     const reason = new Error('enough');
     const run = pipeline(
@@ -384,7 +378,7 @@ describe('a commit of committed', () => {
     expect(target.rows).toEqual([]);
   });
 
-  it('names the range that is tried again where the source does not deliver the same rows', async () => {
+  it('names the pending range if the source does not deliver the same rows again', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -395,7 +389,7 @@ describe('a commit of committed', () => {
     );
   });
 
-  it('stops reading once more rows came than the range that is tried again had', async () => {
+  it('stops reading after more rows than the pending range had', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     const options = { ...quick, rows: 9, ...target.ranges, name: 'posts' };
     await pipeline(places(batchesOf([3, 3])), committed(options)).catch(() => {});
@@ -410,7 +404,7 @@ describe('a commit of committed', () => {
     expect(read).toBeLessThan(20);
   });
 
-  it('says that rows may be there already where the cursor after them has another text this time', async () => {
+  it('warns that rows may be in the target if the text of the next cursor differs', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
     // Tokens of pages depend on when they were requested.
     const run = (token: string) => {
@@ -440,40 +434,43 @@ function abortedSoon(reason: Error): AbortSignal {
 const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 
-describe('each row comes once, however calls fail and whenever the run is killed', () => {
-  it.each(['transactions', 'ranges'] as const)('with %s', async kind => {
-    await fc.assert(
-      fc.asyncProperty(
-        ...[sizes, endings, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 6 })],
-        async (sizes, endings, cursorEvery, rows) => {
-          const target = new StandIn<number>(endings);
-          const batches = batchesOf(sizes);
-          const total = sizes.reduce((sum, size) => sum + size, 0);
-          for (let runs = 0; ; runs++) {
-            expect(runs).toBeLessThan(20);
-            const options: CommittedOptions<number> = { ...quick, rows, ...target[kind] };
-            const result = await pipeline(
-              places(batches, { cursorEvery }),
-              committed(options),
-            ).catch((error: unknown) => error);
-            if (!(result instanceof Error)) {
-              // Killed after its last commit: the next run finds that it is complete.
-              const { completeSince, ...written } = result as Committed;
-              expect(written).toEqual({ rows: total });
-              expect(completeSince === undefined || completeSince instanceof Date).toBe(true);
-              break;
+describe('a row of committed', () => {
+  it.each(['transactions', 'ranges'] as const)(
+    'is written once after any failures and kills, with %s',
+    async kind => {
+      await fc.assert(
+        fc.asyncProperty(
+          ...[sizes, endings, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 6 })],
+          async (sizes, endings, cursorEvery, rows) => {
+            const target = new StandIn<number>(endings);
+            const batches = batchesOf(sizes);
+            const total = sizes.reduce((sum, size) => sum + size, 0);
+            for (let runs = 0; ; runs++) {
+              expect(runs).toBeLessThan(20);
+              const options: CommittedOptions<number> = { ...quick, rows, ...target[kind] };
+              const result = await pipeline(
+                places(batches, { cursorEvery }),
+                committed(options),
+              ).catch((error: unknown) => error);
+              if (!(result instanceof Error)) {
+                // Killed after its last commit: the next run finds that it is complete.
+                const { completeSince, ...written } = result as Committed;
+                expect(written).toEqual({ rows: total });
+                expect(completeSince === undefined || completeSince instanceof Date).toBe(true);
+                break;
+              }
+              expect(result).toBeInstanceOf(StorageError);
+              target.revive();
             }
-            expect(result).toBeInstanceOf(StorageError);
-            target.revive();
-          }
-          expect(target.rows).toEqual(numbers(total));
-        },
-      ),
-    );
-  });
+            expect(target.rows).toEqual(numbers(total));
+          },
+        ),
+      );
+    },
+  );
 });
 
-describe('wrong functions', () => {
+describe('committed with wrong functions', () => {
   it.each<[string, Partial<CommittedOptions<number>>, RegExp]>([
     [
       'a transaction that does not call its function',
@@ -486,7 +483,7 @@ describe('wrong functions', () => {
       /wait for it before it commits/,
     ],
     ['load that returns an object', { load: () => ({}) as string }, /`load` must return the text/],
-  ])('%s', async (_, wrong, message) => {
+  ])('throws for %s', async (_, wrong, message) => {
     const target = new StandIn<number>();
     const options = { ...quick, ...target.transactions, ...wrong };
     const run = pipeline(places(batchesOf([2])), committed(options));

@@ -71,7 +71,7 @@ async function textOf<T>(items: readonly T[], options: Omit<CsvOptions<T>, 'path
 const own = <Type extends tables.ColumnType>(type: Type, name = 'value') =>
   unchecked<tables.Column<unknown>>({ name, type, value: (item: unknown) => item });
 
-describe('the programs of the page read what was written', () => {
+describe('a written CSV file', () => {
   const texts = [
     'plain',
     '',
@@ -99,7 +99,7 @@ describe('the programs of the page read what was written', () => {
       blocksOf(pageNamed('src/tables/README.md'), language).find(block => block.includes('csv')),
     );
 
-  it('DuckDB, with empty strings and strings such as null', async () => {
+  it('is read by DuckDB, with empty strings and strings such as null', async () => {
     const folder = await written();
     const connection = await (await DuckDBInstance.create()).connect();
     const query = `${lineOf('sql').replace('out/csv', folder)} ORDER BY id::INT`;
@@ -108,7 +108,7 @@ describe('the programs of the page read what was written', () => {
     expect(rows.map(({ text }) => text)).toEqual(texts);
   });
 
-  it('pandas, with empty strings for no value', async context => {
+  it('is read by pandas, with empty strings for null', async context => {
     const isThere = (python: string) => spawnSync(python, ['-c', 'import pandas']).status === 0;
     const python = ['python3', '/usr/bin/python3'].find(isThere);
     context.skip(python === undefined, 'pandas is not installed: apt-get install python3-pandas');
@@ -179,7 +179,7 @@ describe('csv', () => {
     expect(asked('decode')).toBeGreaterThan(0);
   });
 
-  describe('of posts with quotes and line ends', () => {
+  describe('with posts that contain quotes and line ends', () => {
     const two = () =>
       write(
         [
@@ -205,7 +205,7 @@ describe('csv', () => {
     });
   });
 
-  it('writes all columns of posts where none are chosen', async () => {
+  it('writes all columns of posts by default', async () => {
     const [header] = rowsOf(await textOf([post({ id: '1' })], {}));
     expect(header).toEqual(Object.keys(tables.posts));
   });
@@ -234,7 +234,7 @@ describe('csv', () => {
     expect(await textOf([value], { columns: [own(type)] })).toBe(`value\r\n${text}\r\n`);
   });
 
-  it('is read back as it was written, for any strings', async () => {
+  it('survives a round trip for any strings', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string({
@@ -258,7 +258,7 @@ describe('csv', () => {
     );
   });
 
-  it('is read back as it was written, for any posts', async () => {
+  it('survives a round trip for any posts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(arbitraryPost, { minLength: 1, maxLength: 5 }), async written => {
         const posts = written.map(({ bytes }) => new Activity(bytes));
@@ -290,7 +290,7 @@ describe('csv', () => {
     );
   });
 
-  it('puts an apostrophe before formulas, and only there, where it is asked to', async () => {
+  it('puts an apostrophe only before formulas, with an option', async () => {
     const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '\n=1', '＝1', "'=", 'a=1', ''];
     const columns = [own('string')];
     const kept = rowsOf(await textOf(texts, { columns })).slice(1);
@@ -303,11 +303,11 @@ describe('csv', () => {
     expect(numbers).toBe('value\r\n-5\r\n-2\r\n');
   });
 
-  it('begins with a byte order mark where Excel is to read it', async () => {
+  it('starts with a byte order mark for Excel', async () => {
     expect(await textOf([1], { columns: [own('int32')], bom: true })).toBe('\ufeffvalue\r\n1\r\n');
   });
 
-  it('begins every numbered file, gzip or not, with the names of the columns', async () => {
+  it('starts every numbered file with the column names, gzip or not', async () => {
     const posts = Array.from({ length: 40 }, (_, n) =>
       post({ id: String(n), text: 'snow '.repeat(n) }),
     );
@@ -329,7 +329,7 @@ describe('csv', () => {
     }
   });
 
-  it('sends each tag to its own file, and knows the tag', async () => {
+  it('writes each tag to its own file and column', async () => {
     const disk = new SimulatedDisk();
     const tagged = post({ id: '1' }).withMatchingRules([
       { tag: 'snow', id: '1' },
@@ -346,7 +346,7 @@ describe('csv', () => {
     ]);
   });
 
-  it('writes nothing for an item that does not fit, and says which', async () => {
+  it('rejects with the item that does not fit, and writes nothing', async () => {
     const columns: CsvOptions<Activity>['columns'] = [
       'id',
       { name: 'words', type: 'int32', value: item => item.text.length / 0 },
@@ -378,7 +378,7 @@ describe('csv', () => {
     expect(call).toThrow(expect.objectContaining({ option }));
   });
 
-  it('continues after a crash at any call, with one header a file', async () => {
+  it('continues after a crash at any call, with one header per file', async () => {
     const items = Array.from({ length: 12 }, (_, batch) =>
       Array.from({ length: batch % 4 }, (_, n) => ({
         to: 'ab'.charAt((batch + n) % 2),
@@ -408,7 +408,7 @@ describe('csv', () => {
     }
   });
 
-  it('does not continue files that have other columns', async () => {
+  it('does not continue files with other columns', async () => {
     const disk = new SimulatedDisk();
     const options = { path: '/out/rows.csv', checkpoint: '/run.json', commitIntervalMs: 0 };
     const pages = Array.from({ length: 5 }, (_, page) => pageOf(page));
@@ -418,7 +418,7 @@ describe('csv', () => {
     await expect(others).rejects.toThrow('`columns` of csv() was');
   });
 
-  it('writes real files', async () => {
+  it('writes to the disk', async () => {
     const folder = await temporaryFolder();
     const pages = new Flow<Activity>(async function* () {
       for (let page = 0; page < PAGES; page++) yield { items: pageOf(page) };

@@ -90,7 +90,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
   it.each([
     ['the process is killed', 'kill'],
     ['the power is cut', 'power'],
-  ])('have every item exactly once when %s at any call', async (_name, how) => {
+  ])('contain every item exactly once when %s at any call', async (_name, how) => {
     const expected = await expectedOf(options);
     const calls = await callsOf(options);
     expect(calls).toBeGreaterThan(50);
@@ -204,7 +204,7 @@ describe('outputs on a disk that ignores case', () => {
     ['with a checkpoint', OPTIONS],
     ['without one', { path: OPTIONS.path }],
     ['through one open file', { ...OPTIONS, maxOpen: 1 }],
-  ])('end the run where two differ in case only, %s', async (_, options) => {
+  ])('that differ only in case end the run, %s', async (_, options) => {
     const batches = [[{ to: 'BTC', n: 1 }], [{ to: 'btc', n: 2 }], [{ to: 'BTC', n: 3 }]];
     const disk = ignoringCase(new SimulatedDisk());
     const running = pipeline(places(batches, { cursorEvery: 1 }), filesOn(disk, options));

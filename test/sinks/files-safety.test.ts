@@ -39,8 +39,8 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open };
 }
 
-describe('two runs of files on one output', () => {
-  it('are detected without a checkpoint: the second is refused, and the first writes the file', async () => {
+describe('two runs with the same output files', () => {
+  it('are detected without a checkpoint: the second is refused', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -56,7 +56,7 @@ describe('two runs of files on one output', () => {
     expect(await readdir(out)).toEqual(['posts.jsonl']);
   });
 
-  it('never succeed if the other run replaced their posts, with paths from items', async () => {
+  it('never both succeed, with paths from items', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: () => `${out}/posts.jsonl` };
     const { opened, open } = gate();
@@ -73,9 +73,9 @@ describe('two runs of files on one output', () => {
   });
 });
 
-describe('files and links', () => {
+describe('the files sink', () => {
   it.each(['posts.jsonl.part', 'posts.jsonl', 'run.json', 'run.json.tmp'])(
-    'neither follow nor replace a symbolic link under %s',
+    'neither follows nor replaces a symbolic link under %s',
     async name => {
       const out = await temporaryFolder();
       await writeFile(`${out}/victim`, 'precious');
@@ -91,7 +91,7 @@ describe('files and links', () => {
     },
   );
 
-  it('refuse a checkpoint that is a symbolic link, also to one of the same run', async () => {
+  it('refuses a checkpoint that is a symbolic link', async () => {
     const out = await temporaryFolder();
     const options = { path: `${out}/posts.jsonl`, checkpoint: `${out}/run.json` };
     await pipeline(numbers(0, 3), files(options));
@@ -102,7 +102,7 @@ describe('files and links', () => {
     );
   });
 
-  it('do not replace a symbolic link that takes the name of an output during the run', async () => {
+  it('does not replace a symbolic link created under an output name during the run', async () => {
     const out = await temporaryFolder();
     await writeFile(`${out}/victim`, 'precious');
     const { opened, open } = gate();
@@ -117,7 +117,7 @@ describe('files and links', () => {
     expect(await readlink(`${out}/posts.jsonl`)).toBe(`${out}/victim`);
   });
 
-  it('leave a pipe under the name of an output as it is', async () => {
+  it('does not change a pipe under the name of an output', async () => {
     const out = await temporaryFolder();
     const [code] = await once(spawn('mkfifo', [`${out}/posts.jsonl`]), 'close');
     expect(code).toBe(0);
@@ -127,7 +127,7 @@ describe('files and links', () => {
     expect((await lstat(`${out}/posts.jsonl`)).isFIFO()).toBe(true);
   });
 
-  it('write into a folder that is a symbolic link', async () => {
+  it('writes into a folder that is a symbolic link', async () => {
     const out = await temporaryFolder();
     await mkdir(`${out}/real`);
     await symlink(`${out}/real`, `${out}/link`);
@@ -136,8 +136,8 @@ describe('files and links', () => {
   });
 });
 
-describe('names that `files` uses itself', () => {
-  it('are changed if an item has them, and the run continues', async () => {
+describe('a name that `files` reserves', () => {
+  it('is changed if an item has it, and the run continues', async () => {
     const out = await temporaryFolder();
     const names = ['run.json', 'run.json.tmp', 'run.json.lock', 'run.json.lock.old', 'a', 'a.part'];
     const items = new Flow<string>(async function* () {
@@ -158,14 +158,14 @@ describe('names that `files` uses itself', () => {
     ]);
   });
 
-  it('are refused as the only path before anything is opened', () => {
+  it('is refused as the only path before anything is opened', () => {
     for (const file of ['run.json', './run.json', 'run.json.lock'])
       expect(() => files({ path: file, checkpoint: 'run.json' })).toThrow(OptionError);
   });
 });
 
 describe('a full disk', () => {
-  it('is an error that mentions the checkpoint only if there is one', async () => {
+  it('ends the run with an error that mentions the checkpoint only if there is one', async () => {
     const failing = async (from: number) => {
       const disk = new SimulatedDisk();
       let checkpoints = 0;
@@ -185,8 +185,8 @@ describe('a full disk', () => {
   });
 });
 
-describe('many outputs', () => {
-  it('are limited: too many end the run with an error', async () => {
+describe('a run with too many outputs', () => {
+  it('ends with an error', async () => {
     const out = await temporaryFolder();
     const options: FilesOptions<number> = { path: n => `${out}/${n}`, maxOutputs: 3 };
     expect((await pipeline(numbers(0, 3), files(options))).files).toHaveLength(3);
@@ -196,7 +196,7 @@ describe('many outputs', () => {
   });
 
   it.runIf(isNightly).each([32, 64])(
-    'end the run with an error, not the process, in a heap of %i MiB',
+    'ends with an error instead of the process, in a heap of %i MiB',
     async mebibytes => {
       const out = await temporaryFolder();
       const script = compiled(path.join(import.meta.dirname, 'many-outputs-child.ts'));
@@ -223,14 +223,14 @@ describe('a working folder that is deleted', () => {
     return stdout;
   }
 
-  it('neither stops `files` nor makes it loop, when it is deleted before the run', async () => {
+  it('does not affect `files` when it is deleted before the run', async () => {
     const cwd = `${await temporaryFolder()}/work`;
     expect(await runThatDeletes('before', cwd)).toBe('done');
     expect(await readFile(`${cwd}/out/deep/1.jsonl`, 'utf8')).toBe('{"n":1}\n');
     expect(await readFile(`${cwd}/out/deep/2.jsonl`, 'utf8')).toBe('{"n":2}\n');
   });
 
-  it('ends `files` with a StorageError, and without a loop, when it is deleted during the run', async () => {
+  it('ends `files` with a StorageError when it is deleted during the run', async () => {
     const cwd = `${await temporaryFolder()}/work`;
     expect(await runThatDeletes('during', cwd)).toBe('failed: ERR_STORAGE');
   });

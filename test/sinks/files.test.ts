@@ -43,7 +43,7 @@ function text(...parts: string[]): Promise<string> {
 }
 
 describe('files', () => {
-  it('writes activities byte for byte, each to its file', async () => {
+  it('writes activities byte for byte, each to its own file', async () => {
     const out = await temporaryFolder();
     const odd = new Activity(
       Buffer.from(
@@ -78,7 +78,7 @@ describe('files', () => {
     });
   });
 
-  it('writes a post that is printed over several lines as one line', async () => {
+  it('writes a post that spans several lines as one line', async () => {
     const out = await temporaryFolder();
     const printed = new Activity(
       Buffer.from(JSON.stringify(post({ id: '5', text: 'two\nlines' }).post, null, 2)),
@@ -130,7 +130,7 @@ describe('files', () => {
         return a;
       })(),
     ],
-  ])('refuses %s and says what to do', async (_, value) => {
+  ])('refuses %s with what to do', async (_, value) => {
     const out = await temporaryFolder();
     const run = pipeline(flowOf<unknown>(value), files({ path: `${out}/x` }));
     await expect(run).rejects.toThrow(DataError);
@@ -194,7 +194,7 @@ describe('files', () => {
   });
 
   it.skipIf(nodeZstd === undefined)(
-    'writes zstd under a template that ends in .zst, exactly once',
+    'writes zstd exactly once under a template that ends in .zst',
     async () => {
       const out = await temporaryFolder();
       const flow = new Flow<{ readonly n: number }>(
@@ -278,7 +278,7 @@ describe('files', () => {
     }
   });
 
-  it('writes only parts until the run is complete, and replaces finished files only then', async () => {
+  it('writes only parts until the run is complete', async () => {
     const out = await temporaryFolder();
     await writeFile(`${out}/a`, 'the finished one of before\n');
     const seen: string[][] = [];
@@ -318,7 +318,7 @@ describe('files', () => {
     expect(await readdir(out)).toEqual([]);
   });
 
-  it('keeps every line complete with many outputs and few open files', async () => {
+  it('keeps every line whole with many outputs and few open files', async () => {
     const out = await temporaryFolder();
     await fc.assert(
       fc.asyncProperty(
@@ -352,7 +352,7 @@ describe('files', () => {
     );
   });
 
-  it('keeps to its limit of open files, and buffers a bounded part of the posts', async () => {
+  it('limits open files and buffered posts', async () => {
     const out = await temporaryFolder();
     let open = 0;
     let most = 0;
@@ -419,7 +419,7 @@ describe('files', () => {
     expect(closed).toBe(true);
   });
 
-  it('passes on the reason of an abort and closes the source', async () => {
+  it('rejects with the reason of an abort and closes the source', async () => {
     const out = await temporaryFolder();
     const controller = new AbortController();
     const reason = new Error('enough');
@@ -490,7 +490,7 @@ describe('files', () => {
     expect(await text(out, 'x')).toBe('{"n":1}\n{"n":2}\n');
   });
 
-  it('can be used for several runs in sequence', async () => {
+  it('can be used for several runs one after the other', async () => {
     const out = await temporaryFolder();
     const sink = files<number>({ path: `${out}/x` });
     await pipeline(flowOf(1, 2), sink);
@@ -498,7 +498,7 @@ describe('files', () => {
     expect(await text(out, 'x')).toBe('3\n');
   });
 
-  it('counts what it writes as progress', async () => {
+  it('reports the written posts as progress', async () => {
     const out = await temporaryFolder();
     let last = { written: 0, writtenBytes: 0 };
     await pipeline(flowOf(1, 22), files({ path: `${out}/x` }), {
@@ -509,7 +509,7 @@ describe('files', () => {
 });
 
 describe('files with gzip', () => {
-  it('adds .gz if it is missing, and zcat reads all members', async () => {
+  it('adds .gz if it is missing, and writes members that zcat reads', async () => {
     const out = await temporaryFolder();
     const lines = Array.from({ length: 3000 }, (_, n) => ({ n, text: 'x'.repeat(n % 900) }));
     const source = places([lines.slice(0, 1000), lines.slice(1000)]);
@@ -543,7 +543,7 @@ describe('files with gzip', () => {
 });
 
 describe('files with maxBytes', () => {
-  it('numbers its files and starts the next before one would become too large', async () => {
+  it('numbers its files, and starts the next before one is too large', async () => {
     const out = await temporaryFolder();
     const lines = ['a'.repeat(9), 'b'.repeat(9), 'c', 'd'.repeat(50), 'e'];
     const written = await pipeline(

@@ -47,8 +47,8 @@ const rare = (): Flow<Activity> =>
     activities()(jsonLines()(gunzip()(localFiles(archive)))),
   );
 
-describe('memory of held posts is near their own size', () => {
-  it('in collect()', async () => {
+describe('the memory of held posts', () => {
+  it('is near their size in collect()', async () => {
     const memory = await MemoryWatch.start();
     const posts = await pipeline(rare(), collect());
     expect(posts.length).toBe(HELD);
@@ -56,7 +56,7 @@ describe('memory of held posts is near their own size', () => {
     expect(posts.at(-1)?.text).toContain('snow');
   });
 
-  it('in chunk()', async () => {
+  it('is near their size in chunk()', async () => {
     const memory = await MemoryWatch.start();
     let chunks = 0;
     await pipeline(rare(), chunk(HELD), async input => {
@@ -69,7 +69,7 @@ describe('memory of held posts is near their own size', () => {
     expect(chunks).toBe(1);
   });
 
-  it('in mapAsync() with many calls at a time', async () => {
+  it('is near their size in mapAsync() with many concurrent calls', async () => {
     const memory = await MemoryWatch.start();
     let release = () => {};
     const all = new Promise<void>(resolve => {
@@ -110,7 +110,7 @@ describe('memory of held posts is near their own size', () => {
     });
   };
 
-  it('in committed()', async () => {
+  it('is near their size in committed()', async () => {
     const memory = await MemoryWatch.start();
     const { rows } = await pipeline(
       rare(),
@@ -122,7 +122,7 @@ describe('memory of held posts is near their own size', () => {
     expect(memory.grown).toBeLessThan(MOST);
   });
 
-  it('in a branch of tee() that ends in committed()', async () => {
+  it('is near their size in a branch of tee() that ends in committed()', async () => {
     const memory = await MemoryWatch.start();
     const output = await temporaryFolder();
     await pipeline(

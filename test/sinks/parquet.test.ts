@@ -117,7 +117,7 @@ const nodeHasZstd = 'zstdCompressSync' in (await import('node:zlib'));
 const CODECS = ['snappy', 'gzip', 'none', ...(nodeHasZstd ? ['zstd'] : [])] as const;
 
 describe('parquet', () => {
-  it.each(Object.entries(VALUES))('is read back as it was written: %s', async (type, value) => {
+  it.each(Object.entries(VALUES))('survives a round trip: %s', async (type, value) => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.option(value), { minLength: 1, maxLength: 30 }),
@@ -135,7 +135,7 @@ describe('parquet', () => {
     );
   });
 
-  it('is read alike by two readers, whatever is in it', async () => {
+  it('is read alike by two readers for any content', async () => {
     const folder = await temporaryFolder();
     let [written, asked] = [0, 0];
     const types = Object.keys(VALUES).flatMap((type): tables.ColumnType[] => [
@@ -209,7 +209,7 @@ describe('parquet', () => {
     );
   });
 
-  it('is read back as it was written, for any posts', async () => {
+  it('survives a round trip for any posts', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(arbitraryPost, { minLength: 1, maxLength: 8 }),
@@ -226,7 +226,7 @@ describe('parquet', () => {
     );
   });
 
-  it('has columns of the types that DuckDB has for them, and exact ids', async () => {
+  it('has the column types that DuckDB expects, and exact ids', async () => {
     const folder = await temporaryFolder();
     const columns = [
       own('string', 's'),
@@ -277,7 +277,7 @@ describe('parquet', () => {
     expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
   });
 
-  it('holds what csv holds, by DuckDB', async () => {
+  it('contains the same as csv according to DuckDB', async () => {
     const folder = await temporaryFolder();
     const at = Date.UTC(2024, 2, 5);
     const minutes = Array.from({ length: 10 }, (_, n) =>
@@ -308,7 +308,7 @@ describe('parquet', () => {
     );
   });
 
-  it('is a dataset where its path has partitions', async () => {
+  it('is a dataset if its path has partitions', async () => {
     const folder = await temporaryFolder();
     const tags = ['snow', 'eis & schnee', '../ü=1'];
     const posts = Array.from({ length: 40 }, (_, n) =>
@@ -340,7 +340,7 @@ describe('parquet', () => {
     ]);
   });
 
-  it('has row groups of the rows that are asked for, and less where memory is short', async () => {
+  it('has row groups of the requested rows, and smaller ones if memory is short', async () => {
     const posts = Array.from({ length: 250 }, (_, n) =>
       post({ id: String(n), text: 'snow'.repeat(50) }),
     );
@@ -356,7 +356,7 @@ describe('parquet', () => {
     expect(small.reduce((sum, rows) => sum + rows, 0)).toBe(250);
   });
 
-  it('is numbered where its size is limited', async () => {
+  it('numbers its files if their size is limited', async () => {
     const posts = Array.from({ length: 100 }, (_, n) =>
       post({ id: String(n), text: `${n}`.repeat(99) }),
     );
@@ -371,7 +371,7 @@ describe('parquet', () => {
     );
   });
 
-  it('ends and numbers its files for the checkpoint of tee as for its own', async () => {
+  it('ends and numbers its files at commits of tee', async () => {
     const disk = new SimulatedDisk();
     const batches = Array.from({ length: 4 }, (_, n) => [post({ id: String(n) })]);
     await pipeline(
@@ -388,7 +388,7 @@ describe('parquet', () => {
     expect(Object.keys(files)[0]).toBe('/out/rows.0001.parquet');
   });
 
-  it('leaves no file with its name where an item does not fit', async () => {
+  it('leaves no finished file if an item does not fit', async () => {
     const folder = await temporaryFolder();
     const items = [post({ id: '1' }), post({ id: '2', text: 'no' })];
     const run = pipeline(
@@ -461,7 +461,7 @@ describe('parquet with a checkpoint', () => {
     .map(({ n }) => n)
     .toSorted((a, b) => a - b);
 
-  it('has every item once, in complete files, after a crash at any call', async () => {
+  it('contains every item once in complete files after a crash at any call', async () => {
     const whole = new SimulatedDisk();
     const { posts } = await run(whole);
     expect(posts).toBe(all.length);
@@ -502,7 +502,7 @@ describe('parquet with a checkpoint', () => {
     expect(failed).toBeGreaterThan(5);
   });
 
-  it('commits once the files that still get rows have a row group each, so that a killed run does not start over', async () => {
+  it('commits after the files have a row group each, so that a killed run does not start over', async () => {
     const days = (counts: readonly number[]) =>
       counts.flatMap((count, day) =>
         Array.from({ length: count / 5 }, (_, page) =>

@@ -61,8 +61,8 @@ function byHand(): { stream: Writable; taken: string[]; next(error?: Error): voi
   return { stream, taken, next: error => done?.(error) };
 }
 
-describe('stdout in its own process', () => {
-  it('writes a post that is printed over several lines as one line', async () => {
+describe('stdout in a child process', () => {
+  it('writes a post that spans several lines as one line', async () => {
     const printed = new Activity(Buffer.from(JSON.stringify(post({ id: '5' }).post, null, 2)));
     const stream = new PassThrough();
     await pipeline(places([[printed]]), stdout({ stream }));
@@ -197,7 +197,7 @@ describe('stdout to a given stream', () => {
     expect(Math.max(...sizes)).toBeLessThan(300_000);
   });
 
-  it('ends normally on a closed pipe, even while its source waits', async () => {
+  it('resolves on a closed pipe, even while its source waits', async () => {
     const { stream, next } = byHand();
     let closed = false;
     const source = new Flow<number>(async function* ({ signal }) {
@@ -217,7 +217,7 @@ describe('stdout to a given stream', () => {
     expect(closed).toBe(true);
   });
 
-  it('fails if the stream breaks in another way', async () => {
+  it('rejects if the stream breaks in another way', async () => {
     const { stream, next } = byHand();
     const run = pipeline(places([[1], [2]]), stdout({ stream }));
     const failed = expect(run).rejects.toThrow(StorageError);

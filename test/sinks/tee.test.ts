@@ -28,7 +28,7 @@ const numbers = (count: number) =>
 const isEven = (n: number) => n % 2 === 0;
 
 describe('tee', () => {
-  it('gives every item to each branch, and resolves to all results', async () => {
+  it('delivers every item to each branch, and resolves to all results', async () => {
     const out = await temporaryFolder();
     const results = await pipeline(
       numbers(5),
@@ -54,7 +54,7 @@ describe('tee', () => {
     expect((await readdir(out)).sort()).toEqual(['all.jsonl', 'even.jsonl']);
   });
 
-  it('applies the operators of a branch in order, where compose() is within compose()', async () => {
+  it('applies the operators of nested compose() calls in order', async () => {
     const inner = compose(
       map((n: number) => 10 * n),
       collect(),
@@ -66,7 +66,7 @@ describe('tee', () => {
     expect(await pipeline(numbers(3), tee(branch))).toEqual([[10, 20, 30]]);
   });
 
-  it('is a sink of the pipeline of Node, and takes its streams as branches', async () => {
+  it('is a sink of the pipeline of Node, with Node streams as branches', async () => {
     const written: number[] = [];
     const writable = () =>
       new Writable({
@@ -85,7 +85,7 @@ describe('tee', () => {
     expect(written.toSorted()).toEqual([1, 2, 2, 3, 4, 4]);
   });
 
-  it('opens its input once, and closes it when all branches have ended', async () => {
+  it('opens its input once, and closes it after all branches have ended', async () => {
     const opened: number[] = [];
     let closed = false;
     const source = new Flow<number>(async function* (run) {
@@ -116,7 +116,7 @@ describe('tee', () => {
     expect(results[2]).toBe('nothing read');
   });
 
-  it('keeps batches and cursors, which are of the branch alone', async () => {
+  it('gives each branch its own batches and cursors', async () => {
     const seen: Batch<number>[] = [];
     const look: Sink<number> = async input => {
       for await (const batch of (input as Flow<number>).batches()) seen.push(batch);
@@ -130,7 +130,7 @@ describe('tee', () => {
     ]);
   });
 
-  it('reports the progress of each branch, and of all together', async () => {
+  it('reports the progress of each branch and of all branches', async () => {
     const out = await temporaryFolder();
     let last: ProgressCounts | undefined;
     await pipeline(
@@ -161,7 +161,7 @@ describe('an error of tee', () => {
       for await (const _ of input) if (++count === after) throw new Error('The sink failed');
     };
 
-  describe('in one branch', () => {
+  describe('in one of its branches', () => {
     const failedInOne = async () => {
       const out = await temporaryFolder();
       let ended: unknown;
@@ -181,7 +181,7 @@ describe('an error of tee', () => {
       return { out, error: await run.catch(thrown => thrown), ended };
     };
 
-    it('is the one that rejects', async () => {
+    it('rejects the run', async () => {
       expect((await failedInOne()).error.message).toContain('The sink failed');
     });
 
@@ -189,13 +189,13 @@ describe('an error of tee', () => {
       expect((await failedInOne()).ended).toBeDefined();
     });
 
-    it('leaves files with the names of parts', async () => {
+    it('leaves only part files', async () => {
       const { out } = await failedInOne();
       expect((await readdir(out)).filter(name => !name.endsWith('.part'))).toEqual([]);
     });
   });
 
-  it('of the input rejects, also when the sinks ignore it', async () => {
+  it('in the input rejects, even if the sinks ignore it', async () => {
     const broken = new Flow<number>(async function* () {
       yield { items: [1] };
       throw new Error('The source failed');
@@ -218,7 +218,7 @@ describe('an error of tee', () => {
     await expect(run).rejects.toThrow('The operator failed');
   });
 
-  it('comes as the reason of the signal after an abort', async () => {
+  it('is the reason of the signal after an abort', async () => {
     const out = await temporaryFolder();
     const controller = new AbortController();
     const waits = new Flow<number>(async function* ({ signal }) {
@@ -233,7 +233,7 @@ describe('an error of tee', () => {
     await expect(run).rejects.toBe('enough');
   });
 
-  it('is a StorageError where two branches write one file, before either is lost', async () => {
+  it('is a StorageError if two branches write one file, before either is lost', async () => {
     const out = await temporaryFolder();
     const path = (n: number) => `${out}/${n % 3}`;
     const run = pipeline(
@@ -292,7 +292,7 @@ describe('an error of tee', () => {
     expect(make).toThrow(message);
   });
 
-  it('is an OptionError before anything is read for an operator instead of a sink', async () => {
+  it('is an OptionError before anything is read if an operator replaces the sink', async () => {
     let opened = false;
     const source = new Flow<number>(async function* () {
       opened = true;
@@ -304,7 +304,7 @@ describe('an error of tee', () => {
     expect(opened).toBe(false);
   });
 
-  it('is an OptionError where a sink wants to continue from its own cursor', async () => {
+  it('is an OptionError if a sink would continue from its own cursor', async () => {
     const resumes: Sink<number> = async input => {
       for await (const _ of (input as Flow<number>).batches({ resume: { next: 2 } }));
     };
@@ -314,7 +314,7 @@ describe('an error of tee', () => {
   });
 });
 
-describe('tee with an incremental source, whose branches that commit have all ended', () => {
+describe('tee with an incremental source after all committing branches ended', () => {
   const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
   const opened: number[] = [];
   /** The items of the first batches, and a cursor where the next run continues. */
@@ -361,7 +361,7 @@ describe('tee with an incremental source, whose branches that commit have all en
     },
   );
 
-  it('continues after the last item that a branch took, where all others end early', async () => {
+  it('continues after the last item of a branch if all others end early', async () => {
     const out = await temporaryFolder();
     opened.length = 0;
     const run = (count: number) =>

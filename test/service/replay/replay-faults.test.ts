@@ -78,18 +78,21 @@ describe('a broken replay connection', () => {
     ['reset', { complete: false, error: 'ECONNRESET' }],
     ['close', { complete: false, error: 'ECONNRESET' }],
     ['finish', { complete: true, error: undefined }],
-  ] as const)('may break after whole messages by %s, and all of them can be read', async (end, how) => {
-    const { see, replayPath, service } = await localStreams(cafes());
-    service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
-    const seen = await see(replayPath());
-    expect(seen).toMatchObject(how);
-    expect(idsIn(seen.messages)).toEqual(range(0, 7));
-    expect(seen.text.endsWith('}\r\n')).toBe(true);
-    // Only a clean end has a valid gzip trailer.
-    const { gunzipSync } = await import('node:zlib');
-    if (end === 'finish') expect(gunzipSync(seen.wire).toString()).toBe(seen.text);
-    else expect(() => gunzipSync(seen.wire)).toThrow('unexpected end');
-  });
+  ] as const)(
+    'may break after whole messages by %s, and all of them can be read',
+    async (end, how) => {
+      const { see, replayPath, service } = await localStreams(cafes());
+      service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
+      const seen = await see(replayPath());
+      expect(seen).toMatchObject(how);
+      expect(idsIn(seen.messages)).toEqual(range(0, 7));
+      expect(seen.text.endsWith('}\r\n')).toBe(true);
+      // Only a clean end has a valid gzip trailer.
+      const { gunzipSync } = await import('node:zlib');
+      if (end === 'finish') expect(gunzipSync(seen.wire).toString()).toBe(seen.text);
+      else expect(() => gunzipSync(seen.wire)).toThrow('unexpected end');
+    },
+  );
 
   it('may break before the first message and just before the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());

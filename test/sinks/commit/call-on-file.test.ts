@@ -45,7 +45,7 @@ function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: Written
 }
 
 describe('onFile', () => {
-  it('gets finished files, as many at a time as it says', async () => {
+  it('is called with finished files, at most as many at a time as the option says', async () => {
     let [running, most] = [0, 0];
     const texts: string[] = [];
     await pipeline(
@@ -64,7 +64,7 @@ describe('onFile', () => {
     expect(most).toBe(2);
   });
 
-  it('resolves to what is kept with the file in the result and the checkpoint', async () => {
+  it('adds its result to the file in the result and the checkpoint', async () => {
     const { run } = runs({}, async ({ path: file }) => ({ etag: await readFile(file, 'utf8') }));
     const written = await run();
     expect(written.files.map(({ handedOn }) => handedOn)).toEqual(
@@ -77,7 +77,7 @@ describe('onFile', () => {
     expect((await run()).files).toEqual(written.files);
   });
 
-  it('waits for the name of the file if commits come before the end of the run', async () => {
+  it('waits for the final name of the file if commits come before the end', async () => {
     const called: string[] = [];
     await pipeline(
       letters(),
@@ -104,7 +104,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('may fail without an end of the run: the file is listed without `handedOn`, and the next run tries again', async () => {
+  it('may reject without ending the run, and is called again in the next run', async () => {
     const { called, run } = runs({ onFileError: 'keep' }, () => 'there');
     const first = await run('b.txt');
     expect(first.files.map(({ handedOn }) => handedOn)).toEqual([
@@ -121,7 +121,7 @@ describe('onFile', () => {
     expect(called.length).toBe(5);
   });
 
-  it('is called for Parquet files while the run continues, and a run after an error does not call it again for them', async () => {
+  it('is called once for Parquet files during the run, even after a later error', async () => {
     const called: string[] = [];
     const run = (max: number) =>
       pipeline(
@@ -148,7 +148,7 @@ describe('onFile', () => {
   });
 
   it.each(['txt', 'parquet'])(
-    'is called again for a file that the call before had deleted before it failed: %s',
+    'is called again for a file that the failed call before had deleted: %s',
     async kind => {
       const called: string[] = [];
       const onFile = async (file: WrittenFile) => {
@@ -172,7 +172,7 @@ describe('onFile', () => {
     },
   );
 
-  it('gets files that were changed after the run that finished them, in their present size', async () => {
+  it('is called with the present size of files that changed after their run', async () => {
     const run = (onFile?: (file: WrittenFile) => unknown) =>
       pipeline(letters(), files({ ...options(), onFile, onFileError: 'keep' }));
     await run(() => {
@@ -184,7 +184,7 @@ describe('onFile', () => {
     expect(sizes).toEqual([5, 5, 5, 5]);
   });
 
-  it('is that of each branch of tee, and works without a checkpoint', async () => {
+  it('is called for each branch of tee, even without a checkpoint', async () => {
     const called: string[] = [];
     const branch = (name: string) =>
       files<Activity>({ path: at(name), onFile: file => void called.push(nameOf(file)) });
@@ -196,7 +196,7 @@ describe('onFile', () => {
     expect(called).toEqual(['a.jsonl', 'b.jsonl', 'c.jsonl']);
   });
 
-  it('of one branch of tee does not begin a complete run again for the files of another', async () => {
+  it('in one branch of tee does not restart a complete run for another branch', async () => {
     const called: string[] = [];
     const run = () =>
       pipeline(
@@ -222,13 +222,13 @@ describe('onFile', () => {
     expect(called).toEqual(['a.jsonl']);
   });
 
-  it('must resolve to JSON', async () => {
+  it('rejects the run if it does not resolve to JSON', async () => {
     const run = pipeline(letters(), files({ ...options(), onFile: () => 1n }));
     await expect(run).rejects.toThrow(/files: `onFile` must resolve to what JSON can hold/);
     await expect(run).rejects.toBeInstanceOf(OptionError);
   });
 
-  it('does not hold up an abort', async () => {
+  it('does not delay an abort', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const run = pipeline(

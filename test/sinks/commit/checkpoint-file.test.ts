@@ -42,7 +42,7 @@ function withRightSum(text: string): string {
 }
 
 describe('a checkpoint', () => {
-  it('stays as it was if the run that continues from it fails before its first commit', async () => {
+  it('stays unchanged if the next run fails before its first commit', async () => {
     const options = optionsIn(await temporaryFolder());
     await interrupt(options, 2);
     const before = await readFile(options.checkpoint as string, 'utf8');
@@ -53,7 +53,7 @@ describe('a checkpoint', () => {
     expect(opened).toEqual([2]);
   });
 
-  it('stays as it was once another process has taken its lock over', async () => {
+  it('stays unchanged after another process has taken its lock over', async () => {
     const options = optionsIn(await temporaryFolder());
     const checkpoint = options.checkpoint as string;
     let before = '';
@@ -73,7 +73,7 @@ describe('a checkpoint', () => {
     expect(await readFile(checkpoint, 'utf8')).toBe(before);
   });
 
-  it('is read as it was written, whatever its files', async () => {
+  it('is parsed as it was written, for any files', async () => {
     const file = `${await temporaryFolder()}/run.json`;
     const owner = { sink: { step: 'files' }, flow: [] };
     const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
@@ -120,7 +120,7 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('makes a completed run return its result without work, until it is deleted', async () => {
+  it('makes a completed run return its result without work until it is deleted', async () => {
     const out = await temporaryFolder();
     const opened: number[] = [];
     const first = await finish(optionsIn(out), from => opened.push(from));
@@ -178,14 +178,14 @@ describe('a checkpoint', () => {
     expect(JSON.parse(await readFile(`${out}/run.json`, 'utf8')).cursor).toEqual({ live: 2 });
   });
 
-  it('includes the last items without a cursor at the end', async () => {
+  it('includes items after the last cursor at the end', async () => {
     const out = await temporaryFolder();
     const source = places(BATCHES, { cursorEvery: 3 });
     expect((await pipeline(source, files(optionsIn(out)))).posts).toBe(6);
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('starts again if a source gives no cursor', async () => {
+  it('is ignored if the source has no cursors', async () => {
     const out = await temporaryFolder();
     async function* noPlaces() {
       yield 'a';
@@ -198,14 +198,14 @@ describe('a checkpoint', () => {
     expect(await readFile(`${out}/x.jsonl`, 'utf8')).toBe(ALL);
   });
 
-  it('is written at most once an interval', async () => {
+  it('is written at most once per interval', async () => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out, { commitIntervalMs: 60_000 }), 3);
     expect((await readdir(out)).includes('run.json')).toBe(false);
     expect((await finish(optionsIn(out, { commitIntervalMs: 60_000 }))).posts).toBe(6);
   });
 
-  it('is written while the source continues, whose new items belong to the next commit', async () => {
+  it('is written while the source continues with items of the next commit', async () => {
     const out = await temporaryFolder();
     const batches = Array.from({ length: 400 }, (_, n) => [String(n)]);
     const slow = new Flow<string>(async function* (run) {
@@ -268,7 +268,7 @@ describe('a checkpoint', () => {
     ['gzip', { gzip: true }],
     ['another size', { maxBytes: 7 }],
     ['another line', { line: (item: string) => item }],
-  ] satisfies [string, Partial<FilesOptions<string>>][])('of %s is refused', async (_, more) => {
+  ] satisfies [string, Partial<FilesOptions<string>>][])('for %s is refused', async (_, more) => {
     const out = await temporaryFolder();
     await interrupt(optionsIn(out), 2);
     const run = finish(optionsIn(out, more));

@@ -34,8 +34,8 @@ const saved: fc.Arbitrary<Saved> = fc.record(
   { requiredKeys: ['state', 'id', 'commits', 'rows', 'cursor', 'files'] },
 );
 
-describe('the text of committed', () => {
-  it('is read as it was printed, and printed again as it was read', () => {
+describe('the checkpoint text of committed', () => {
+  it('is parsed and printed without change', () => {
     fc.assert(
       fc.property(saved, one => {
         const text = printSaved(one, owner);
@@ -58,7 +58,7 @@ describe('the text of committed', () => {
     ['pending', '1'],
     ['files', '{}'],
     ['files', '[{}]'],
-  ])('is refused where %s is %s, with the right checksum', (member, value) => {
+  ])('is refused if %s is %s, even with the right checksum', (member, value) => {
     const whole: Saved = {
       state: 'running',
       id: 'a',

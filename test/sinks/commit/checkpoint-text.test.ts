@@ -24,7 +24,7 @@ const read = (text: string, owner = OWNER, isValid = (_: object) => true) =>
   checkedText(text, PLACE, owner, isValid);
 
 describe('the text of a checkpoint', () => {
-  it('is read as it was printed, with the members between', () => {
+  it('is parsed as it was printed, with additional members', () => {
     expect(read(printed('  "posts": 7,\n'))).toMatchObject({
       version: 1,
       state: 'running',
@@ -33,14 +33,14 @@ describe('the text of a checkpoint', () => {
     });
   });
 
-  it('has when all was written, where it is', () => {
+  it('contains the time of completion, if there is one', () => {
     const at = new Date(Date.UTC(2024, 2, 5, 14));
     expect(completedOf(read(printed('', at)))).toEqual(at);
     expect(completedOf(read(printed()))).toBeUndefined();
     expect(completedOf({ completed: 'yesterday' })).toBeUndefined();
   });
 
-  it('is refused with any byte changed, or cut anywhere', () => {
+  it('is refused if any byte is changed or missing', () => {
     const text = printed('  "posts": 7,\n');
     fc.assert(
       fc.property(
@@ -55,23 +55,23 @@ describe('the text of a checkpoint', () => {
     );
   });
 
-  it('is refused where a member of its own has another type', () => {
+  it('is refused if a member of the sink has another type', () => {
     expect(() => read(printed(), OWNER, () => false)).toThrow('is damaged or was edited');
   });
 
-  it('says of another version which it is', () => {
+  it('of another version is refused with that version', () => {
     expect(() => read(printed().replace('"version": 1', '"version": 2'))).toThrow(
       'is of version 2, not 1',
     );
   });
 
-  it('of another sink says what has changed', () => {
+  it('of another sink is refused with the difference', () => {
     expect(() => read(printed(), { ...OWNER, sink: { ...OWNER.sink, path: 'x' } })).toThrow(
       'belongs to another sink: `path` of files() was "out/{tag}.jsonl" and is now "x"',
     );
   });
 
-  it('of another flow says what has changed', () => {
+  it('of another flow is refused with the difference', () => {
     const flow = [{ step: 'search', query: 'rain' }, { step: 'dedupe' }];
     expect(() => read(printed(), { ...OWNER, flow })).toThrow('belongs to another flow: `query`');
   });

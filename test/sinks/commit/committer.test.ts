@@ -36,8 +36,8 @@ function growing(items: readonly string[], before = async () => {}): Flow<string
 /** It is written before the run ends. */
 const large = 'b'.repeat(4 << 20);
 
-describe('the next run', () => {
-  it('counts the bytes of a compressed file on before compression', async () => {
+describe('a run after a committed one', () => {
+  it('continues the count of uncompressed bytes of a compressed file', async () => {
     const lines = Array.from({ length: 40 }, (_, number) => `${number}`.padStart(99, 'x'));
     for (const count of [4, 5, 17, 40])
       await pipeline(
@@ -61,7 +61,7 @@ describe('the next run', () => {
     ['adds to it', ['a', large, 'c']],
     ['has nothing for it', ['a']],
   ])(
-    'takes over a file that the previous run had begun to add to, calls `onFile` for it again, and %s',
+    'takes over a file that the previous run started to extend, calls `onFile` again, and %s',
     async (_, last) => {
       const handedOn: WrittenFile[] = [];
       const run = (source: Flow<string>) =>
@@ -94,7 +94,7 @@ describe('the next run', () => {
   );
 });
 
-it('the last commit begins after the one that runs has ended', async () => {
+it('Committer starts the last commit after the running one has ended', async () => {
   const calls: string[] = [];
   const store: CheckpointStore = {
     name: 'store',

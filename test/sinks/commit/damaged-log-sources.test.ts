@@ -54,11 +54,11 @@ function run(source: Flow<Activity>) {
   );
 }
 
-describe('a sink keeps what is damaged', () => {
+describe('a sink with the option `damaged`', () => {
   const query = { query: 'snow', product: '30day' } as const;
   const result = (id: number) => ({ id, id_str: String(id), text: 'x' });
 
-  it('in the pages of a search, with the request, each once over runs that fail', async () => {
+  it('keeps damaged results of a search once, with the request, over failing runs', async () => {
     server.script.push(
       json({ results: [result(1), { text: 'no id' }, null], next: 'second' }),
       status(401),
@@ -76,7 +76,7 @@ describe('a sink keeps what is damaged', () => {
     expect(JSON.stringify(lines)).not.toContain('secret-password');
   });
 
-  it('in the pages of a search for rules', async () => {
+  it('keeps damaged results of a search for rules', async () => {
     const rainy = { ...result(1), created_at: 'Wed Oct 10 20:19:24 +0000 2018', text: 'rain' };
     server.otherwise = json({ results: [rainy, 'x'] });
     const rules = [{ value: 'snow' }, { value: 'rain' }];
@@ -85,7 +85,7 @@ describe('a sink keeps what is damaged', () => {
     expect(textsOf(await kept())).toEqual(['"x"']);
   });
 
-  it('in the connections of a replay, each once over runs that fail', async () => {
+  it('keeps damaged records of a replay once, over failing runs', async () => {
     const from = floorTo(MINUTE, Date.now() - 3 * HOUR);
     const flow = () =>
       replay(acme(), {
@@ -108,7 +108,7 @@ describe('a sink keeps what is damaged', () => {
     expect(Object.keys(lines[0] as Line)).toEqual(['origin', 'error', 'text']);
   });
 
-  it('in the files of a job', async () => {
+  it('keeps damaged lines of job files', async () => {
     const lines = [postLine(Date.UTC(2024, 0, 1), 1), '{"text":"no id"}'];
     const served = await jobServer({ files: [servedFile('202401010000', lines)] });
     try {
@@ -122,7 +122,7 @@ describe('a sink keeps what is damaged', () => {
     expect(line?.origin).toMatch(/2024/);
   });
 
-  it('in the events of a compliance stream', async () => {
+  it('keeps damaged events of a compliance stream', async () => {
     server.otherwise = response => {
       begin(response);
       const gzip = createGzip();

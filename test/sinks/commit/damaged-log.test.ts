@@ -77,8 +77,8 @@ const COLUMNS = [
   },
 ] as const;
 
-describe('the option `damaged`', () => {
-  it('keeps a result of a page once, also where the next run has another token for that page', async () => {
+describe('the option `damaged` of a sink', () => {
+  it('keeps a result once, even if the next run has another token for its page', async () => {
     const source = (next: string, fails: boolean) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -107,7 +107,7 @@ describe('the option `damaged`', () => {
     expect(await logIn()).toMatchObject([{ text: '{}', request: { next: 'first' } }]);
   });
 
-  describe('of lines that are not records', () => {
+  describe('with four damaged lines of six', () => {
     const notUtf8 = Buffer.from([0x7b, 0xff, 0x00, 0xe2]);
     const inside = Buffer.concat([Buffer.from('{"x":"'), Buffer.from([0xff]), Buffer.from('"}')]);
     let file: string;
@@ -120,18 +120,18 @@ describe('the option `damaged`', () => {
       );
     });
 
-    it('leaves the posts, and counts the lines', async () => {
+    it('skips the lines and counts them', async () => {
       expect(written).toMatchObject({ posts: 2, damaged: 4 });
       expect(await readFile(to('out.jsonl'), 'utf8')).toBe(`${post(1)}\n${post(2)}\n`);
     });
 
-    it('keeps each line with its exact bytes', async () => {
+    it('keeps the exact bytes of each line', async () => {
       expect((await logIn()).map(rawOf)).toEqual(
         [Buffer.from('nul\t"é"'), notUtf8, Buffer.from('{"x":1}'), inside].map(b => Buffer.from(b)),
       );
     });
 
-    it('keeps the place of each line, as text or as base64', async () => {
+    it('keeps the position of each line, as text or as base64', async () => {
       const lines = await logIn();
       expect(lines[0]).toMatchObject({
         origin: file,
@@ -149,21 +149,21 @@ describe('the option `damaged`', () => {
       });
     });
 
-    it('keeps the reason', async () => {
+    it('keeps the reason for each line', async () => {
       const [first] = await logIn();
       expect(first?.error).toMatchObject({ name: 'DataError', code: 'ERR_DATA' });
       expect(first?.error.message).toMatch(/^Expected a JSON object on each line: .*line 2, byte/);
     });
   });
 
-  it('keeps ids of 64 bits to the last digit', async () => {
+  it('keeps 64-bit ids to the last digit', async () => {
     const text = '{"id":9223372036854775807,"text":"\\ud83d\\ude00",}';
     const file = await stored('a.jsonl', text);
     await pipeline(postsOf(file), files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') }));
     expect((await logIn())[0]?.text).toBe(text);
   });
 
-  it('says of which records it has the first bytes alone', async () => {
+  it('marks records of which it keeps only the first bytes', async () => {
     const file = await stored('a.jsonl', post(1), `{"id_str":"2","x":"${'é'.repeat(50)}"}`);
     const written = await pipeline(
       localFiles(file),
@@ -177,7 +177,7 @@ describe('the option `damaged`', () => {
     expect(rawOf(line as Line).length).toBe(40);
   });
 
-  it('writes no file where nothing is damaged, and counts none', async () => {
+  it('writes no file if nothing is damaged, and counts 0', async () => {
     const file = await stored('a.jsonl', post(1));
     const sink = files({ path: to('out.jsonl'), damaged: to('damaged.jsonl') });
     expect(await pipeline(postsOf(file), sink)).toMatchObject({ posts: 1, damaged: 0 });
@@ -186,14 +186,14 @@ describe('the option `damaged`', () => {
     expect('damaged' in plain).toBe(false);
   });
 
-  it('leaves it to end the run where it is not given', async () => {
+  it('is needed: a run without it ends at a damaged record', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     await expect(pipeline(postsOf(file), files({ path: to('out.jsonl') }))).rejects.toThrow(
       DataError,
     );
   });
 
-  it('gives a record to the function of the stage first, and keeps it then', async () => {
+  it('keeps a record after the `onDamaged` of the stage has resolved', async () => {
     const file = await stored('a.jsonl', 'null', post(1), '{}');
     const told: string[] = [];
     const onDamaged = async ({ raw }: { readonly raw: Buffer }) => {
@@ -213,7 +213,7 @@ describe('the option `damaged`', () => {
     expect((await logIn()).map(({ text }) => text)).toEqual(['null', '{}']);
   });
 
-  it('does not keep a record whose function throws', async () => {
+  it('does not keep a record if `onDamaged` throws', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const error = new Error('enough');
     const onDamaged = () => {
@@ -228,7 +228,7 @@ describe('the option `damaged`', () => {
     expect(await readdir(folder)).not.toContain('damaged.jsonl.part');
   });
 
-  describe('of four of five records', () => {
+  describe('with three damaged records of five', () => {
     const summarized = async () => {
       const file = await stored('a.jsonl', 'null', post(1), '{}', '1', post(7));
       return new Promise<RunSummary>(resolve => {
@@ -245,18 +245,18 @@ describe('the option `damaged`', () => {
       });
     };
 
-    it('is counted as dropped once for each record', async () => {
+    it('counts each record once as dropped', async () => {
       expect((await summarized()).dropped.get('damaged')).toBe(4);
     });
 
-    it('is not counted as written', async () => {
+    it('does not count the records as written', async () => {
       expect((await summarized()).written).toBe(1);
       const checkpoint = JSON.parse(await readFile(to('run.json'), 'utf8'));
       expect(checkpoint).toMatchObject({ posts: 1, bytes: (await readFile(to('out.csv'))).length });
     });
   });
 
-  it('takes what is reported before a stream that the posts pass through', async () => {
+  it('keeps records that a stream of Node before it reported', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const options = { path: to('out.jsonl'), damaged: to('damaged.jsonl') };
     for (const stream of [
@@ -272,7 +272,7 @@ describe('the option `damaged`', () => {
     }
   });
 
-  it('shows no secret in the reason, and in where the record comes from', async () => {
+  it('shows no secret in the reason and the origin of a record', async () => {
     const secret = new Secret('correct-horse-battery');
     const source = new Flow<Activity>(async function* () {
       const origin = `http://127.0.0.1/${secret.reveal()}`;
@@ -351,7 +351,7 @@ describe('a sink with `damaged`', () => {
     expect(make).toThrow(OptionError);
   });
 
-  it('writes an output of that name beside it', async () => {
+  it('renames an output with the name of its file', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const written = await pipeline(
       postsOf(file),
@@ -361,7 +361,7 @@ describe('a sink with `damaged`', () => {
     expect((await logIn()).map(({ text }) => text)).toEqual(['null']);
   });
 
-  it('ends where another run keeps records in the same file', async () => {
+  it('ends the run if another run writes to the same file', async () => {
     const file = await stored('a.jsonl', 'null', post(1));
     const other = await stored('b.jsonl', 'null', post(2));
     let begun = () => {};
@@ -393,7 +393,7 @@ describe('a sink with `damaged`', () => {
   });
 
   it.each(['ENOSPC', 'EACCES'])(
-    'ends with a typed error at %s of the file, and continues later',
+    'ends the run with a typed error at %s of the file, and continues later',
     async code => {
       const disk = new SimulatedDisk();
       const lines = bytesOf([[1, -1, 1], [-2], [1]], 1);
@@ -415,14 +415,14 @@ describe('a sink with `damaged`', () => {
     },
   );
 
-  it('ends with the error where a folder has the name of the file', async () => {
+  it('ends the run if a folder has the name of its file', async () => {
     await mkdir(to('damaged.jsonl.part'));
     const file = await stored('a.jsonl', post(1), 'null');
     const run = pipeline(postsOf(file), files({ path: to('out.jsonl'), damaged: damaged() }));
     await expect(run).rejects.toBeInstanceOf(StorageError);
   });
 
-  it('says the same of a complete run, also once the file is gone', async () => {
+  it('returns the same counts for a complete run, even without the file', async () => {
     const file = await stored('a.jsonl', post(1), 'null');
     const run = () =>
       pipeline(
@@ -435,7 +435,7 @@ describe('a sink with `damaged`', () => {
     expect(await run()).toMatchObject({ ...first, completeSince: expect.any(Date) });
   });
 
-  it('adds what the next incremental run finds, and begins again where the file is gone', async () => {
+  it('appends the records of the next incremental run, or starts a new file', async () => {
     await mkdir(to('in'));
     const add = (name: string, ...lines: readonly string[]) =>
       writeFile(to(`in/${name}.jsonl`), lines.map(line => `${line}\n`).join(''));
@@ -482,7 +482,7 @@ describe('a sink with `damaged`', () => {
     },
   );
 
-  it('ends at what a run without it finds, which continues where the file is', async () => {
+  it('keeps every record after a run without it ended at a damaged one', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1, -1], [1], [-5]], 1);
     const run = (isStopped: boolean, damaged: string | undefined) =>
@@ -500,7 +500,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null', '\xff']);
   });
 
-  it('keeps a record once if the run after the crash commits and crashes before it reports the record again', async () => {
+  it('keeps a record once if the next run crashes before it is reported again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
     /** Delivers the items up to `stopAt`. The record is behind the second item. */
@@ -529,7 +529,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps once what is reported again after crashes', async () => {
+  it('keeps records once if they are reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
     // Each run stops at a later post, and reads ahead of it.
@@ -548,7 +548,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('can be given to a run that continues', async () => {
+  it('can be added to a run that continues', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1, -1], [1]], 1);
     const run = (damaged: string | undefined) =>
@@ -561,7 +561,7 @@ describe('a sink with `damaged`', () => {
     expect(keptOn(disk)).toEqual(['null']);
   });
 
-  it('keeps posts that columns refuse, and writes the others, without a file for those alone', async () => {
+  it('keeps posts that the columns refuse, and writes the others', async () => {
     const file = await stored('a.jsonl', post(7), post(8), post(14), post(15));
     const other = postsOf(file);
     const options = { damaged: damaged(), columns: COLUMNS };
@@ -585,7 +585,7 @@ describe('a sink with `damaged`', () => {
     expect((await readdir(to('tables'))).toSorted()).toEqual(['15.parquet', '8.parquet']);
   });
 
-  it('keeps posts whose path cannot be made', async () => {
+  it('keeps posts whose path is invalid', async () => {
     const dated = '{"id_str":"3","created_at":"Wed Oct 10 20:19:24 +0000 2018"}';
     const file = await stored('a.jsonl', post(1), dated);
     const written = await pipeline(
@@ -596,7 +596,7 @@ describe('a sink with `damaged`', () => {
     expect((await logIn())[0]).toMatchObject({ text: post(1), error: { code: 'ERR_DATA' } });
   });
 
-  it('keeps the bytes of a post that is written over several lines', async () => {
+  it('keeps the bytes of a post that spans several lines', async () => {
     const pretty = '{\n  "id_str": "7"\n}';
     const source = new Flow<Activity>(async function* () {
       yield { items: [new Activity(Buffer.from(pretty))] };
@@ -605,7 +605,7 @@ describe('a sink with `damaged`', () => {
     expect((await logIn())[0]?.text).toBe(pretty);
   });
 
-  it('ends where the stages do not fit together, rather than keep every item', async () => {
+  it('ends the run if the stages do not fit together, instead of keeping every item', async () => {
     const file = await stored('a.jsonl', post(1));
     const options = { path: to('{tag}.jsonl'), damaged: damaged() };
     await expect(pipeline(postsOf(file), files(options))).rejects.toThrow(/needs routeByTag/);
@@ -615,7 +615,7 @@ describe('a sink with `damaged`', () => {
     ).rejects.toThrow(/The columns of csv\(\) are of posts/);
   });
 
-  it('ends with an error that is not about one record', async () => {
+  it('ends the run for an error that is not about one record', async () => {
     const file = await stored('a.jsonl', post(1));
     const promised = unchecked({ name: 'x', type: 'string', value: async () => 'x' });
     const run = pipeline(
@@ -625,7 +625,7 @@ describe('a sink with `damaged`', () => {
     await expect(run).rejects.toBeInstanceOf(OptionError);
   });
 
-  it('has an item once that two branches of tee cannot write, and as often as it came', async () => {
+  it('keeps an item once if two branches of tee cannot write it', async () => {
     const lines = [post(7), post(1), post(7), post(14)];
     const refusing = (name: string) => csv({ path: to(name), columns: COLUMNS });
     const run = (source: Flow<Activity>, checkpoint?: string) =>
@@ -655,7 +655,7 @@ describe('a sink with `damaged`', () => {
     }
   });
 
-  it('has a record once that activities() in two branches of tee report, and as often as it came', async () => {
+  it('keeps a record once if activities() in two branches of tee report it', async () => {
     const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
     // Bytes of the caller's own have no place that would tell two copies apart.
     const own = new Flow<Buffer>(async function* () {
@@ -678,7 +678,7 @@ describe('a sink with `damaged`', () => {
     }
   });
 
-  it('takes no part in a branch of tee to another sink', async () => {
+  it('keeps nothing of a branch of tee to another sink', async () => {
     const file = await stored('a.jsonl', '{}', post(1));
     const records = jsonLines()(localFiles(file));
     const run = (other: Sink<JsonRecord, unknown>) =>
@@ -737,8 +737,8 @@ function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[]
 
 const RUNS = draws(8, 150);
 
-describe.each(Object.keys(SINKS))('what %s keeps', name => {
-  it.each(Object.keys(FLOWS))('is there exactly once after any crashes: %s', async flow => {
+describe.each(Object.keys(SINKS))('the records kept by %s', name => {
+  it.each(Object.keys(FLOWS))('exist exactly once after any crashes: %s', async flow => {
     await fc.assert(
       fc.asyncProperty(
         shapes,

@@ -13,7 +13,7 @@ import { places } from '../cursors.js';
 // A lock that a crash left empty is waited for.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
-it('a part that is one byte shorter than its checkpoint says is refused', async () => {
+it('a part that is one byte shorter than in its checkpoint is refused', async () => {
   const file = path.join(await temporaryFolder(), 'out.jsonl');
   const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
   const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
@@ -24,7 +24,7 @@ it('a part that is one byte shorter than its checkpoint says is refused', async 
   expect(await restored()).toEqual(new Set());
 });
 
-it('a part that is longer than its checkpoint says is cut to what is counted', async () => {
+it('a part that is longer than in its checkpoint is truncated', async () => {
   const file = path.join(await temporaryFolder(), 'out.jsonl');
   const counts = { path: file, posts: 1, bytes: 9, lineBytes: 9 };
   const checkpoint = { state: 'running', cursor: undefined, files: [counts] } as const;
@@ -33,7 +33,7 @@ it('a part that is longer than its checkpoint says is cut to what is counted', a
   expect(await readFile(`${file}.part`, 'utf8')).toBe('{"id":1}\n');
 });
 
-describe('a file that a crash has left under its final name', () => {
+describe('a file left under its final name by a crash', () => {
   const FILE = '/out/a.jsonl';
   const CHECKPOINT = '/state/run.json';
   const handedOn: number[] = [];
@@ -67,7 +67,7 @@ describe('a file that a crash has left under its final name', () => {
     it.each<[string, string, string]>([
       ['shorter', '1\n2\n', 'a.jsonl has only 4 bytes, but 6 of its bytes'],
       ['one byte longer', '1\n2\n3\n\n', 'a.jsonl has 7 bytes, but 6 of its bytes'],
-    ])('is refused if it is %s than the checkpoint says', async (_, text, message) => {
+    ])('is refused if it is %s than in the checkpoint', async (_, text, message) => {
       const disk = await renamed(hasOnFile);
       disk.put(FILE, Buffer.from(text));
       const error = await run(disk, hasOnFile).catch((reason: unknown) => reason);
@@ -76,7 +76,7 @@ describe('a file that a crash has left under its final name', () => {
       expect(String(disk.read(FILE))).toBe(text);
     });
 
-    it('is finished if it has the size that the checkpoint says', async () => {
+    it('is finished if it has the size in the checkpoint', async () => {
       const disk = await renamed(hasOnFile);
       handedOn.length = 0;
       expect(await run(disk, hasOnFile)).toMatchObject({ posts: 3, bytes: 6 });
@@ -84,7 +84,7 @@ describe('a file that a crash has left under its final name', () => {
     });
   });
 
-  it('is refused if it is gone, unless a call of onFile may have moved it', async () => {
+  it('is refused if it is missing, unless a call of onFile may have moved it', async () => {
     const without = await renamed(false);
     without.remove(FILE);
     await expect(run(without, false)).rejects.toThrow(/is missing/);

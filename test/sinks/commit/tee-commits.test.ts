@@ -35,7 +35,7 @@ import {
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a checkpoint', () => {
-  it('gives each branch every item once, as by itself, after a crash at any moment', async () => {
+  it('delivers every item to each branch once after a crash at any moment', async () => {
     let commits = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -89,7 +89,7 @@ describe('tee with a checkpoint', () => {
     expect(commits).toBeGreaterThan(draws(5, 5));
   });
 
-  it('commits where a branch holds items back, at the cursor that it comes to', async () => {
+  it('commits at the next common cursor if a branch holds items back', async () => {
     const disk = new SimulatedDisk();
     const counts: number[] = [];
     const batches = Array.from({ length: 40 }, (_, n) => [n, n, n]);
@@ -114,7 +114,7 @@ describe('tee with a checkpoint', () => {
   it.each([
     ['drops all cursors', () => fewCursors(1_000)],
     ['holds more batches back than branches may differ by', () => delay(40)],
-  ])('continues without commits where a branch %s', async (_, stage) => {
+  ])('continues without commits if a branch %s', async (_, stage) => {
     const disk = new SimulatedDisk();
     const batches = Array.from({ length: 100 }, (_, n) => [n]);
     const run = pipeline(
@@ -131,7 +131,7 @@ describe('tee with a checkpoint', () => {
     expect(contentOf(disk, '/a')['/a/x']).toBe(contentOf(disk, '/b')['/b/x']);
   });
 
-  it('does not run a branch again that has ended early', async () => {
+  it('does not rerun a branch that ended early', async () => {
     const disk = new SimulatedDisk();
     // More of them come after the failure than branches may be apart.
     const batches = Array.from({ length: 8 + MAX_LEAD }, (_, n) => [n]);
@@ -165,7 +165,7 @@ describe('tee with a checkpoint', () => {
     expect(await run(0)).toEqual([{ ...a, completeSince }, { ...b, completeSince }, []]);
   });
 
-  it('waits for files that cannot be continued, and ends them together with the others', async () => {
+  it('ends files that cannot be continued together with the others', async () => {
     const disk = new SimulatedDisk();
     const sums = sumsOn(disk, { maxBytes: 30 });
     const batches = Array.from({ length: 10 }, (_, n) => [n]);
@@ -197,7 +197,7 @@ describe('tee with a checkpoint', () => {
     expect(disk.read('/a/x').toString()).toBe('0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n');
   });
 
-  it('does not end files that got their first items while the others waited to commit', async () => {
+  it('does not end files that got their first items during a commit', async () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {

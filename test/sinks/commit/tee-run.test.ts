@@ -133,8 +133,8 @@ const line = fc
   .map(([id, tags, size]) => post(id, tags, size));
 const contents = fc.array(fc.array(line, { maxLength: 12 }), { minLength: 1, maxLength: 5 });
 
-describe('branches of tee over stored files', () => {
-  it('that threads write have what each has by itself without threads, over a failure in the middle', async () => {
+describe('tee over stored files', () => {
+  it('writes in each branch with threads what that sink writes alone, after a failure in the middle', async () => {
     const folder = await temporaryFolder();
     const asked = askedOfThreads();
     let round = 0;
@@ -202,7 +202,7 @@ describe('branches of tee over stored files', () => {
     );
   });
 
-  it('give branches to other sinks items, whose memory they keep', async () => {
+  it('delivers items that keep their memory to branches of other sinks', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 9 }, (_, file) =>
       Array.from({ length: 20 }, (_, at) => post(file * 15 + at + 1, ['rain', 'snow'], 2_000)),
@@ -236,7 +236,7 @@ describe('branches of tee over stored files', () => {
     }
   });
 
-  it('end with the exact error of the post that one branch cannot write', async () => {
+  it('rejects with the exact error of a post that one branch cannot write', async () => {
     const folder = await temporaryFolder();
     const bad = post(7, ['x']).replace('"screen_name"', '"followers_count":0.5,"screen_name"');
     const paths = await store(folder, [gz([post(1, ['x'])]), gz([post(2, ['x']), bad])]);
@@ -254,7 +254,7 @@ describe('branches of tee over stored files', () => {
     expect(errors[1]).toEqual(errors[0]);
   });
 
-  it('do not see what one of them puts in the place of posts', async () => {
+  it('keeps replaced posts of a branch from the other branches', async () => {
     const folder = await temporaryFolder();
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     onTestFinished(() => tombstones.close());
@@ -280,7 +280,7 @@ describe('branches of tee over stored files', () => {
     }
   });
 
-  it('end with a typed error where a thread ends, and continue from the checkpoint', async () => {
+  it('rejects with a typed error if a thread ends, and continues from the checkpoint', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 30 }, (_, file) => [post(file + 1, ['x'], 300)]);
     const paths = await store(folder, lines.map(gz));
@@ -317,7 +317,7 @@ describe('branches of tee over stored files', () => {
     expect(ids.match(/\d+/g)).toEqual(lines.map((_, file) => `${file + 1}`));
   });
 
-  it('let a file go once all have it, also those that have ended before the others', async () => {
+  it('releases a file after every branch has it, even branches that ended early', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 20 }, (_, file) => [post(file + 1, ['x'])]);
     const paths = await store(folder, lines.map(gz));
@@ -333,7 +333,7 @@ describe('branches of tee over stored files', () => {
     expect(asked('free')).toBe(20);
   });
 
-  it('continue where branches end in the middle of a file', async () => {
+  it('continues after branches ended in the middle of a file', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from({ length: 8 }, (_, file) =>
       Array.from({ length: 200 }, (_, at) => post(file * 200 + at + 1, ['x'])),
@@ -353,7 +353,7 @@ describe('branches of tee over stored files', () => {
   });
 });
 
-it('rows of a branch to committed are those of the files, even after runs that fail', async () => {
+it('tee commits the rows of the files to committed, even after failing runs', async () => {
   const folder = await temporaryFolder();
   const days = Array.from({ length: 6 }, (_, day) =>
     Array.from({ length: 300 }, (_, n) => post(day * 300 + n, ['a'])),

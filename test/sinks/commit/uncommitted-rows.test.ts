@@ -46,7 +46,7 @@ describe('tee with a branch to committed', () => {
   const each = Array.from({ length: 40 }, (_, n) => [n, n + 100]);
   const savedIn = (target: StandIn<number>) => JSON.parse(target.text ?? '{}') as State;
 
-  it('gives rows and files every item once, even after crashes and failures of the target', async () => {
+  it('delivers every item to rows and files once, even after crashes of the target', async () => {
     const seen = { commits: 0, parts: 0 };
     await fc.assert(
       fc.asyncProperty(
@@ -119,7 +119,7 @@ describe('tee with a branch to committed', () => {
     expect(seen.parts).toBeGreaterThan(5);
   });
 
-  it('opens nothing once all is written, and gives the same results', async () => {
+  it('opens nothing after a complete run, and returns the same results', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const opened: number[] = [];
@@ -143,7 +143,7 @@ describe('tee with a branch to committed', () => {
     await expect(run()).rejects.toThrow(/\/a\/x is missing, and the checkpoint of rows says/);
   });
 
-  it('commits at the next cursor from `rows` rows on, before files are due', async () => {
+  it('commits `rows` rows at the next cursor, even before files are due', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(
@@ -164,36 +164,32 @@ describe('tee with a branch to committed', () => {
     ['is committed at once', 'ok', true],
     ['has no other commit where only the answer to it is lost', 'answer lost', true],
     ['writes nothing where it fails, with what to do', 'fails before', false],
-  ])(
-    'has bounded memory where no cursor comes: a transaction that %s',
-    async (_, ending, isWhole) => {
-      const disk = new SimulatedDisk();
-      const target = new StandIn<number>(['ok', ending]);
-      let most = 0;
-      const source = new Flow<number>(async function* () {
-        for (const [at, items] of each.entries()) {
-          yield { items };
-          const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
-          most = Math.max(most, 2 * at - written);
-        }
-      });
-      const run = pipeline(
-        source,
-        tee(
-          filesOn<number>(disk, { path: '/a/x' }),
-          committedOn<number>(disk, { ...quick, rows: 2, ...target.transactions }),
-        ),
-      );
-      if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
-      else
-        await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
-      expect(target.rows).toEqual(isWhole ? each.flat() : []);
-      // 16 batches between two branches, and four times `rows`.
-      expect(most).toBeLessThan(50);
-    },
-  );
+  ])('has bounded memory without a cursor if a transaction %s', async (_, ending, isWhole) => {
+    const disk = new SimulatedDisk();
+    const target = new StandIn<number>(['ok', ending]);
+    let most = 0;
+    const source = new Flow<number>(async function* () {
+      for (const [at, items] of each.entries()) {
+        yield { items };
+        const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
+        most = Math.max(most, 2 * at - written);
+      }
+    });
+    const run = pipeline(
+      source,
+      tee(
+        filesOn<number>(disk, { path: '/a/x' }),
+        committedOn<number>(disk, { ...quick, rows: 2, ...target.transactions }),
+      ),
+    );
+    if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
+    else await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
+    expect(target.rows).toEqual(isWhole ? each.flat() : []);
+    // 16 batches between two branches, and four times `rows`.
+    expect(most).toBeLessThan(50);
+  });
 
-  it('writes rows that come while it commits the transaction that is open', async () => {
+  it('writes rows that arrive during a commit in the next transaction', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const batches = [[0, 1, 2, 3], [], [4], [5]];
@@ -204,7 +200,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(batches.flat());
   });
 
-  it('waits for files that cannot be continued, however many rows there are', async () => {
+  it('waits for files that cannot be continued, for any number of rows', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     await pipeline(
@@ -215,7 +211,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(each.flat());
   });
 
-  it('continues with files that cannot be continued where a commit ended them', async () => {
+  it('continues after a commit that ended files which cannot be continued', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const run = (failAt: number) =>
@@ -242,7 +238,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(each.flat());
   });
 
-  it('adds what is new to rows and files where the source is incremental', async () => {
+  it('adds new items to rows and files if the source is incremental', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const run = (count: number) =>
@@ -275,7 +271,7 @@ describe('tee with a branch to committed', () => {
     expect(disk.read('/a/x').toString()).toBe(`${each.slice(0, 7).flat().join('\n')}\n`);
   });
 
-  it('rejects an incremental run whose last items come after the last cursor', async () => {
+  it('rejects an incremental run if items follow the last cursor', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const source = new Flow<number>(
@@ -294,7 +290,7 @@ describe('tee with a branch to committed', () => {
     expect(savedIn(target).state).toBe('running');
   });
 
-  it('is complete where an incremental source has given neither items nor a cursor yet', async () => {
+  it('is complete if an incremental source has delivered neither items nor a cursor', async () => {
     const disk = new SimulatedDisk();
     const nothing = () =>
       new Flow<number>(async function* () {}, undefined, [{ step: 'growing', incremental: true }]);
@@ -309,7 +305,7 @@ describe('tee with a branch to committed', () => {
     expect(await pipeline(nothing(), both)).toMatchObject([{ added: 0 }, { added: 0 }]);
   });
 
-  it('keeps each record that cannot be used once, after power cuts at any moment', async () => {
+  it('keeps each damaged record once after power cuts at any moment', async () => {
     const lines = Array.from({ length: 12 }, (_, n) => [
       Buffer.from(post(n)),
       Buffer.from(n % 3 === 0 ? `{"at": ${n}` : post(n + 100)),
@@ -350,7 +346,7 @@ describe('tee with a branch to committed', () => {
     }
   });
 
-  it('refuses a second run while the first writes', async () => {
+  it('refuses a second run while the first one writes', async () => {
     const disk = new SimulatedDisk();
     const target = new StandIn<number>();
     const run = (source: Flow<number>) =>
@@ -398,7 +394,7 @@ describe('tee with a branch to committed', () => {
       () => tee(into({ transaction: undefined })),
       /committed: `transaction` is missing in branch 1 of tee\(\): .* read them by localFiles/,
     ],
-  ])('is refused at once with %s', (_, make, message) => {
+  ])('throws at once for %s', (_, make, message) => {
     expect(make).toThrow(OptionError);
     expect(make).toThrow(message);
   });

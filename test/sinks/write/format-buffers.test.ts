@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Buffers, MAX_BUFFER_BYTES } from '../../../src/sinks/write/format.js';
 
-describe('memory of buffers', () => {
-  it('is used again once it is given back; that of others never is', () => {
+describe('the memory of Buffers', () => {
+  it('is reused only after it is returned', () => {
     const buffers = new Buffers();
     const first = buffers.take(MAX_BUFFER_BYTES);
     buffers.give(first.subarray(0, 10));

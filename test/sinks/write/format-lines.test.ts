@@ -20,8 +20,8 @@ function encoderOf(buffers: Buffers, isNew: boolean): Encoder<Uint8Array> {
   return format.encoder({ isNew, buffers });
 }
 
-describe('an encoder of lines', () => {
-  it('gives all lines once, in order, wherever it is flushed, and its size is that of what it will give', () => {
+describe('a line encoder', () => {
+  it('returns all lines once in order, and its size matches its output', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(anyLine, fc.boolean()), { maxLength: 30 }),
@@ -54,7 +54,7 @@ describe('an encoder of lines', () => {
     );
   });
 
-  it('is full before its largest buffer has no room for a line of some length', () => {
+  it('reports itself full before its largest buffer cannot hold another line', () => {
     const buffers = new Buffers();
     const encoder = encoderOf(buffers, false);
     const line = Buffer.alloc(2_000);

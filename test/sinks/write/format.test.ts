@@ -133,24 +133,24 @@ describe('a format with a header', () => {
     return { written, content: contentOf(disk) };
   };
 
-  it('begins each numbered file with it', async () => {
+  it('starts each numbered file with it', async () => {
     const { content } = await numbered();
     expect(content['/out/a.0001']).toBe('name\na21\n');
     expect(content['/out/a.0002']).toBe('name\na30\n');
     for (const text of Object.values(content)) expect(text).toMatch(/^name\n([abc]\d+\n)+$/);
   });
 
-  it('counts its bytes', async () => {
+  it('counts the bytes of the header', async () => {
     const { content, written } = await numbered();
     for (const text of Object.values(content)) expect(text.length).toBeLessThanOrEqual(12);
     expect(written.files[0]).toMatchObject({ posts: 1, bytes: 9 });
   });
 
-  it('does not count it as an item', async () => {
+  it('does not count the header as an item', async () => {
     expect((await numbered()).written.posts).toBe(BATCHES.flat().length);
   });
 
-  it('is in the first gzip member, and not written again after a crash at any moment', async () => {
+  it('writes the header once into the first gzip member, even after a crash', async () => {
     const whole = new SimulatedDisk();
     await run(sinkOn(whole, ROWS));
     await fc.assert(
@@ -176,7 +176,7 @@ describe('a format whose files have an end', () => {
     for (const text of Object.values(contentOf(disk))) expect(text).toMatch(/^(<[^>]+>)+\d$/);
   });
 
-  it('flushes the largest encoders where they hold too much', async () => {
+  it('flushes the largest encoders if they hold too much', async () => {
     const disk = new SimulatedDisk();
     const held = { ...GROUPS, wholeFiles: { ...WHOLE_FILES, maxHeldBytes: 10 } };
     await run(sinkOn(disk, held, { checkpoint: undefined }));
@@ -189,7 +189,7 @@ describe('a format whose files have an end', () => {
     ['when a file is full', { commitIntervalMs: undefined, maxBytes: 9 }],
     ['at the end alone', { commitIntervalMs: undefined }],
   ] satisfies [string, Options][])(
-    'gives every item once after a crash at any moment, and only whole files: commits %s',
+    'writes every item once into whole files after a crash at any moment: commits %s',
     async (_, options) => {
       await fc.assert(
         fc.asyncProperty(anyCuts, fc.constantFrom(1, 3), async (cuts, cursorEvery) => {
@@ -213,7 +213,7 @@ describe('a format whose files have an end', () => {
     },
   );
 
-  it('gives finished files their names at each commit', async () => {
+  it('renames finished files at each commit', async () => {
     const disk = new SimulatedDisk();
     const named: number[] = [];
     const source = places(BATCHES);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../../src/base/errors.js';
 import { numberedName, OutputNames } from '../../../src/sinks/write/output-names.js';
 
-describe('a numbered name', () => {
+describe('numberedName', () => {
   it.each([
     ['out/snow.jsonl', 2, 'out/snow.0002.jsonl'],
     ['out/snow.jsonl.gz', 12, 'out/snow.0012.jsonl.gz'],
@@ -14,11 +14,11 @@ describe('a numbered name', () => {
     ['out/.hidden', 1, 'out/.hidden.0001'],
     ['out/a.b.c', 1, 'out/a.b.0001.c'],
     ['out/.gz', 1, 'out/.gz.0001'],
-  ])('of %s, %i, is %s', (file, number, name) => {
+  ])('for %s and %i is %s', (file, number, name) => {
     expect(numberedName(file, number)).toBe(name);
   });
 
-  it('is in the folder of the file, and that of no other number', () => {
+  it('returns a unique name in the folder of the file', () => {
     const name = fc.stringMatching(/^[a-z.=%\n]{1,12}$/).filter(one => !/^\.+$/.test(one));
     fc.assert(
       fc.property(name, fc.nat(20_000), fc.nat(20_000), (file, a, b) => {
@@ -29,7 +29,7 @@ describe('a numbered name', () => {
   });
 });
 
-describe('the names of outputs', () => {
+describe('OutputNames', () => {
   const namesWith = (claims = new Map<string, unknown>()) =>
     new OutputNames({ folder: '/work', reserved: ['run.json', '/work/run.json.lock'], claims });
 
@@ -40,15 +40,15 @@ describe('the names of outputs', () => {
     ['run.json.lock', 'run.json%=.lock'],
     ['a.jsonl.part', 'a.jsonl.part%='],
     ['a.PART', 'a.PART%='],
-  ])('are others than %s, which has another use: %s', (file, name) => {
+  ])('replaces the reserved name %s with %s', (file, name) => {
     expect(namesWith().unreserved(file)).toBe(name);
   });
 
-  it.each(['a.jsonl', 'run2.json', 'other/run.json', 'part'])('may be %s', file => {
+  it.each(['a.jsonl', 'run2.json', 'other/run.json', 'part'])('keeps the name %s', file => {
     expect(namesWith().unreserved(file)).toBe(file);
   });
 
-  it('belong to one sink, however a path is written', () => {
+  it('gives a path to only one sink, however it is written', () => {
     const claims = new Map<string, unknown>();
     const [one, other] = [namesWith(claims), namesWith(claims)];
     expect(one.claim('out/a', 'one')).toBe('/work/out/a');

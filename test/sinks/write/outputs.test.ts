@@ -114,7 +114,7 @@ async function open(folder: string, fs: FileSystem = nodeFileSystem) {
   };
 }
 
-it('a checkpoint counts only what is before its cursor where a later write of a thread ends first', async () => {
+it('a checkpoint counts only items before its cursor if a later write of a thread ends first', async () => {
   const { committer, writeLine, committed, close } = await open(await temporaryFolder());
   const first = writeLine('out.jsonl', '{"id":1}');
   await first.written;
@@ -139,7 +139,7 @@ it('a checkpoint counts only what is before its cursor where a later write of a 
   await close();
 });
 
-it('a checkpoint waits for all writes of threads before its cursor, after the first of them has ended', async () => {
+it('a checkpoint waits for all thread writes before its cursor', async () => {
   const { committer, writeLine, committed, close } = await open(await temporaryFolder());
   const first = writeLine('out.jsonl', '{"id":1}');
   const second = writeLine('out.jsonl', '{"id":2}');
@@ -186,7 +186,7 @@ it('a part that was replaced by another file, even a longer one, is not committe
   await close();
 });
 
-it('outputs accept a write that ends between the lstat of a sync and its answer', async () => {
+it('outputs accept a write that ends between the lstat of a sync and its result', async () => {
   const asked = signal();
   const answered = signal();
   let isSlow = false;
@@ -223,7 +223,7 @@ it('outputs accept a write that ends between the lstat of a sync and its answer'
   await close();
 });
 
-it('outputs count the lines of a block once, of which a thread has allocated the bytes', async () => {
+it('outputs count the lines of a block once if a thread allocated its bytes', async () => {
   const folder = await temporaryFolder();
   const outputs = outputsIn(folder, nodeFileSystem, lines);
   const file = outputs.open(path.join(folder, 'out.jsonl')).fileFor(99);
@@ -236,7 +236,7 @@ it('outputs count the lines of a block once, of which a thread has allocated the
   await outputs.close();
 });
 
-it('outputs write the largest files until half of the memory is free, and keep the others', async () => {
+it('outputs flush the largest files until half of the memory is free', async () => {
   const folder = await temporaryFolder();
   const limits = { maxHeldBytes: 200, committedBytes: 1e9, committedItems: 1e9 };
   const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });
@@ -251,7 +251,7 @@ it('outputs write the largest files until half of the memory is free, and keep t
   await outputs.close();
 });
 
-it('outputs that grow are due for a commit after as many items as for the one before', async () => {
+it('outputs that grow are due for a commit after as many items as the commit before', async () => {
   const folder = await temporaryFolder();
   const limits = { maxHeldBytes: 1e9, committedBytes: 1e9, committedItems: 20 };
   const outputs = outputsIn(folder, nodeFileSystem, { ...heldFormat, wholeFiles: limits });

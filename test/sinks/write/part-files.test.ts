@@ -39,7 +39,7 @@ async function finishedFile() {
   return { parts, file, names, content };
 }
 
-it('makes a finished file a part again before another thread writes to it', async () => {
+it('PartFiles makes a finished file a part again before another thread writes to it', async () => {
   const { parts, file, names, content } = await finishedFile();
   expect(await names()).toEqual(['posts.jsonl']);
   await parts.writeRanges([{ file, position: 4, bytes: 4 }], async () => {
@@ -55,7 +55,7 @@ it('makes a finished file a part again before another thread writes to it', asyn
   expect(await content()).toBe('one\ntwo\n');
 });
 
-it('refuses to add to a finished file to which another process has added, and leaves it as it is', async () => {
+it('PartFiles refuses a finished file that another process has extended', async () => {
   const { parts, file, names, content } = await finishedFile();
   await appendFile(file.path, 'more\n');
   const failure = await parts.write(file, Buffer.from('two\n'), false).catch(error => error);
@@ -66,7 +66,7 @@ it('refuses to add to a finished file to which another process has added, and le
   expect(await content()).toBe('one\nmore\n');
 });
 
-it('syncs the names of new folders, which a power cut would remove with the file', async () => {
+it('PartFiles syncs the names of new folders', async () => {
   const folder = await temporaryFolder();
   const opened: string[] = [];
   const fs: FileSystem = {

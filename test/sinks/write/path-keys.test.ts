@@ -15,11 +15,11 @@ function rowsOf(langs: readonly string[]): FileRecords {
   return rows;
 }
 
-describe('the keys of paths', () => {
+describe('the path keys of rows', () => {
   const { kind, options } = pathKeys(['lang', 'format']);
   const read = (langs: readonly string[]) => kind.create(options)(rowsOf(langs));
 
-  it('have each combination once, and its index for each row', () => {
+  it('contain each combination once, and its index for each row', () => {
     const { indexes, sets } = read(['de', 'en', 'de']);
     expect(sets).toEqual([
       ['de', 'original'],
@@ -28,7 +28,7 @@ describe('the keys of paths', () => {
     expect([...indexes]).toEqual([0, 1, 0]);
   });
 
-  it('are those of the post that replaces a row, also a new combination', () => {
+  it('contain the combination of a replaced row, even a new one', () => {
     const keys = read(['de', 'en', 'de']);
     PATH_KEYS.replace?.(keys, 0, post({ id: '1', lang: 'en' }));
     PATH_KEYS.replace?.(keys, 2, post({ id: '2', lang: 'fr' }));

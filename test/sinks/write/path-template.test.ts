@@ -91,7 +91,7 @@ describe('a path template', () => {
     ['out/{day}.jsonl.zst', /\.zst.* so use \.gz/],
     ['out/{day}.ZSTD', /\.zst/],
     [`out/${'x'.repeat(210)}{tag}`, /shorter/],
-  ])('%j is refused', (template, message) => {
+  ])('throws for %j', (template, message) => {
     expect(() => parsePathTemplate('files', template)).toThrow(OptionError);
     expect(() => parsePathTemplate('files', template)).toThrow(message);
   });
@@ -130,12 +130,12 @@ describe('a partition of a path template', () => {
     ['a=null', 'a%3Dnull'],
     ['100%', '100%25'],
     ['%6Eull', '%256Eull'],
-  ])('of the value %s is called %s, which DuckDB reads as the value', async (tag, name) => {
+  ])('with the value %s is called %s, which DuckDB reads as the value', async (tag, name) => {
     expect(fill('out/tag={tag}/x.csv', post({ id: '1' }), tag)).toBe(`out/tag=${name}/x.csv`);
     expect(await readBack([tag])).toEqual([tag]);
   });
 
-  it('gives DuckDB any value back', async () => {
+  it('is read by DuckDB as any original value', async () => {
     const units = fc.constantFrom('n', 'U', 'l', 'L', '%', '=', '6', '/', '\\', '+', ' ', '.', "'");
     const tag = fc.oneof(
       fc.string({ minLength: 1, maxLength: 6, unit: units }),
@@ -149,7 +149,7 @@ describe('a partition of a path template', () => {
     );
   });
 
-  it('stays readable by DuckDB, and a name of its own, when the value has half a surrogate pair', async () => {
+  it('is unique and readable by DuckDB if the value has half a surrogate pair', async () => {
     const tags = ['a\ud800', 'a\\ud800', 'a\udfff', 'a\ufffd'];
     const names = tags.map(tag => fill('out/tag={tag}/x.csv', post({ id: '1' }), tag));
     expect(new Set(names).size).toBe(tags.length);
@@ -157,14 +157,14 @@ describe('a partition of a path template', () => {
   });
 
   it.each(['=', '\ud800', '=\udfff雪'])(
-    'of 300 times %j has a name that fits a file system',
+    'with 300 times %j has a name that fits a file system',
     unit => {
       const filled = fill('out/tag={tag}.jsonl', post({ id: '1' }), unit.repeat(300));
       expect(Buffer.byteLength(path.basename(filled))).toBeLessThanOrEqual(235);
     },
   );
 
-  it('has one equals sign, also with several fields in a value', () => {
+  it('contains one equals sign, even with several fields in a value', () => {
     const activity = post({ id: '1', lang: 'de' });
     expect(fill('a=b/{tag}/tag={lang}-{tag}/x', activity, '=')).toBe('a=b/=/tag=de-%3D/x');
   });

@@ -28,7 +28,7 @@ function fileOf(keys: Omit<PathKeys, 'byText'>): DecodedFile {
   return unchecked({ bytes: 2 ** 30, rows, columns, isInThread: true, release() {} });
 }
 
-it('posts with more combinations of tags and keys than 32 bits are left to the main thread', async () => {
+it('RowWriter leaves posts with more than 2^32 combinations of tags and keys to the main thread', async () => {
   const opened: string[] = [];
   const outputs = unchecked({ open: (path: string) => opened.push(path) });
   const lines = new RowWriter(outputs, optionsOf('{author}/{tag}'));
@@ -42,7 +42,7 @@ it('posts with more combinations of tags and keys than 32 bits are left to the m
   expect(opened).toEqual([]);
 });
 
-it('posts whose keys differ and fill one path are one range of its file', async () => {
+it('RowWriter writes posts with different keys for one path as one range of its file', async () => {
   const files = new Map<string, { length: number; allocate(bytes: number): number }>();
   const fileAt = (path: string) => {
     const file = files.get(path) ?? {

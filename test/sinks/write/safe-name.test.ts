@@ -36,7 +36,7 @@ describe('safeName', () => {
     ['e\u0301', 'e%CC%81'],
   ])('turns %j into %j', (text, name) => expect(safeName(text)).toBe(name));
 
-  it('is one segment of a path, for any text', () => {
+  it('returns one segment of a path for any text', () => {
     fc.assert(
       fc.property(anyText, text => {
         const name = safeName(text);
@@ -49,7 +49,7 @@ describe('safeName', () => {
     );
   });
 
-  it('gives different strings different names, folded Unicode forms included', () => {
+  it('returns different names for different strings, folded Unicode forms included', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         if (a !== b) expect(safeName(a).normalize('NFD')).not.toBe(safeName(b).normalize('NFD'));
@@ -81,7 +81,7 @@ describe('safeName', () => {
     }
   });
 
-  it('never gives a short text the truncated name of a long one', () => {
+  it('never returns the truncated name of a long text for a short one', () => {
     const long = 'x'.repeat(300);
     const cut = safeName(long);
     expect(cut).toMatch(/^x+%~[0-9a-f]{32}$/);
