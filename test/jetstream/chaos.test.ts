@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 // `npm run faults -- jetstream` does it some 200 times, with all kinds of faults.
-describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
+describe.skipIf(!hasNatsServer)('posts sent through a cluster', () => {
   const runs: readonly { readonly name: string; readonly faults: readonly Fault[] }[] = [
     {
       name: 'its leader, publisher and consumers are killed',
@@ -27,7 +27,7 @@ describe.skipIf(!hasNatsServer)('posts through a cluster', () => {
     { name: 'its leader is cut off', faults: ['partition'] },
   ];
   it.concurrent.each(isNightly ? runs : runs.slice(0, 1))(
-    'are all in the files once while $name',
+    'are all written to the files once while $name',
     async ({ name, faults }) => {
       const counts = await chaos({
         faults,

@@ -12,7 +12,7 @@ const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream no
 
 // Tests at the same time poll by the `expect` of their own context: the global one is of the test that began last.
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
-  it('is asked again, as its nodes answer with what they last knew', async () => {
+  it('is queried again until a leader answers, as other nodes answer with old state', async () => {
     // Without JetStream: the test answers for it.
     await using node = await startNode({ jetstream: 'enabled: false' });
     // The end of the stream, by a node that does not lead: wrong.
@@ -32,7 +32,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
     await server.close();
   });
 
-  it('is looked for again where a server of a cluster does not know it yet (faults jetstream all-kills, seeds 14 and 16)', async () => {
+  it('is queried again if a server of a cluster does not know it yet (faults jetstream all-kills, seeds 14 and 16)', async () => {
     const cluster = 'cluster { name: test, listen: "127.0.0.1:-1" }';
     await using node = await startNode({ jetstream: 'enabled: false', config: cluster });
     const [server, asked] = await answering(node, n => (n <= 3 ? NOT_FOUND : streamInfo()));
@@ -46,7 +46,7 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it.for([
     ['says so in the end', Number.POSITIVE_INFINITY],
     ['continues when its leader knows them', 5],
-  ] as const)('that ends before messages that were read %s', async ([, knownAfter], { expect }) => {
+  ] as const)('whose last sequence is before the cursor %s', async ([, knownAfter], { expect }) => {
     await using node = await startNode({ jetstream: 'enabled: false' });
     const [server, asked] = await answering(node, n =>
       streamInfo({ last_seq: n > knownAfter ? 50 : 40 }),
@@ -92,8 +92,8 @@ describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
 
 describe
   .skipIf(!hasNatsServer)
-  .concurrent('a server that is cut off from those with the stream', () => {
-    it('is left for another one of the list (faults jetstream partition, seeds 20 and 25)', async ({
+  .concurrent('a server cut off from the servers with the stream', () => {
+    it('is replaced by another server of the list (faults jetstream partition, seeds 20 and 25)', async ({
       expect,
     }) => {
       await using alone = await startNode({ jetstream: 'enabled: false' });
@@ -118,7 +118,7 @@ describe
       await server.close();
     });
 
-    it('is left also where it answers that there is no such stream (faults jetstream partition, seed 408)', async ({
+    it('is replaced even if it answers that there is no such stream (faults jetstream partition, seed 408)', async ({
       expect,
     }) => {
       const cluster = (name: string) => `cluster { name: ${name}, listen: "127.0.0.1:-1" }`;

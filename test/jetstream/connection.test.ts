@@ -149,7 +149,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
       { user: 'me', pass: 'wr0ng' },
     ],
     ['a token', 'authorization { token: s3cret }', { token: 's3cret' }, { token: 'wr0ng' }],
-  ])('logs in with %s, and says that another is refused', async (_, config, right, wrong) => {
+  ])('logs in with %s, and reports a refused login', async (_, config, right, wrong) => {
     await using node = await startNode({ config });
     expect(await roundTrip({ connection: connecting(node.url, right) })).toBe(20);
     for (const options of [wrong, { ...wrong, waitOnFirstConnect: false }]) {
@@ -162,7 +162,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     }
   });
 
-  it('that was passed is used by several runs at once, and stays open without their watchers', async () => {
+  it('passed by the caller is shared by runs, and stays open without their listeners', async () => {
     await using node = await startNode();
     const connection = await connect({ servers: node.url });
     try {
@@ -180,7 +180,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     }
   });
 
-  it('that was passed and reconnects in the middle of a run gets each post once', async () => {
+  it('passed by the caller delivers each post once if it reconnects in the middle of a run', async () => {
     await using node = await startNode();
     await using proxy = await TestProxy.to(node.port);
     const connection = await connecting(proxy.url)();
@@ -202,7 +202,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     }
   });
 
-  it('that was passed and is closed ends a run at once, with the cursor', async () => {
+  it('passed by the caller ends a run immediately, with its cursor, when it is closed', async () => {
     await using node = await startNode();
     expect(await roundTrip({ connection: connecting(node.url) })).toBe(20);
     const connection = await connect({ servers: node.url });
@@ -225,7 +225,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     });
   });
 
-  it('is opened once per run by a function, and closed at the end of the run, also after an error', async () => {
+  it('opened by a function is closed at the end of its run, even after an error', async () => {
     await using node = await startNode();
     const open: NatsConnection[] = [];
     const connection = async () => {
@@ -264,7 +264,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
   });
 
   it.each([undefined, {}, 'nats://me:s3cret@a'])(
-    'cannot be %j that a function returns, which is an OptionError',
+    'is refused with an OptionError if a function returns %j',
     async value => {
       const flow = fromJetStream({ connection: unchecked(() => value), ...stream });
       const error = await pipeline(flow, collect()).catch(thrown => thrown);
@@ -274,7 +274,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     },
   );
 
-  it('whose function fails with its own error ends the run with that error', async () => {
+  it('ends the run with the error that its function throws', async () => {
     const own = new Error('no such secret');
     const failing = () => Promise.reject(own);
     await expect(roundTrip({ connection: failing })).rejects.toBe(own);
@@ -282,7 +282,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     await expect(roundTrip({ connection: credentials })).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('reaches the streams of another account, by the prefix of its imported API', async () => {
+  it('reaches the streams of another account with the prefix of its imported API', async () => {
     const config = `accounts {
   owner {
     jetstream: enabled
@@ -306,7 +306,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     await expect(without).rejects.toBeInstanceOf(JetStreamError);
   });
 
-  it('reaches the streams of a domain, by its name or by the prefix of its API', async () => {
+  it('reaches the streams of a domain with its name or the prefix of its API', async () => {
     await using node = await startNode({ jetstream: 'domain: hub' });
     const connection = connecting(node.url);
     expect(await roundTrip({ connection, domain: 'hub' })).toBe(20);
@@ -347,7 +347,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(error).toMatchObject({ failure: 'refused' });
   });
 
-  it('says at once that a server has no TLS', async () => {
+  it('fails immediately if a server has no TLS', async () => {
     await using node = await startNode();
     const connection = connecting(node.url, { tls: {}, waitOnFirstConnect: false });
     const error = await roundTrip({ connection }).catch(thrown => thrown);
@@ -355,7 +355,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
   });
 
   it.each(['a reader', 'a publisher'])(
-    'of %s ends at once where a login is refused in the middle of a run (faults jetstream, 401 in the middle)',
+    'of %s ends immediately if its login is refused in the middle of a run (faults jetstream, 401 in the middle)',
     async which => {
       const login = (password: string) => `authorization { user: one, password: ${password} }`;
       await using node = await startNode({ config: login('before') });
@@ -390,7 +390,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     },
   );
 
-  it('continues where its login came too late twice, as on a slow link: that is not a refusal', async () => {
+  it('continues after its login timed out twice, as on a slow link', async () => {
     const config = 'authorization { user: one, password: right, timeout: 1 }';
     await using node = await startNode({ config });
     await using proxy = await TestProxy.to(node.port, {
@@ -402,7 +402,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(4);
   });
 
-  it('continues with one server once it is back, while another one refuses the login', async () => {
+  it('continues with a server that is back while another server refuses the login', async () => {
     const config = (password: string) => `authorization { user: one, password: ${password} }`;
     await using node = await startNode({ config: config('right') });
     await using other = await startNode({ config: config('old') });
@@ -413,7 +413,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     expect(proxy.connections).toBeGreaterThanOrEqual(2);
   });
 
-  it('gives up on a server that is not there, and on one that never answers', async () => {
+  it('fails if its server does not exist or never answers', async () => {
     const silent = net.createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as net.AddressInfo;
@@ -432,7 +432,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     silent.close();
   });
 
-  it('says that a stream does not exist, and how to make it', async () => {
+  it('fails with advice if a stream does not exist', async () => {
     await using node = await startNode();
     const flow = fromJetStream({ connection: connecting(node.url), ...stream });
     await expect(pipeline(flow, collect())).rejects.toMatchObject({
@@ -441,7 +441,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     });
   });
 
-  it('says in which settings a stream differs', async () => {
+  it('fails with the differing settings of a stream', async () => {
     await using node = await startNode();
     await roundTrip({ connection: connecting(node.url) });
     const other = { ...create, maxAgeMs: 60_000, discard: 'old' as const };
@@ -455,7 +455,7 @@ describe.skipIf(!hasNatsServer)('a connection', () => {
     });
   });
 
-  it('says that one server cannot keep three replicas', async () => {
+  it('fails if one server is to keep three replicas', async () => {
     await using node = await startNode();
     const run = pipeline(
       numberedSource({ total: 1 }),

@@ -34,7 +34,7 @@ const MESSAGES: readonly (readonly [what: string, Uint8Array, Record<string, str
 
 describe.skipIf(!hasNatsServer)('a message', () => {
   it.each(MESSAGES)(
-    '%s ends a reader with its subject and sequence; once it is deleted, the reader continues',
+    '%s ends a reader, which continues once the message is deleted',
     async (_, payload, fields) => {
       await using node = await startNode();
       const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
@@ -83,7 +83,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
   );
 
   it.skipIf('zstdDecompress' in zlib)(
-    'of zstd, where Node cannot read it, is named and needs a newer Node: it is intact, and not to be deleted',
+    'of zstd that Node cannot read ends a reader with advice to use a newer Node',
     async () => {
       const fields = { 'Millrace-Lengths': '20', 'Millrace-Encoding': 'zstd' };
       const { message, position } = await errorOf(fields);
@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     },
   );
 
-  it('that `item` refuses is named, and not to be deleted: the mistake may be in `item`', async () => {
+  it('that `item` refuses ends a reader without advice to delete it', async () => {
     const item = () => {
       throw new DataError('No temperature');
     };
@@ -103,7 +103,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     );
   });
 
-  it('under its name that it cannot read ends a publisher, which begins again once message and entry are deleted', async () => {
+  it('that a publisher cannot read ends it until the message and its entry are deleted', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts', name: 'one' };
     const create = { maxBytes: 64 << 20, shards: 2 };
@@ -135,7 +135,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     expect(await run()).toMatchObject({ posts: 200 });
   });
 
-  it('that a publisher finds instead of its own is named, too', async () => {
+  it('that a publisher finds instead of its own is named in the error', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: 64 << 20, shards: 1 };
@@ -172,7 +172,7 @@ describe.skipIf(!hasNatsServer)('a message', () => {
     expect(await run(200, async () => {})).toMatchObject({ posts: 200 });
   });
 
-  it('whose headers are not ours is to be deleted, also with `item`', async () => {
+  it('with damaged headers ends a reader with advice to delete it, even with `item`', async () => {
     const { message } = await errorOf({ 'Millrace-Lengths': '1,2' }, String);
     expect(message).toContain('rmm posts 1');
   });

@@ -75,7 +75,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     );
   });
 
-  it('continues at a cursor, of a shard too', async () => {
+  it('continues at a cursor, even of a shard', async () => {
     await using node = await startNode();
     await publish(node, 500);
     const shard = { index: 1, of: 2 };
@@ -90,7 +90,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(new Set([...after.shard.ids]).size).toBe(after.shard.ids.length);
   });
 
-  it('ends at a sequence, and waits for one that is yet to come', async () => {
+  it('ends at the sequence `until`, and waits if it has not been published yet', async () => {
     await using node = await startNode();
     await publish(node, 100);
     expect((await readAll(node, { until: 40 })).ids).toHaveLength(40);
@@ -100,7 +100,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect((await later).ids).toHaveLength(150);
   });
 
-  it('delivers what comes later, and closes on break', async () => {
+  it('delivers later posts, and closes on break', async () => {
     await using node = await startNode();
     await publish(node, 10);
     const seen: string[] = [];
@@ -113,7 +113,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(seen.toSorted()).toEqual([...numberedIds(10), ...numberedIds(60)].toSorted());
   });
 
-  it('reads with one consumer: no request ends in silence, as those for a number of bytes do', async () => {
+  it('reads with one consumer, whose requests always get an answer', async () => {
     await using node = await startNode();
     const text = 'x'.repeat(16 << 10);
     const large = new Flow(async function* () {
@@ -145,7 +145,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(run).rejects.toThrow('enough');
   });
 
-  it('says which messages the stream dropped before they were read, and continues with onGap', async () => {
+  it('reports messages that the stream dropped before they were read', async () => {
     await using node = await startNode();
     await publish(node, 100);
     const { cursor } = await readAll(node, { until: 30 });
@@ -163,7 +163,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 31, to: 60 }]);
   });
 
-  it('says which messages were deleted between others', async () => {
+  it('reports messages that were deleted between others', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, async manager => {
@@ -182,7 +182,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   });
 
   // nats-server 2.9.10 then has no last message of the subject, and the run ended at once, complete and empty.
-  it('reads all that is there where the last message of the stream was deleted', async () => {
+  it('reads all posts if the last message of the stream was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000, { create: { ...create, shards: 1 } });
     await manageStreams(node, async manager => {
@@ -200,7 +200,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
   });
 
   // With a cursor before the deleted one, as of a run that ended at it: the rest was skipped.
-  it('continues from any cursor where the last message was deleted, as the advice about a damaged one says', async () => {
+  it('continues from any cursor after a damaged last message was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000);
     const { cursor, ids } = await readAll(node, { until: 1485 });
@@ -215,7 +215,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect([...ids, ...rest.ids].toSorted()).toEqual(numberedIds(6000));
   });
 
-  it('says what the stream dropped before a reader without a cursor, and continues with onGap', async () => {
+  it('reports messages that the stream dropped before a reader without a cursor', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts', { seq: 61 }));
@@ -229,7 +229,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(gaps).toEqual([{ subject: 'posts.*', from: 1, to: 60 }]);
   });
 
-  it('says that a stream was emptied, and names no sequence behind its end', async () => {
+  it('reports all messages of an emptied stream, and no sequence after its end', async () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));
@@ -242,7 +242,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     });
   });
 
-  it('says what a stream that discards its oldest posts no longer had for a new reader', async () => {
+  it("reports messages that a stream with `discard: 'old'` dropped before a new reader", async () => {
     await using node = await startNode();
     await publish(node, 12_000, { create: { maxBytes: 1 << 20, shards: 4, discard: 'old' } });
     const error = await readAll(node).catch(thrown => thrown);
@@ -250,7 +250,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(error.missing).toEqual([expect.stringMatching(/^posts\.\*: sequences 1 to \d+$/)]);
   });
 
-  it('says which messages were dropped while it was slow', async () => {
+  it('reports messages that were dropped while it was slow', async () => {
     await using node = await startNode();
     const small = { create: { maxBytes: 1 << 20, shards: 4, discard: 'old' } };
     await publish(node, 3000, small);
@@ -280,7 +280,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await expect(publisher).rejects.toMatchObject({ failure: 'stream' });
   });
 
-  it('reads on over kill -9 and restart of the server', async () => {
+  it('continues after kill -9 and restart of the server', async () => {
     await using node = await startNode();
     await publish(node, 3000);
     const ids: string[] = [];
@@ -297,7 +297,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(ids.toSorted()).toEqual(numberedIds(3000));
   });
 
-  it('skips what a replaced publisher sends too late', async () => {
+  it('skips messages that a replaced publisher sends too late', async () => {
     await using node = await startNode();
     await publish(node, 10, { name: 'one' });
     await manageStreams(node, async manager => {

@@ -8,8 +8,8 @@ function apiError(description: string, status: number, code?: number): Error {
   return Object.assign(error, { status, code });
 }
 
-describe('an answer of a server', () => {
-  it('may pass where a node that no longer leads refuses a message, without a code (faults jetstream partition, seed 7)', () => {
+describe('the answer of a server', () => {
+  it('is retryable if a node that no longer leads refuses a message without a code (faults jetstream partition, seed 7)', () => {
     expect(clientFailure(apiError('raft: not leader', 503))).toEqual({
       failure: 'outage',
       mayPass: true,
@@ -27,18 +27,18 @@ describe('an answer of a server', () => {
   });
 });
 
-describe('a login', () => {
+describe('a failed login', () => {
   const login = (message: string) =>
     Object.assign(new Error(message), { name: 'AuthorizationError' });
 
-  it('that is refused does not pass', () => {
+  it('is not retryable if the server refuses it', () => {
     expect(clientFailure(login('Authorization Violation'))).toMatchObject({
       failure: 'refused',
       mayPass: false,
     });
   });
 
-  it('that came too late may pass: the client was busy, or the link slow', () => {
+  it('is retryable if it timed out', () => {
     expect(clientFailure(login('Authentication Timeout'))).toMatchObject({
       failure: 'outage',
       mayPass: true,

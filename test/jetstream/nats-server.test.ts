@@ -5,8 +5,8 @@ import { isNightly } from '../suite.js';
 import { hasNatsServer, startCluster, startNode } from './nats-server.js';
 import { RouteProxies } from './route-proxies.js';
 
-describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
-  it('keep what a stream has over kill -9', async () => {
+describe.skipIf(!hasNatsServer)('the test cluster', () => {
+  it('keeps the messages of a stream over kill -9', async () => {
     await using node = await startNode();
     const before = await connect({ servers: node.url });
     const manager = await jetstreamManager(before);
@@ -23,7 +23,7 @@ describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
   });
 
   it.skipIf(!isNightly)(
-    'take a stream on all of them once they have started, also where one is connected late',
+    'creates a stream on all servers once they have started, even if one connects late',
     async () => {
       await using proxies = new RouteProxies();
       const routePort = async (from: number, to: number, port: number) => {
@@ -42,7 +42,7 @@ describe.skipIf(!hasNatsServer)('the servers of the tests', () => {
     },
   );
 
-  it('elect another leader when theirs is killed', async () => {
+  it('elects another leader when its leader is killed', async () => {
     await using cluster = await startCluster();
     const connection = await connect({ servers: cluster.urls });
     const manager = await jetstreamManager(connection);

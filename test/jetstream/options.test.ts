@@ -70,7 +70,7 @@ function refusals(call: (options: never) => unknown, options: Wrong): void {
   const rows = Object.entries(options).flatMap(([option, values]) =>
     values.map(value => [option, value] as const),
   );
-  it.each(rows)('`%s` cannot be %j', (option, value) => {
+  it.each(rows)('the option `%s` with the value %j', (option, value) => {
     let error: unknown;
     try {
       call(unchecked(wrongOptions(option, value)));
@@ -82,23 +82,23 @@ function refusals(call: (options: never) => unknown, options: Wrong): void {
   });
 
   it.each(['servers', 'token', ...('create' in options ? ['create.size', 'batch.size'] : [])])(
-    '`%s` is unknown',
+    'the unknown option `%s`',
     option => {
       expect(() => call(unchecked(wrongOptions(option, 1)))).toThrow(OptionError);
     },
   );
 }
 
-describe('toJetStream refuses wrong options at once', () => {
+describe('toJetStream refuses', () => {
   refusals(options => toJetStream(options) satisfies Sink<unknown, unknown>, TO);
 
-  it('a duplicate window that is longer than messages live', () => {
+  it('a duplicate window longer than messages live', () => {
     const create = { maxBytes: 2 ** 20, maxAgeMs: 1000, duplicateWindowMs: 2000 };
     expect(() => toJetStream({ ...needed, create })).toThrow('create.duplicateWindowMs');
   });
 });
 
-describe('fromJetStream refuses wrong options at once', () => {
+describe('fromJetStream refuses', () => {
   refusals(options => fromJetStream(options), FROM);
 
   it('a connection that was not awaited', () => {
@@ -115,7 +115,7 @@ describe('fromJetStream refuses wrong options at once', () => {
     expect(call).not.toThrow('s3cret');
   });
 
-  it('two names of the API', () => {
+  it('two names of the API at once', () => {
     const both = { domain: 'hub', apiPrefix: 'JS.hub.API' };
     expect(() => fromJetStream({ ...needed, ...both })).toThrow('apiPrefix');
   });

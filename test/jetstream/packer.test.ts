@@ -30,7 +30,7 @@ const compressions = [undefined, 'gzip' as const, ...(nodeZstd ? ['zstd' as cons
 const OPTIONS = { posts: 100, maxBytes: 1 << 20, waitMs: 10, compression: undefined };
 
 describe('a message', () => {
-  it.each(compressions)('gives back the exact bytes of its posts: %s', async compression => {
+  it.each(compressions)('keeps the exact bytes of its posts: %s', async compression => {
     await fc.assert(
       fc.asyncProperty(items, async batch => {
         const { payload, headers } = await pack(batch, compression);
@@ -45,7 +45,7 @@ describe('a message', () => {
     );
   });
 
-  it('has the format that all its posts have, or none', async () => {
+  it('has the format of its posts if all have the same, or none', async () => {
     const itemOf = (format: Outgoing['format']): Outgoing => ({
       id: '1',
       payload: Buffer.from('{}'),
@@ -110,7 +110,7 @@ describe('a message', () => {
   });
 });
 
-describe('the items that wait on a subject', () => {
+describe('items that wait on a subject', () => {
   const item = (id: string): Outgoing => ({
     id,
     payload: Buffer.alloc(1000),
@@ -131,12 +131,12 @@ describe('the items that wait on a subject', () => {
     return sent;
   }
 
-  it('are sent with the one that fills their message, without a wait', () => {
+  it('are sent immediately with the item that fills their message', () => {
     expect(sentAtOnce({ posts: 2 }, ['1', '2'])).toEqual([['1', '2']]);
     expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) }, ['1', '2'])).toEqual([['1', '2']]);
   });
 
-  it('are sent before one that does not fit any more', () => {
+  it('are sent before an item that no longer fits', () => {
     expect(sentAtOnce({ maxBytes: 2 * addedBytes(item('1')) - 1 }, ['1', '2'])).toEqual([['1']]);
   });
 });

@@ -37,7 +37,7 @@ async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<vo
 }
 
 describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
-  it('are those that publishers and readers need', async () => {
+  it('are exactly enough for publishers and readers', async () => {
     await using node = await startNode({ config: pageConfig() });
     const publisher = { ...stream, connection: as(node, 'publisher') };
     await publishTwice(publisher);
@@ -54,7 +54,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     ...['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.INFO', '$JS.API.STREAM.INFO.KV_millrace'],
     ...['$JS.API.STREAM.CREATE.KV_millrace', '$JS.API.STREAM.MSG.GET.KV_millrace'],
     '$KV.millrace.>',
-  ])('lack none that is optional, and the error names it: %s', async permission => {
+  ])('are all required, and the error names the missing one: %s', async permission => {
     const named = pageConfig().replace(`"${permission}"`, '');
     await using node = await startNode({ config: named });
     const publisher = { ...stream, connection: as(node, 'publisher') };
@@ -66,7 +66,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
   });
 
   it.each(['$JS.API.CONSUMER.MSG.NEXT.posts.*', '$JS.API.STREAM.INFO.posts'])(
-    'end a reader on a connection that was passed, if one is missing: %s',
+    'end a reader on a passed connection if one is missing: %s',
     async permission => {
       await using writable = await startNode({ config: pageConfig() });
       const publisher = toJetStream<Activity>({
@@ -90,7 +90,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     },
   );
 
-  it('are the same with a domain, at its own servers', async () => {
+  it('are the same with a domain, on its own servers', async () => {
     await using node = await startNode({ config: pageConfig(), jetstream: 'domain: hub' });
     const to = { ...stream, domain: 'hub' };
     await publishTwice({ ...to, connection: as(node, 'publisher') });
@@ -99,7 +99,7 @@ describe.skipIf(!hasNatsServer)('the permissions on the page', () => {
     expect((await pipeline(read, collect())).length).toBe(500);
   });
 
-  it('let no reader publish', async () => {
+  it('do not let a reader publish', async () => {
     await using node = await startNode({ config: pageConfig() });
     const reader = { ...stream, connection: as(node, 'reader') };
     const create = { maxBytes: 64 << 20, shards: 2 };

@@ -23,7 +23,7 @@ const admits = (epochs: Epochs, { publisher, subject, epoch }: Sent) =>
   });
 
 describe('epochs', () => {
-  it('admit what no later epoch of the publisher and subject is before', () => {
+  it('admit a message unless a later epoch of its publisher and subject came before it', () => {
     fc.assert(
       fc.property(sent, messages => {
         const epochs = new Epochs();
@@ -42,19 +42,16 @@ describe('epochs', () => {
     );
   });
 
-  it.each(['', 'x', '-1', '1.5', '1e400', '99999999999999999999'])(
-    'refuse %j, which no cursor could keep',
-    epoch => {
-      const headers = new Map<string, string>([
-        [HEADERS.publisher, 'one'],
-        [HEADERS.epoch, epoch],
-      ]);
-      const get = (name: string) => headers.get(name) ?? '';
-      expect(() => new Epochs().admits('posts.0', { get })).toThrow('Millrace-Epoch');
-    },
-  );
+  it.each(['', 'x', '-1', '1.5', '1e400', '99999999999999999999'])('refuse the epoch %j', epoch => {
+    const headers = new Map<string, string>([
+      [HEADERS.publisher, 'one'],
+      [HEADERS.epoch, epoch],
+    ]);
+    const get = (name: string) => headers.get(name) ?? '';
+    expect(() => new Epochs().admits('posts.0', { get })).toThrow('Millrace-Epoch');
+  });
 
-  it('continue from a cursor', () => {
+  it('give the same answers after they are restored from a cursor', () => {
     fc.assert(
       fc.property(sent, fc.nat(20), (messages, at) => {
         const whole = new Epochs();

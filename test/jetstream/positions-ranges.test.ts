@@ -10,7 +10,7 @@ const sequences = fc
   .map(all => all.toSorted((a, b) => a - b));
 
 describe('lost sequences', () => {
-  it('are those of a range that were not read', () => {
+  it('are the sequences of a range that were not read', () => {
     fc.assert(
       fc.property(
         sequences,
@@ -32,7 +32,7 @@ describe('lost sequences', () => {
     );
   });
 
-  it('are joined where they follow each other', () => {
+  it('are joined into ranges if they are consecutive', () => {
     fc.assert(
       fc.property(sequences, all => {
         const ranges = rangesOf(all);
@@ -47,7 +47,7 @@ describe('lost sequences', () => {
 const positions = fc.array(fc.nat(30));
 
 describe('a set of positions', () => {
-  it('knows what was added and what is missing below the highest', () => {
+  it('knows which positions were added, and which are missing below the highest', () => {
     fc.assert(
       fc.property(positions, fc.nat(30), fc.nat(30), (added, from, end) => {
         const set = new PositionSet();
@@ -68,7 +68,7 @@ describe('a set of positions', () => {
     );
   });
 
-  it('has all positions of a range that fills it, however long it is', () => {
+  it('contains all positions of a filled range, however long it is', () => {
     fc.assert(
       fc.property(positions, fc.nat(30), fc.nat(30), (added, from, length) => {
         const to = from + length;
@@ -85,7 +85,7 @@ describe('a set of positions', () => {
     expect(set.missing()).toEqual([{ from: 0, to: 4 }]);
   });
 
-  it('is the same after JSON', () => {
+  it('is the same after it is saved and restored as JSON', () => {
     fc.assert(
       fc.property(positions, positions, (before, after) => {
         const set = new PositionSet();

@@ -109,8 +109,8 @@ const shownLost = (lost: readonly LostPositions[]) =>
     Array.from({ length: to - from + 1 }, (_, i) => `${publisher} ${subject} ${from + i}`),
   );
 
-describe('positions within subjects', () => {
-  it('admit each message once, even over resumptions', () => {
+describe('the positions of messages', () => {
+  it('admit each message once, even over resumed runs', () => {
     fc.assert(
       fc.property(sent, fc.array(fc.boolean(), { minLength: 60 }), (all, resumed) => {
         const { stream } = streamOf(all);
@@ -153,7 +153,7 @@ describe('positions within subjects', () => {
       ),
     );
 
-  it('name once what was acknowledged and is not in the stream', () => {
+  it('report once each message that was acknowledged and is not in the stream', () => {
     afterReading(({ stream, stored, reported }) => {
       const expected = stored.flatMap(({ message, isLost }) => {
         const { publisher, subject, position } = message;
@@ -166,7 +166,7 @@ describe('positions within subjects', () => {
     });
   });
 
-  it('have as open what is missing below the highest and was not reported, since it may yet come', () => {
+  it('keep open each unreported position below the highest, as its message may still arrive', () => {
     afterReading(({ stream, stored, reported, open }) => {
       for (const { message, isLost } of stored) {
         const { publisher, subject, position } = message;
@@ -179,7 +179,7 @@ describe('positions within subjects', () => {
     });
   });
 
-  it('expect nothing before the first message where a stream is not read from its start', () => {
+  it('report no loss before the first message if a stream is not read from its start', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), (all, start) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false })));
@@ -195,7 +195,7 @@ describe('positions within subjects', () => {
     );
   });
 
-  it('expect nothing between messages where others are reported as gone', () => {
+  it('report no loss after skip(), which others report', () => {
     fc.assert(
       fc.property(sent, fc.nat(30), fc.nat(10), (all, from, count) => {
         const { stream } = streamOf(all.map(one => ({ ...one, isLost: false, copies: 1 })));
@@ -210,7 +210,7 @@ describe('positions within subjects', () => {
     );
   });
 
-  it('admit a message that was reported as lost and comes after all', () => {
+  it('admit once a message that arrives after it was reported as lost', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     const at = { publisher: 'one', subject: 'posts.0', series: 1 };
     admits(positions, { ...at, position: 2, acknowledged: 2 });
@@ -221,7 +221,7 @@ describe('positions within subjects', () => {
     expect(admits(positions, { ...at, position: 1, acknowledged: 0 })).toBe(false);
   });
 
-  it('leave messages of other programs alone', () => {
+  it('admit all messages of other programs', () => {
     const positions = new LostAndRepeated({ isWhole: true });
     expect(positions.admits('posts.0', undefined)).toBe(true);
     expect(positions.admits('posts.0', headersOf({}))).toBe(true);
@@ -236,7 +236,7 @@ describe('positions within subjects', () => {
     },
   );
 
-  it('are the same after their header', () => {
+  it('are read from their header as they were written', () => {
     const number = fc.nat(2 ** 48);
     fc.assert(
       fc.property(number, number, number, (position, acknowledged, series) => {
@@ -256,7 +256,7 @@ describe('ranges of positions', () => {
       return { publisher, subject, from, to: from + more };
     });
 
-  it('in both of two lists are those of positions that both have', () => {
+  it('of inBoth contain the positions that both lists have', () => {
     fc.assert(
       fc.property(fc.array(range), fc.array(range), (some, others) => {
         const both = new Set(shownLost(inBoth(some, others)));

@@ -34,7 +34,7 @@ function source(total: number, size = 50): Flow<Activity> {
   );
 }
 
-describe.skipIf(!hasNatsServer)('posts through a stream', () => {
+describe.skipIf(!hasNatsServer)('posts sent through a stream', () => {
   it('arrive with their exact bytes, each once', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
@@ -50,7 +50,7 @@ describe.skipIf(!hasNatsServer)('posts through a stream', () => {
     expect(read).toHaveLength(1000);
   });
 
-  it('are all read after the entry of the publisher was deleted and others were published under its name', async () => {
+  it('are all read even if more are published under a name whose entry was deleted', async () => {
     await using node = await startNode();
     const to = { connection: connecting(node.url), stream: 'posts', subject: 'posts' };
     const create = { maxBytes: MAX_BYTES };
@@ -66,7 +66,7 @@ describe.skipIf(!hasNatsServer)('posts through a stream', () => {
     expect(new Set(read.map(({ id }) => id))).toEqual(new Set(posts(0, 100).map(({ id }) => id)));
   });
 
-  it('say on a channel which cursors were committed', async () => {
+  it('publish the committed cursors on a diagnostics channel', async () => {
     await using node = await startNode();
     const commits: CommitMessage[] = [];
     const listener = (message: unknown) => commits.push(message as CommitMessage);

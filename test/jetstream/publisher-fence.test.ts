@@ -99,7 +99,7 @@ const behaviors = fc.array(
 );
 
 describe('the entry of a publisher', () => {
-  it('is written by its process, whatever the servers lose', async () => {
+  it('is written by its process, whatever answers the servers lose', async () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.integer({ min: 1, max: 8 }), async (all, writes) => {
         const bucket = new Bucket();
@@ -114,7 +114,7 @@ describe('the entry of a publisher', () => {
     );
   });
 
-  it('is left to another process that has taken over, whatever the servers lose', async () => {
+  it('is not overwritten after another process has taken over', async () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.nat(8), async (all, writes) => {
         // The other write is there to stay.
@@ -131,7 +131,7 @@ describe('the entry of a publisher', () => {
     );
   });
 
-  it('is taken over from a process that has ended, where servers answer with an earlier state first', async () => {
+  it('is taken over from an ended process even if servers first answer with an older state', async () => {
     const bucket = new Bucket();
     const ended = await takenOver(bucket);
     await ended.write({ seq: 1 });
@@ -142,7 +142,7 @@ describe('the entry of a publisher', () => {
     entry.close();
   });
 
-  it('is taken over from a process of another machine once that is silent, also where servers answer with an earlier state meanwhile', async () => {
+  it('is taken over from another machine only once that is silent, even if servers answer with an older state', async () => {
     const bucket = new Bucket();
     const silent = await takenOver(bucket);
     await silent.write({ seq: 1 });
@@ -157,7 +157,7 @@ describe('the entry of a publisher', () => {
   });
 
   // Readers leave out messages of an epoch below the highest, so that all posts of this run would be lost.
-  it('begins a higher epoch than all before it once its entry was deleted', async () => {
+  it('gets a higher epoch than all earlier ones if it was deleted', async () => {
     // The messages of the deleted publisher are still in the stream, with their epochs.
     const epochs: number[] = [];
     for (let publishers = 0; publishers < 3; publishers++) {
@@ -170,7 +170,7 @@ describe('the entry of a publisher', () => {
     expect(epochs).toEqual([START, START + 1, START + 2]);
   });
 
-  it('begins a higher epoch than the run before, also where the clock was set back between them', async () => {
+  it('gets a higher epoch than the run before even if the clock was set back', async () => {
     const bucket = new Bucket();
     const before = await takenOver(bucket);
     before.close();
@@ -190,11 +190,11 @@ describe('the entry of a publisher', () => {
     ['a process of before a restart of the machine', { machine: 'an earlier boot' }],
     ['a version that did not say its machine', { machine: undefined, started: undefined }],
   ])(
-    'is not taken over at once from %s, with the same host name and a pid unused here',
+    'is not taken over immediately from %s, with the same host name and a pid unused here',
     (_, where) => expectInUse({ ...where, pid: 2 ** 22 + 1 }),
   );
 
-  it('is not taken over at once from another thread of this process', () =>
+  it('is not taken over immediately from another thread of this process', () =>
     expectInUse({ thread: threadId + 1 }));
 
   /** A publisher that differs in this from this one is alive: it writes while this process waits for its silence. */
@@ -216,7 +216,7 @@ describe('the entry of a publisher', () => {
 
   // Only Linux says when a process started.
   it.skipIf(process.platform !== 'linux')(
-    'is taken over at once from a process that has ended, though another one has its pid now',
+    'is taken over immediately from an ended process whose pid is in use again',
     async () => {
       const bucket = new Bucket();
       const ended = await takenOver(bucket);
@@ -231,7 +231,7 @@ describe('the entry of a publisher', () => {
   );
 
   // The only publisher was told that another process had taken over (faults jetstream partition, seed 6).
-  it('is still that of its process where servers refuse a write and answer with the state before it', async () => {
+  it('still belongs to its process if servers refuse a write and answer with the state before it', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);
     await entry.write({ seq: 1 });

@@ -38,7 +38,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
   });
   afterAll(() => node[Symbol.asyncDispose]());
 
-  it('counts each post once in the end', async () => {
+  it('publishes each post once in the end', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(run, { maxLength: 4 }),
@@ -75,7 +75,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
     );
   });
 
-  it('finds a message that was acknowledged while a commit waited for the one before it', async () => {
+  it('finds a message that was acknowledged while a commit waited for the previous one', async () => {
     const subject = `posts-${++streams}`;
     const to = { connection: connecting(node.url), stream: subject, subject };
     const create = { maxBytes: 4 << 20, shards: 1, duplicateWindowMs: 1000 };

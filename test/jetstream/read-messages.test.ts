@@ -104,7 +104,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       return { stream, error: error as IncompleteError, cursors };
     };
 
-    it('end the flow with their subject, publisher and positions', async () => {
+    it('end the flow with an error that names their subject, publisher and positions', async () => {
       const { stream, error } = await firstRead();
       expect(error).toBeInstanceOf(IncompleteError);
       expect(error).toMatchObject(LOST);
@@ -112,21 +112,21 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       expect(error.code).toBe('ERR_INCOMPLETE');
     });
 
-    it('are behind the cursor of the error', async () => {
+    it('are skipped by a run that resumes at the cursor of the error', async () => {
       const { stream, error } = await firstRead();
       await store(stream, [[6, 6, 6]]);
       const second = await readAll(stream, { resume: error.cursor as Cursor });
       expect(second).toMatchObject({ error: undefined, ids: idsOf(6) });
     });
 
-    it('are reported again to a checkpoint that has the posts and not the report', async () => {
+    it('are reported again to a run that resumes before the report', async () => {
       const { stream, cursors } = await firstRead();
       const again = await readAll(stream, { resume: cursors.at(-1) });
       expect(again.error).toMatchObject({ missing: missingOf(stream) });
     });
   });
 
-  it('go to onGap, and posts that come after all are delivered', async () => {
+  it('are passed to onGap, and delivered if they arrive later', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -141,7 +141,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(gaps).toEqual([{ publisher: 'one', subject: `${stream}.0`, from: 1, to: 1 }]);
   });
 
-  it('are skipped if they are repeats, also after a cursor', async () => {
+  it('are skipped if they are repeats, even after a cursor', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -160,7 +160,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(3) });
   });
 
-  it('are not a gap while the publisher has no acknowledgement of them', async () => {
+  it('are not reported while the publisher has no acknowledgement of them', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -176,7 +176,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(1, 3) });
   });
 
-  it('are found behind the last sequence to read', async () => {
+  it('are reported even if the proof comes after the last sequence to read', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -194,7 +194,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     expect(second).toMatchObject({ error: undefined, ids: idsOf(2, 4) });
   });
 
-  it('are not counted where the stream is not read from its first message on', async () => {
+  it('are not reported twice if the stream is not read from its first message', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -220,7 +220,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       { positions: { isWhole: true, followed: { 'one x.0': [1, 2] } } },
     ],
     ['epochs of another shape', { epochs: { 'one x.0': 'x' } }],
-  ])('are not looked for behind a cursor with %s', async (_, damage) => {
+  ])('end a run that resumes at a damaged cursor with %s', async (_, damage) => {
     const stream = await newStream();
     await store(stream, [[0, 0, 0]]);
     const { cursors } = await readAll(stream);
@@ -231,7 +231,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     });
   });
 
-  it('are refused where their header is damaged', async () => {
+  it('end the flow if a header is damaged', async () => {
     const stream = await newStream();
     await store(stream, [[0, 0.5, 0]]);
     expect((await readAll(stream)).error).toMatchObject({
@@ -240,7 +240,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     });
   });
 
-  it('are found behind the last sequence, past a message whose header is damaged', async () => {
+  it('are reported even if a message after the last sequence has a damaged header', async () => {
     const stream = await newStream();
     await store(stream, [
       [0, 0, 0],
@@ -257,7 +257,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     });
   });
 
-  it('are seen at the end of a flow too, and by shards', async () => {
+  it('are reported at the end of a flow, even by shards', async () => {
     const stream = 'ended';
     const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);
@@ -294,7 +294,7 @@ async function pipelineTo(
   await toJetStream<Activity>({ ...options, create })(numberedSource({ total }));
 }
 
-it('messages above 4 MiB are requested one by one: the client takes a request for none as one for 100', async () => {
+it('messages above 4 MiB are requested one at a time', async () => {
   const requested: number[] = [];
   const data = new Uint8Array(5 << 20);
   const consumer = {

@@ -60,13 +60,13 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
       ['posts.en', 'other'],
       ['1', '3', '4'],
     ],
-  ])('is read by the subjects %j', async (subjects, ids) => {
+  ])('can be read by the subjects %j', async (subjects, ids) => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     expect((await idsOf(node, { subjects })).toSorted()).toEqual(ids);
   });
 
-  it('is read in shards of its subjects, each with its own messages', async () => {
+  it('can be read in shards of its subjects', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>', 'other'], messages);
     const subjects = ['posts.en', 'posts.de.>', 'other'];
@@ -79,7 +79,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect(error.message).toContain('`subjects` has 1: name one for each shard');
   });
 
-  it('is read from its cursor on, and items are what `item` makes of messages', async () => {
+  it('can be read from a cursor, as the items that `item` returns', async () => {
     await using node = await startNode();
     const texts = ['a', 'b', 'c'].map(text => ['posts.x', text] as const);
     await fill(node, ['posts.>'], texts);
@@ -98,7 +98,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect(await pipeline(rest, collect())).toEqual(['b', 'c']);
   });
 
-  it('is read through a mirror, which has no subjects of its own', async () => {
+  it('can be read through a mirror', async () => {
     await using node = await startNode();
     await fill(
       node,
@@ -112,7 +112,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     ]);
   });
 
-  it('is part of the identity of the flow by its subjects', () => {
+  it('is in the identity of a flow with its name and subjects', () => {
     const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     const step = { step: 'fromJetStream', stream: 'others' };
     expect(identityOf(fromJetStream({ ...one, subjects: 'a' }))).toEqual([
@@ -123,7 +123,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     ]);
   });
 
-  it('is refused where it lacks a subject, or loses what was read', async () => {
+  it('is refused if it lacks a subject or deletes messages that were read', async () => {
     await using node = await startNode();
     await fill(node, ['posts.>'], []);
     await expect(idsOf(node, { subjects: ['posts.en', 'frogs.>'] })).rejects.toMatchObject({
@@ -138,7 +138,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     });
   });
 
-  it('is waited for, where it does not exist yet', async () => {
+  it('is waited for with `waitForStream` until it exists', async () => {
     await using node = await startNode();
     const waits = new Set<string | undefined>();
     const progress = ({ wait: one }: ProgressCounts) => waits.add(one?.error?.message);
@@ -154,7 +154,7 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
     expect([...waits]).toContain('The stream others does not exist yet');
   });
 
-  it('that does not exist is an error without `waitForStream`, and a wait ends with its run', async () => {
+  it('is refused without `waitForStream` if it does not exist', async () => {
     await using node = await startNode();
     await expect(idsOf(node, { subjects: 'posts.>' })).rejects.toMatchObject({ failure: 'stream' });
     const end = new AbortController();
@@ -173,8 +173,8 @@ describe.skipIf(!hasNatsServer)('a stream of other programs', () => {
   });
 });
 
-describe.skipIf(!hasNatsServer)('a reader that is behind', () => {
-  it('says by how many messages, also to the command of NATS', async () => {
+describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
+  it('reports how many messages it is behind, even to the nats command', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => [`posts.${id % 2}`, POST(id)] as const);
     await fill(node, ['posts.>'], messages);
@@ -202,8 +202,8 @@ describe.skipIf(!hasNatsServer)('a reader that is behind', () => {
   });
 });
 
-describe.skipIf(!hasNatsServer)('a reader of messages that are deleted', () => {
-  it('is not behind once there are none', async () => {
+describe.skipIf(!hasNatsServer)('a reader of deleted messages', () => {
+  it('is not behind once none are left', async () => {
     await using node = await startNode();
     const messages = Array.from({ length: 100 }, (_, id) => ['posts.0', POST(id)] as const);
     await fill(node, ['posts.>'], messages);
@@ -237,7 +237,7 @@ describe('subjects', () => {
     [['a.*.c', 'a.b.*']],
     [['a', 'a']],
     [['>', 'a.b']],
-  ])('that have messages in common are refused: %j', subjects => {
+  ])('are refused if they share messages: %j', subjects => {
     expect(read(subjects)).toThrow('must be subjects that have no message in common');
   });
 
@@ -246,11 +246,11 @@ describe('subjects', () => {
     [['posts.>', 'posts']],
     [['a.*.c', 'a.b.d']],
     [['a', 'b']],
-  ])('that have none are taken: %j', subjects => {
+  ])('are accepted if they share no messages: %j', subjects => {
     expect(read(subjects)).not.toThrow();
   });
 
-  it('cannot be given beside the prefix of a stream of toJetStream, and one of both is needed', () => {
+  it('are refused together with `subject`, but one of the two is required', () => {
     const one = { connection: connecting('nats://127.0.0.1:1'), stream: 'others' };
     expect(() => fromJetStream({ ...one, subject: 'a', subjects: 'a.>' })).toThrow('pass one');
     expect(() => fromJetStream(one)).toThrow('`subject` is missing');

@@ -69,8 +69,8 @@ async function read({ url }: NatsNode, options: Partial<FromJetStreamOptions>): 
   return (await pipeline(from, collect())).map(({ id }) => id).toSorted();
 }
 
-describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
-  it('have the posts of their language, each once, also after a run that was ended', async () => {
+describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
+  it('contain the posts of their language once, even after an aborted run', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     const stopped = pipeline(
@@ -93,7 +93,7 @@ describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
     expect(parts.flat().toSorted()).toEqual(idsOf('en'));
   });
 
-  it('continue where a run has committed nothing of what it has published', async () => {
+  it('contain each post once after a run that committed nothing', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     let sent = 0;
@@ -112,7 +112,7 @@ describe.skipIf(!hasNatsServer).concurrent('subjects by topic', () => {
     expect(sent).toBeGreaterThan(0);
   });
 
-  it('are those of the stream, or the run is refused', async () => {
+  it('must be the subjects of the stream', async () => {
     await using node = await startNode();
     await pipeline(source(), toJetStream(to(node)));
     const { create: _, ...others } = to(node);
@@ -147,7 +147,7 @@ describe('topics', () => {
       },
       /at most 256/,
     ],
-  ])('are refused at once: %o', (wrong, message) => {
+  ])('are refused when toJetStream is called: %o', (wrong, message) => {
     const connection = () => Promise.reject(new Error('connected'));
     const needed = { connection, stream: 'posts', subject: 'posts' };
     const options: ToJetStreamOptions<Activity> = { ...needed, ...wrong };
@@ -164,7 +164,7 @@ describe('topics', () => {
       shards,
     );
 
-  it('have as many subjects each, whatever their number', () => {
+  it('have the same number of subjects each', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, ({ topics, names }, shards) => {
         const all = subjectsOfAll(names, shards);
@@ -176,7 +176,7 @@ describe('topics', () => {
     );
   });
 
-  it('have a post in the subject of its topic that its id determines', () => {
+  it('assign a post to the subject of its topic that its id determines', () => {
     fc.assert(
       fc.property(anyTopics, anyShards, fc.nat(5), fc.nat(), ({ names }, shards, number, id) => {
         const all = subjectsOfAll(names, shards);
@@ -190,7 +190,7 @@ describe('topics', () => {
 });
 
 describe('subjects', () => {
-  it('are counted only where they are numbered from 0', () => {
+  it('are counted only if they are numbered from 0', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.nat(39), (count, gone) => {
         const all = subjectsOf(['posts'], count);
@@ -203,7 +203,7 @@ describe('subjects', () => {
       expect(countSubjects('posts', others)).toBeUndefined();
   });
 
-  it.each([2, 8, 16, 100])('get about the same number of posts: %i', count => {
+  it.each([2, 8, 16, 100])('get about the same number of posts if there are %i', count => {
     const posts = Array.from({ length: count }, () => 0);
     const total = 2000 * count;
     for (let number = 0; number < total; number++) {

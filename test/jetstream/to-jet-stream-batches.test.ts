@@ -36,7 +36,7 @@ describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
     expect(await textsIn(node)).toEqual(textsTo(1000));
   });
 
-  it('wait for others only for a while', async () => {
+  it('are sent after `waitMs` if they are not full', async () => {
     await using node = await startNode();
     const stop = new AbortController();
     const run = pipeline(
@@ -58,7 +58,7 @@ describe.skipIf(!hasNatsServer)('batches of posts in a message', () => {
     expect(seen).toHaveLength(10);
   });
 
-  it('count once over kill -9, in other batches than before', async () => {
+  it('are published once over kill -9, even in other batches than before', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, batch: { posts: 7 }, holdAt: 2000 });

@@ -67,7 +67,7 @@ function withDamaged(fails: boolean): Flow<Activity> {
 
 // Concurrently: most of the time they wait for servers and processes.
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
-  it('continues after kill -9, exactly, also when the servers no longer drop repeated messages', async () => {
+  it('publishes each post once over kill -9, even if the servers no longer drop repeated messages', async () => {
     await using node = await startNode();
     // No commit of a cursor: all that is known is in the stream.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
@@ -118,7 +118,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('finds what an earlier run has published where the one after it has committed less', async () => {
+  it('finds posts of an earlier run that a later run with an older cursor did not commit', async () => {
     await using node = await startNode();
     for (const [stopAt, commitIntervalMs] of [
       [800, 600_000],
@@ -141,7 +141,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(1000));
   });
 
-  it('opens nothing after a complete run, and returns the same', async () => {
+  it('returns the same after a complete run without opening its source', async () => {
     await using node = await startNode();
     const run = (before?: () => void) =>
       pipeline(
@@ -157,7 +157,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(opened).toBe(false);
   });
 
-  it('stops while another process publishes under the name', async () => {
+  it('fails while another process publishes under its name', async () => {
     await using node = await startNode();
     const first = new Child('publish-child.ts', { ...to(node), create, total: 2000, holdAt: 100 });
     await first.line('at 100');
@@ -175,7 +175,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(2000));
   });
 
-  it('stops while another one waits for space, at its start or at its end', async () => {
+  it('fails while another publisher waits for space, at its start or at its end', async () => {
     await using node = await startNode();
     const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
     // Makes the bucket: nats-server 2.9 ends with a panic if it is asked for a message of a stream that it is making.
@@ -211,14 +211,14 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     }
   });
 
-  it('keeps its cursor in a bucket that the leader reads, as other replicas may be behind', async () => {
+  it('keeps its cursor in a bucket that only the leader reads', async () => {
     await using node = await startNode();
     await pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
     const { config } = await manageStreams(node, ({ streams }) => streams.info('KV_millrace'));
     expect(config.allow_direct).toBe(false);
   });
 
-  it('refuses an entry that is damaged', async () => {
+  it('refuses a damaged entry of its publisher', async () => {
     await using node = await startNode();
     const run = () => pipeline(numberedSource({ total: 10 }), toJetStream({ ...to(node), create }));
     await run();
@@ -238,7 +238,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await connection.close();
   });
 
-  it('takes over from a process that is silent, which stops when it comes back', async () => {
+  it('takes over from a silent process, which fails when it wakes up', async () => {
     await using node = await startNode();
     const options = { ...to(node), create, total: 4000, takeoverMs: 2000 };
     const first = new Child('publish-child.ts', { ...options, waitMs: 20, holdAt: 1500 });
@@ -253,7 +253,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
-  it('refuses another flow under the name', async () => {
+  it('refuses another flow under the same name', async () => {
     await using node = await startNode();
     await pipeline(numberedSource({ total: 100 }), toJetStream({ ...to(node), create }));
     const other = pipeline(numberedSource({ total: 200 }), toJetStream({ ...to(node) }));
@@ -265,7 +265,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect((await idsIn(node)).length).toBe(300);
   });
 
-  it('refuses to publish the same flow under a name in another number of shards: all posts would be there twice', async () => {
+  it('refuses to publish the same flow under a name in another number of shards', async () => {
     await using node = await startNode();
     const run = (shard: string | undefined, total = 100) => {
       const [index = 1, of = 1] = shard?.split('/').map(Number) ?? [];
@@ -302,7 +302,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toHaveLength(120);
   });
 
-  it('rides out kill -9 and restart of the server', async () => {
+  it('continues after kill -9 and restart of the server', async () => {
     await using node = await startNode();
     let killed: Promise<void> | undefined;
     const source = numberedSource({
@@ -322,7 +322,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(4000));
   });
 
-  it('counts each post once where acknowledgements are late, beyond the duplicate window', async () => {
+  it('publishes each post once even if acknowledgements arrive after the duplicate window', async () => {
     await using node = await startNode();
     let paused: Promise<unknown> | undefined;
     const source = numberedSource({
@@ -338,7 +338,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(3000));
   });
 
-  it('gives up after maxOutageMs, with the last cursor', async () => {
+  it('fails after maxOutageMs with the last cursor', async () => {
     await using node = await startNode();
     const source = numberedSource({
       total: 10_000,
@@ -356,7 +356,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(error.cursor.at).toBeGreaterThan(0);
   });
 
-  it('refuses a stream that is full, with the last cursor', async () => {
+  it('fails with the last cursor if the stream is full', async () => {
     await using node = await startNode();
     const small = { ...create, maxBytes: 1 << 20 };
     const error = await pipeline(
@@ -385,7 +385,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await expect(run).rejects.toThrow('enough');
   });
 
-  it('ends when the source fails, and leaves nothing behind', async () => {
+  it('ends without open connections when its source fails', async () => {
     await using node = await startNode();
     const source = numberedSource({
       total: 1000,
@@ -399,7 +399,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(1000));
   });
 
-  it('stops if the stream is recreated while it publishes', async () => {
+  it('fails if the stream is recreated while it publishes', async () => {
     await using node = await startNode();
     const source = numberedSource({
       total: 2000,
@@ -424,36 +424,33 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       'KV_millrace',
       'the bucket millrace was deleted during the run, with the cursor of this publisher',
     ],
-  ])(
-    'says that %s was deleted while it publishes, and does not take this for an outage',
-    async (_, name, text) => {
-      await using node = await startNode();
-      const source = numberedSource({
-        total: 1_000_000,
-        before: async from => {
-          await wait(5);
-          if (from !== 1000) return;
-          await manageStreams(node, ({ streams }) => streams.delete(name));
-        },
-      });
-      const sink = toJetStream<Activity>({
-        ...to(node),
-        create,
-        commitIntervalMs: 50,
-        maxOutageMs: 5_000,
-      });
-      const error = await pipeline(source, sink).catch(thrown => thrown);
-      expect(error).toBeInstanceOf(JetStreamError);
-      expect(error).toMatchObject({
-        failure: 'stream',
-        retryable: false,
-        message: expect.stringContaining(text),
-        cursor: { at: expect.any(Number) },
-      });
-    },
-  );
+  ])('fails without retries if %s is deleted while it publishes', async (_, name, text) => {
+    await using node = await startNode();
+    const source = numberedSource({
+      total: 1_000_000,
+      before: async from => {
+        await wait(5);
+        if (from !== 1000) return;
+        await manageStreams(node, ({ streams }) => streams.delete(name));
+      },
+    });
+    const sink = toJetStream<Activity>({
+      ...to(node),
+      create,
+      commitIntervalMs: 50,
+      maxOutageMs: 5_000,
+    });
+    const error = await pipeline(source, sink).catch(thrown => thrown);
+    expect(error).toBeInstanceOf(JetStreamError);
+    expect(error).toMatchObject({
+      failure: 'stream',
+      retryable: false,
+      message: expect.stringContaining(text),
+      cursor: { at: expect.any(Number) },
+    });
+  });
 
-  it('shows why and until when it waits, and stops where the stream is deleted meanwhile', async () => {
+  it('shows why and until when it waits, and fails if the stream is deleted during the wait', async () => {
     await using node = await startNode();
     const waits: Wait[] = [];
     let deleting: Promise<unknown> | undefined;
@@ -507,7 +504,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
   });
 
-  it('refuses an item that is larger than the servers accept, and says what to do', async () => {
+  it('refuses an item larger than the servers accept, with advice', async () => {
     await using node = await startNode({ config: 'max_payload: 8192' });
     const run = pipeline(withDamaged(false), toJetStream({ ...to(node), create }));
     await expect(run).rejects.toMatchObject({
@@ -518,7 +515,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     });
   });
 
-  it('skips what is too large or has no id, if `onDamaged` takes it, also in a run that continues after another', async () => {
+  it('skips items that are too large or have no id if `onDamaged` returns', async () => {
     await using node = await startNode({ config: 'max_payload: 8192' });
     const damaged: [raw: string, message: string][] = [];
     let dropped: number | undefined;
@@ -547,7 +544,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual(numberedIds(200));
   });
 
-  it('is ended by what `onDamaged` throws', async () => {
+  it('ends with the error that `onDamaged` throws', async () => {
     await using node = await startNode({ config: 'max_payload: 8192' });
     const onDamaged = () => {
       throw new Error('I cannot take it');
@@ -559,7 +556,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     await expect(run).rejects.toThrow('I cannot take it');
   });
 
-  it('refuses items that are not activities, with what came and what to do', async () => {
+  it('refuses items that are not activities, with advice', async () => {
     await using node = await startNode();
     const [post] = numberedPosts(0, 1);
     const wrong: [item: unknown, named: string, advice: string][] = [
@@ -587,7 +584,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual([]);
   });
 
-  it('refuses an id or a payload of the caller that is of another type, and says which', async () => {
+  it('refuses an id or a payload of the caller that has the wrong type', async () => {
     await using node = await startNode();
     for (const [name, option, got] of [
       ['id', () => 5, 'a number'],
@@ -614,7 +611,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     expect(await idsIn(node)).toEqual([]);
   });
 
-  it('publishes other items with an id and bytes of their own', async () => {
+  it('publishes other items with the id and payload that its functions return', async () => {
     await using node = await startNode();
     const items = Array.from({ length: 20 }, (_, n) => ({ key: `é ${n}`, n }));
     await pipeline(

@@ -9,7 +9,7 @@ import { connecting } from './connecting.js';
 import { hasNatsServer, startNode } from './nats-server.js';
 
 describe.skipIf(!hasNatsServer)('a server without JetStream', () => {
-  it('is named as that by publisher and reader', async () => {
+  it('is named in the error of a publisher and of a reader', async () => {
     await using node = await startNode({ jetstream: 'enabled: false' });
     const options = {
       connection: connecting(node.url),

@@ -15,7 +15,7 @@ const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
 );
 
 describe('the NATS client', () => {
-  it('is asked for where it is not installed', async () => {
+  it('is named in the error if it is not installed', async () => {
     const flow = fromJetStream({
       connection: connecting('127.0.0.1:1'),
       stream: 'posts',
@@ -28,7 +28,7 @@ describe('the NATS client', () => {
     });
   });
 
-  it('is loaded by nothing but the first connection', () => {
+  it('is loaded only by the first connection', () => {
     const users = files.filter(file => {
       const text = readFileSync(path.join(source, file), 'utf8');
       const loads = text.replaceAll(/^import type\b[^;]*;/gm, '');

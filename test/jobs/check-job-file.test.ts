@@ -54,14 +54,14 @@ describe('the info line of a job file', () => {
   });
 });
 
-it('a job file of plain text is refused, also where a thread has decoded it', async () => {
+it('a job file of plain text is refused, even if a thread has decoded it', async () => {
   const info = { message: 'x', activity_count: 1 };
   const text = Buffer.from(`{"id":1}\n${JSON.stringify({ info })}\n`);
   await expect(checkJobFile(text, ORIGIN, 1_000)).rejects.toThrow(DataError);
   expect(checkDecodedFile(text, decoded(info))).toBeUndefined();
 });
 
-it('blank lines of a job file are not searched one by one, and count in the position of a damaged one', async () => {
+it('blank lines of a job file count in the line number of a damaged line', async () => {
   const blank = '\n'.repeat(100_000);
   const search = vi.spyOn(Buffer.prototype, 'indexOf');
   try {

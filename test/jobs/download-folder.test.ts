@@ -16,7 +16,7 @@ import {
 
 setUpJobServer();
 
-describe('the folder of a download', () => {
+describe('jobs.download', () => {
   it('refuses the folder of another job', async () => {
     await writeFile(path.join(folder, '.millrace-job.json'), '{"job": "another1"}');
     const error = await download().catch(error => error);
@@ -45,7 +45,7 @@ describe('the folder of a download', () => {
     await expectWhole();
   });
 
-  it('refuses concurrent downloads to one folder or writes complete files', async () => {
+  it('writes only complete files if downloads to one folder run at the same time', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => download()));
     const refused = outcomes.filter(({ status }) => status === 'rejected');
     expect(refused.length).toBeLessThan(6);

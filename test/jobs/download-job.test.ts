@@ -30,19 +30,22 @@ import {
 setUpJobServer();
 
 describe('jobs.download', () => {
-  it.each([1, 4, 16])('writes every file under its segment, %i at a time', async concurrency => {
-    const files: DownloadedFile[] = [];
-    const verdict = await download({
-      concurrency,
-      onFile: (file: DownloadedFile) => files.push(file),
-    });
-    expect(verdict).toMatchObject({ exitCode: 0, missing: [], posts: { delivered: 36 } });
-    await expectWhole();
-    expect(files.map(file => file.done)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
-    expect(files.every(file => !file.known && file.total === 12 && file.posts === 3)).toBe(true);
-  });
+  it.each([1, 4, 16])(
+    'writes every file under the name of its segment, %i at a time',
+    async concurrency => {
+      const files: DownloadedFile[] = [];
+      const verdict = await download({
+        concurrency,
+        onFile: (file: DownloadedFile) => files.push(file),
+      });
+      expect(verdict).toMatchObject({ exitCode: 0, missing: [], posts: { delivered: 36 } });
+      await expectWhole();
+      expect(files.map(file => file.done)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
+      expect(files.every(file => !file.known && file.total === 12 && file.posts === 3)).toBe(true);
+    },
+  );
 
-  it('writes a folder that is an archive', async () => {
+  it('writes a folder that localFiles reads', async () => {
     await download();
     const posts = await pipeline(
       localFiles(folder),
@@ -68,7 +71,7 @@ describe('jobs.download', () => {
     expect(known).toBe(12);
   });
 
-  it('fetches only files that are missing or not whole', async () => {
+  it('fetches only files that are missing or truncated', async () => {
     await download();
     const at = (index: number) => path.join(folder, fileNames()[index]!);
     await rm(at(1));
@@ -106,7 +109,7 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.endsWith('.gz')).length).toBe(10);
   });
 
-  it('writes what was missing or damaged when it is run again', async () => {
+  it('writes the missing and damaged files when it is run again', async () => {
     await downloadOfTwoBroken();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();
@@ -121,7 +124,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('names a large file that stays damaged, and the damage', async () => {
+  it('names a large file that stays damaged, with its damage', async () => {
     const damaged = largeFile(6_000_000, ['{"id":1']);
     served.faults.set(served.files[4]!.segment, () => whole(damaged));
     const error = await download().catch(error => error);
@@ -162,7 +165,7 @@ describe('jobs.download', () => {
     await expectWhole();
   });
 
-  it('retries a failed file last, after all others', async () => {
+  it('retries a failed file after all others', async () => {
     const late = served.files[2]!.segment;
     served.faults.set(late, before => (before < 6 ? status(404) : undefined));
     const order: string[] = [];
@@ -184,7 +187,7 @@ describe('jobs.download', () => {
     expect(served.fetched.size).toBeLessThan(30);
   });
 
-  it('requests new addresses when they expire', async () => {
+  it('requests new URLs when the old ones expire', async () => {
     served.faults.set(served.files[5]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
       return undefined;
@@ -193,7 +196,7 @@ describe('jobs.download', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('fails on totals that differ, or only reports them', async () => {
+  it('fails if totals differ unless they are only reported', async () => {
     await serveInstead({ results: { activityCount: 35 } });
     await expect(download()).rejects.toMatchObject({
       code: 'ERR_INCOMPLETE',
@@ -202,7 +205,7 @@ describe('jobs.download', () => {
     expect(await download({ totals: 'report' })).toMatchObject({ exitCode: 1 });
   });
 
-  it('gives no file its name once another process has taken the lock over', async () => {
+  it('renames no file once another process has taken over the lock', async () => {
     const { segment } = served.files[0]!;
     served.faults.set(segment, (_, { gzip }) => async (response, request) => {
       // Another process takes the lock while the file is on its way.
@@ -238,7 +241,7 @@ describe('jobs.download', () => {
     expect((await namesIn()).filter(name => name.includes('lock'))).toEqual([]);
   });
 
-  it('names a folder that it cannot write', async () => {
+  it('names a folder that it cannot write in its error', async () => {
     await mkdir(path.join(folder, '20240101', '0000.json.gz.part'), { recursive: true });
     const error = await download().catch(error => error);
     expect(error).toBeInstanceOf(IncompleteError);
@@ -247,7 +250,7 @@ describe('jobs.download', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'names a pipe under the name of a file in its folder, and does not wait for its end',
+    'fails without waiting if a pipe has the name of a file',
     async () => {
       const pipe = path.join(folder, fileNames()[1]!);
       await mkdir(path.dirname(pipe), { recursive: true });
@@ -268,7 +271,7 @@ describe('jobs.download', () => {
     return reason;
   };
 
-  it('syncs the folder of a file that a killed download has left before it records the file', async () => {
+  it('syncs the folder of a file left by a killed download before it records the file', async () => {
     await serveInstead({ files: servedFiles(1) });
     const disk = new SimulatedDisk();
     // The root of the disk survives.
@@ -304,7 +307,7 @@ describe('jobs.download', () => {
     expect(await abortedDownload()).toBe('enough');
   });
 
-  it('continues from what an abort has left', async () => {
+  it('continues after an abort', async () => {
     await abortedDownload();
     expect(await download()).toMatchObject({ exitCode: 0 });
     await expectWhole();
@@ -334,7 +337,7 @@ describe('jobs.download', () => {
     ]);
   });
 
-  it('sends nothing without a folder', async () => {
+  it('sends no request without a folder', async () => {
     await expect(downloadJob(served.account(), UUID, { folder: '' })).rejects.toBeInstanceOf(
       OptionError,
     );

@@ -61,20 +61,17 @@ function secretsOf(error: unknown): string[] {
 }
 
 describe('a temporary fault', () => {
-  it.each(Object.entries(FAULTS))(
-    '(%s) is overcome by fetching the file again',
-    async (_, fault) => {
-      const served = await start();
-      const hit = plant(served, 2, fault);
-      const { lines, verdicts, error } = await download(served);
-      expect(error).toBeUndefined();
-      expect(lines).toEqual(served.lines);
-      expect(verdicts[0]?.exitCode).toBe(0);
-      for (const segment of hit) expect(served.fetched.get(segment)).toBe(3);
-    },
-  );
+  it.each(Object.entries(FAULTS))('(%s) ends after the file is fetched again', async (_, fault) => {
+    const served = await start();
+    const hit = plant(served, 2, fault);
+    const { lines, verdicts, error } = await download(served);
+    expect(error).toBeUndefined();
+    expect(lines).toEqual(served.lines);
+    expect(verdicts[0]?.exitCode).toBe(0);
+    for (const segment of hit) expect(served.fetched.get(segment)).toBe(3);
+  });
 
-  it('that stalls a file is overcome by fetching it again', async () => {
+  it('that stalls a file ends after the file is fetched again', async () => {
     const served = await start();
     served.faults.set(served.files[3]!.segment, (before, { gzip }) =>
       before > 0
@@ -92,7 +89,7 @@ describe('a temporary fault', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('is not assumed of a slow file, which may arrive byte by byte', async () => {
+  it('is not assumed for a slow file that arrives byte by byte', async () => {
     const served = await start({ files: servedFiles(3) });
     served.faults.set(served.files[1]!.segment, (_, { gzip }) => async response => {
       response.setHeader('content-length', gzip.length);
@@ -107,7 +104,7 @@ describe('a temporary fault', () => {
     expect(lines).toEqual(served.lines);
   });
 
-  it('of expired addresses is overcome by requesting the list once for all files', async () => {
+  it('of expired URLs ends after one request of the list for all files', async () => {
     const served = await start({ files: servedFiles(24) });
     served.faults.set(served.files[10]!.segment, () => {
       served.expired = Math.max(served.expired, 1);
@@ -119,7 +116,7 @@ describe('a temporary fault', () => {
     expect(served.listings).toBe(2);
   });
 
-  it('of a list with fewer addresses than it announces is overcome by requesting it again', async () => {
+  it('of a list with fewer URLs than it announces ends after the list is requested again', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -133,7 +130,7 @@ describe('a temporary fault', () => {
 
 describe('a permanent fault', () => {
   it.each(Object.entries(FAULTS))(
-    '(%s): the other files are delivered, and the error names the file',
+    '(%s) fails the run with the name of its file after all other files',
     async (_, fault) => {
       const served = await start();
       const hit = plant(served, Number.POSITIVE_INFINITY, fault);
@@ -175,7 +172,7 @@ describe('a permanent fault', () => {
     expect(lines).toEqual([...others, late].flatMap(file => file.lines));
   });
 
-  it('of two files is named by the later one, whichever was tried longer', async () => {
+  it('of two files fails the run with the error of the later file', async () => {
     const served = await start();
     const [earlier, later] = [served.files[2]!.segment, served.files[4]!.segment];
     served.faults.set(earlier, () => async (response, request) => {
@@ -211,7 +208,7 @@ describe('a permanent fault', () => {
     running.splice(0);
   });
 
-  it('by expiry of the job during the run is named in the error', async () => {
+  it('fails the run with the date of expiry if the job has expired', async () => {
     const served = await start();
     const { otherwise } = served.server;
     served.faults.set(served.files[6]!.segment, () => status(403));
@@ -225,7 +222,7 @@ describe('a permanent fault', () => {
     expect((error as Error).message).toMatch(/expired \(its files were kept until 2024-05-30/);
   });
 
-  it('of a list with fewer files than announced is an error with both numbers, after the listed files', async () => {
+  it('of a list with fewer files than announced fails the run with both numbers', async () => {
     const served = await start({ listing: { urlCount: 13 } });
     const { lines, error } = await download(served);
     expect(lines).toEqual(served.lines);
@@ -235,20 +232,23 @@ describe('a permanent fault', () => {
   it.each([
     ['bytes', { listing: { totalFileSizeBytes: 7 } }, /\d+ of 7 bytes \(totalFileSizeBytes\)/],
     ['posts', { results: { activityCount: '37' } }, /36 of 37 posts \(activityCount\)/],
-  ])('of different totals of %s is an error, or is only reported', async (_, options, expected) => {
-    const served = await start(options);
-    const required = await download(served);
-    expect(required.lines).toEqual(served.lines);
-    expect(required.error).toBeInstanceOf(IncompleteError);
-    expect((required.error as IncompleteError).missing).toMatchObject([
-      expect.stringMatching(expected),
-    ]);
-    const reported = await download(served, { totals: 'report' });
-    expect(reported.error).toBeUndefined();
-    expect(reported.verdicts).toMatchObject([
-      { exitCode: 1, missing: [expect.stringMatching(expected)] },
-    ]);
-  });
+  ])(
+    'of different totals of %s fails the run unless it is only reported',
+    async (_, options, expected) => {
+      const served = await start(options);
+      const required = await download(served);
+      expect(required.lines).toEqual(served.lines);
+      expect(required.error).toBeInstanceOf(IncompleteError);
+      expect((required.error as IncompleteError).missing).toMatchObject([
+        expect.stringMatching(expected),
+      ]);
+      const reported = await download(served, { totals: 'report' });
+      expect(reported.error).toBeUndefined();
+      expect(reported.verdicts).toMatchObject([
+        { exitCode: 1, missing: [expect.stringMatching(expected)] },
+      ]);
+    },
+  );
 
   it.each([
     ['a segment twice', (urls: string[]) => [urls[0]!, urls[0]!], /listed twice/],
@@ -260,7 +260,7 @@ describe('a permanent fault', () => {
     ['another protocol', () => ['file:///etc/passwd'], /https/],
     ['no address', () => ['../../etc/passwd'], /got "..\/..\/etc\/passwd"/],
     ['credentials in an address', () => ['https://a:canary@files.example/x'], /https/],
-  ])('of a list with %s is an error', async (_, list, expected) => {
+  ])('of a list with %s fails the run', async (_, list, expected) => {
     const served = await start();
     const { otherwise } = served.server;
     served.server.script.push(otherwise, response => {
@@ -275,10 +275,10 @@ describe('a permanent fault', () => {
   });
 });
 
-describe('the fetching of files', () => {
+describe('a download of files', () => {
   const files = ['a', 'b'].map(name => ({ name, path: name }));
 
-  it('ends once nothing is being fetched, after an error that all files have as well', async () => {
+  it('ends after an error that all files share, once no fetch is running', async () => {
     const full = new StorageError('The disk is full', { path: 'a' });
     const ended: string[] = [];
     let startB: () => void = () => {};

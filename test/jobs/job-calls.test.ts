@@ -49,7 +49,7 @@ describe('creating a job', () => {
     });
   });
 
-  it('sends nothing of a request that cannot work', async () => {
+  it('sends no request with wrong options', async () => {
     await expect(createJob(acme(), { ...REQUEST, rules: [] })).rejects.toBeInstanceOf(OptionError);
     expect(server.received).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe('creating a job', () => {
   it.each<[string, Reply, object]>([
     ['400', status(400, JSON.stringify(invalid)), HttpError],
     ['200', json(invalid), JobError],
-  ])('shows why the service refused rules, with a %s', async (_, reply, kind) => {
+  ])('shows why the service refused rules with a %s', async (_, reply, kind) => {
     server.script.push(reply);
     const error = await createJob(acme(), REQUEST).catch(e => e);
     expect(error).toBeInstanceOf(kind);
@@ -88,21 +88,27 @@ describe('creating a job', () => {
     ['an answer without its end', cut(JOB, 'document')],
     ['503', status(503)],
   ];
-  it.each(LOST)('%s: looks for the title, and joins the job it finds', async (_, lost) => {
-    const job = newJob({ status: 'estimating' });
-    server.script.push(lost, listed(job), json(job));
-    expect(await createJob(acme(), REQUEST)).toMatchObject({
-      uuid: 'eff5t4me1j',
-      status: 'estimating',
-    });
-    expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'GET /jobs/eff5t4me1j.json']);
-  });
+  it.each(LOST)(
+    'joins the job it finds by its title after a lost response (%s)',
+    async (_, lost) => {
+      const job = newJob({ status: 'estimating' });
+      server.script.push(lost, listed(job), json(job));
+      expect(await createJob(acme(), REQUEST)).toMatchObject({
+        uuid: 'eff5t4me1j',
+        status: 'estimating',
+      });
+      expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'GET /jobs/eff5t4me1j.json']);
+    },
+  );
 
-  it.each(LOST)('%s: creates the job again if the title is not in the list', async (_, lost) => {
-    server.script.push(lost, listed({ ...JOB, title: 'other' }), json(JOB));
-    expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
-    expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'POST /jobs.json']);
-  });
+  it.each(LOST)(
+    'creates the job again after a lost response (%s) if the list lacks the title',
+    async (_, lost) => {
+      server.script.push(lost, listed({ ...JOB, title: 'other' }), json(JOB));
+      expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
+      expect(methods()).toEqual(['POST /jobs.json', 'GET /jobs.json', 'POST /jobs.json']);
+    },
+  );
 
   it('joins the job if its own earlier request has created it late', async () => {
     server.script.push(
@@ -118,14 +124,17 @@ describe('creating a job', () => {
   it.each([
     ['was requested before the call', {}, '2024-05-15T12:34:56Z'],
     ['does not say when it was requested', { requestedAt: undefined }, 'an unknown time'],
-  ])('does not join a job of that title that %s: its rules may be others', async (_, of, at) => {
-    const other = { ...JOB, ...of };
-    server.script.push(reset, listed(other), json(other));
-    const error = await createJob(acme(), REQUEST).catch(e => e);
-    expect(error).toBeInstanceOf(JobError);
-    expect(error.message).toContain(`(eff5t4me1j), requested at ${at}, before this call`);
-    expect(methods().filter(method => method.startsWith('POST'))).toHaveLength(1);
-  });
+  ])(
+    'does not join a job of the same title that %s, as its rules may differ',
+    async (_, of, at) => {
+      const other = { ...JOB, ...of };
+      server.script.push(reset, listed(other), json(other));
+      const error = await createJob(acme(), REQUEST).catch(e => e);
+      expect(error).toBeInstanceOf(JobError);
+      expect(error.message).toContain(`(eff5t4me1j), requested at ${at}, before this call`);
+      expect(methods().filter(method => method.startsWith('POST'))).toHaveLength(1);
+    },
+  );
 
   it('joins its job by the clock of the service', async () => {
     server.now = () => Date.now() - 400 * DAY;
@@ -134,7 +143,7 @@ describe('creating a job', () => {
     expect((await createJob(acme(), REQUEST)).uuid).toBe('eff5t4me1j');
   });
 
-  it('does not join a job of that title for another window', async () => {
+  it('does not join a job of the same title for another window', async () => {
     const other = { ...JOB, toDate: '201401030000' };
     server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
@@ -142,7 +151,7 @@ describe('creating a job', () => {
     expect(error.message).toMatch(/another job with the title "snow".* to 201401030000, not/);
   });
 
-  it('does not join a job of that title in another format', async () => {
+  it('does not join a job of the same title in another format', async () => {
     const other = { ...JOB, format: 'activity_streams' };
     server.script.push(reset, listed(other), json(other));
     const error = await createJob(acme(), REQUEST).catch(e => e);
@@ -163,11 +172,11 @@ describe('creating a job', () => {
   });
 });
 
-describe('accepting and rejecting', () => {
+describe('accepting or rejecting a job', () => {
   it.each([
     ['accept', acceptJob, 'accepted'],
     ['reject', rejectJob, 'rejected'],
-  ] as const)('send one PUT to %s a job', async (verb, call, after) => {
+  ] as const)('sends one PUT to %s the job', async (verb, call, after) => {
     server.script.push(
       json({ ...JOB, status: after, acceptedBy: 'me', acceptedAt: '2024-05-15T12:34:56Z' }),
     );
@@ -184,16 +193,13 @@ describe('accepting and rejecting', () => {
     ['running', acceptJob],
     ['delivered', acceptJob],
     ['rejected', rejectJob],
-  ] as const)(
-    'read the status after a broken connection, and succeed if it is %s',
-    async (now, call) => {
-      server.script.push(reset, json({ ...JOB, status: now }));
-      expect(await call(acme(), 'eff5t4me1j')).toMatchObject({ status: now });
-      expect(methods()).toEqual(['PUT /jobs/eff5t4me1j.json', 'GET /jobs/eff5t4me1j.json']);
-    },
-  );
+  ] as const)('succeeds after a broken connection if the status is %s', async (now, call) => {
+    server.script.push(reset, json({ ...JOB, status: now }));
+    expect(await call(acme(), 'eff5t4me1j')).toMatchObject({ status: now });
+    expect(methods()).toEqual(['PUT /jobs/eff5t4me1j.json', 'GET /jobs/eff5t4me1j.json']);
+  });
 
-  it('are repeated after a broken connection if the job is still quoted', async () => {
+  it('is repeated after a broken connection if the job is still quoted', async () => {
     server.script.push(
       reset,
       json({ ...JOB, status: 'quoted', quote: QUOTE }),
@@ -202,7 +208,7 @@ describe('accepting and rejecting', () => {
     expect(await acceptJob(acme(), 'eff5t4me1j')).toMatchObject({ status: 'accepted' });
   });
 
-  it('fail after a broken connection if someone else rejected the job', async () => {
+  it('fails after a broken connection if someone else rejected the job', async () => {
     server.script.push(reset, json({ ...JOB, status: 'rejected' }));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       code: 'ERR_JOB',
@@ -211,7 +217,7 @@ describe('accepting and rejecting', () => {
     });
   });
 
-  it('are sent once if the service refuses because the job is not quoted', async () => {
+  it('is sent only once if the service refuses because the job is not quoted', async () => {
     server.script.push(status(400, '{"error":{"message":"not quoted"}}'));
     await expect(acceptJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({
       status: 400,

@@ -26,7 +26,7 @@ describe('the suspect minutes of a job', () => {
     expect(server.received[0]?.headers.authorization).toMatch(/^Basic /);
   });
 
-  it('may be missing, and must have dates', async () => {
+  it('may be missing, but must be dates', async () => {
     server.script.push(status(404), json({ nothing: ['here'] }));
     expect(await readSuspectMinutes(acme(), `${server.url}/suspect`)).toEqual([]);
     await expect(readSuspectMinutes(acme(), `${server.url}/suspect`)).rejects.toBeInstanceOf(
@@ -53,7 +53,7 @@ describe('the files of a job', () => {
     expect(basis.listed).toBe(4);
   });
 
-  it('are those of a shard, and all shards have each once', async () => {
+  it('are divided among the shards of the job', async () => {
     const all = await readJobFiles(served.account(), UUID, undefined, signal);
     const parts = await Promise.all(
       [1, 2].map(index => readJobFiles(served.account(), UUID, { index, of: 2 }, signal)),
@@ -65,7 +65,7 @@ describe('the files of a job', () => {
       expect(part).toEqual({ shard: { index: at + 1, of: 2 }, files: files.length });
   });
 
-  it('are none of a job that is unknown or has expired', async () => {
+  it('cannot be listed if the job is unknown or has expired', async () => {
     const read = readJobFiles(served.account(), 'another', undefined, signal);
     await expect(read).rejects.toBeInstanceOf(JobError);
     await expect(read).rejects.toThrow('does not exist: it is unknown, or has expired');

@@ -14,7 +14,7 @@ const cursors = downloadCursors(
 const state = { next: 1, files: 1, bytes: 7, posts: 2, suspectMinutes: [], missing: [] };
 
 describe('the cursor of a download', () => {
-  it('is read as it was written', () => {
+  it('is restored as it was saved', () => {
     expect(cursors.stateAt(cursors.cursorAt(state))).toEqual(state);
   });
 

@@ -22,7 +22,7 @@ import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
 
-describe('jobFiles: the files of a job', () => {
+describe('the files of a job', () => {
   it.each([1, 2, 4, 16])(
     'are delivered completely, in time order, %i at a time',
     async concurrency => {
@@ -44,7 +44,7 @@ describe('jobFiles: the files of a job', () => {
     },
   );
 
-  it('end with the error that the promise of `onVerdict` rejects with', async () => {
+  it('end a run with the error that the promise of `onVerdict` rejects with', async () => {
     const served = await start();
     const failure = new Error('no room in the log');
     const { error } = await download(served, { onVerdict: () => Promise.reject(failure) });
@@ -59,7 +59,7 @@ describe('jobFiles: the files of a job', () => {
     for (const { headers } of requests) expect(headers.authorization).toBeUndefined();
   });
 
-  it('are never downloaded more at a time than requested', async () => {
+  it('are never downloaded more than `concurrency` at a time', async () => {
     const served = await start({ files: servedFiles(24) });
     let under = 0;
     let most = 0;
@@ -89,7 +89,7 @@ describe('jobFiles: the files of a job', () => {
     expect(lines).toEqual(files.flatMap(file => file.lines));
   });
 
-  it('may have no posts at all, between others', async () => {
+  it('may contain no posts', async () => {
     const files = servedFiles(3).map((file, index) =>
       index === 1 ? servedFile(file.segment, []) : file,
     );
@@ -98,7 +98,7 @@ describe('jobFiles: the files of a job', () => {
     expect(lines).toEqual(files.flatMap(file => file.lines));
   });
 
-  it('are named by their position in the list if their addresses do not contain the segment', async () => {
+  it('are named by their position in the list if their URLs contain no segment', async () => {
     const files = servedFiles(3);
     const served = await start({ files });
     const other = await start({ files });
@@ -116,7 +116,7 @@ describe('jobFiles: the files of a job', () => {
   });
 });
 
-describe('addresses without segments', () => {
+describe('file URLs without segments', () => {
   /** Lists the files under addresses that do not name their segments, in the order that `order` gives each list. */
   async function startNameless(order: (urls: string[], list: number) => string[]) {
     const served = await start({ files: servedFiles(6) });
@@ -152,18 +152,15 @@ describe('addresses without segments', () => {
       'signed again',
       (url: string) => `${url.replace('Signature', 'Expires=2&AccessKeyId=canary&Signature')}x`,
     ],
-  ])(
-    'that are listed twice, %s, are an error, and no file is delivered twice',
-    async (_, again) => {
-      const served = await startNameless(urls => [...urls, again(urls[2]!)]);
-      const { lines, error } = await download(served);
-      expect(error).toBeInstanceOf(DataError);
-      expect((error as DataError).message).toContain('is listed twice');
-      expect(lines).toEqual([]);
-    },
-  );
+  ])('that are listed twice, %s, fail the run', async (_, again) => {
+    const served = await startNameless(urls => [...urls, again(urls[2]!)]);
+    const { lines, error } = await download(served);
+    expect(error).toBeInstanceOf(DataError);
+    expect((error as DataError).message).toContain('is listed twice');
+    expect(lines).toEqual([]);
+  });
 
-  it('are of the same files when the list is renewed in another order', async () => {
+  it('belong to the same files when the list is renewed in another order', async () => {
     const served = await startNameless((urls, list) => (list === 1 ? urls : urls.toReversed()));
     served.expired = 1;
     const { lines, error } = await download(served);
@@ -189,14 +186,14 @@ describe('suspect minutes', () => {
     return start({ files, suspectMinutes: ['202401010005', '202401010004'] });
   };
 
-  it('are in the verdict with exit code 2, from the list and from the files', async () => {
+  it('of the list and of the files set the exit code of the verdict to 2', async () => {
     const { verdicts } = await download(await withSuspectMinutes());
     expect(verdicts).toMatchObject([
       { exitCode: 2, suspectMinutes: ['202401010004', '202401010005', '202401010803'] },
     ]);
   });
 
-  it('are not an error, and all posts are delivered', async () => {
+  it('do not fail the run', async () => {
     const served = await withSuspectMinutes();
     const { error, lines } = await download(served);
     expect(error).toBeUndefined();
@@ -204,7 +201,7 @@ describe('suspect minutes', () => {
   });
 });
 
-describe('resuming', () => {
+describe('a resumed run of jobFiles', () => {
   async function batchesIn(served: JobServer, resume?: Cursor): Promise<Batch<Uint8Array>[]> {
     const batches: Batch<Uint8Array>[] = [];
     const flow = jobFiles(served.account(), UUID);
@@ -212,7 +209,7 @@ describe('resuming', () => {
     return batches;
   }
 
-  it('fetches only the files after the cursor, and counts those before it', async () => {
+  it('fetches only the files after the cursor', async () => {
     const served = await start();
     const batches = await batchesIn(served);
     expect(batches.length).toBe(12);
@@ -242,7 +239,7 @@ describe('resuming', () => {
     expect(mended.verdicts).toMatchObject([{ exitCode: 0, files: { delivered: 12 } }]);
   });
 
-  it('continues at the cursor of the error of a line that is nested too deep, with the file of that line', async () => {
+  it('starts with the file whose line was nested too deep', async () => {
     const served = await start();
     const { segment } = served.files[3]!;
     served.faults.set(segment, (_, { gzip }) =>
@@ -280,8 +277,8 @@ describe('resuming', () => {
   });
 });
 
-describe('the end of a run', () => {
-  it('has the reason of an abort, which closes all connections', async () => {
+describe('jobFiles', () => {
+  it('rejects with the reason of an abort, and closes all connections', async () => {
     const served = await start({ files: servedFiles(24) });
     const abort = new AbortController();
     const reason = new Error('enough');
@@ -295,7 +292,7 @@ describe('the end of a run', () => {
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'closes the temporary files of files that wait for their turn',
+    'closes its temporary files when a run ends early',
     async () => {
       const spooled = async () => {
         const names = await readdir('/proc/self/fd');
@@ -334,12 +331,12 @@ describe('the end of a run', () => {
   });
 });
 
-describe('before any request', () => {
+describe('before any request, jobFiles', () => {
   it.each<[string, string, JobFilesOptions]>([
     ['job', '../x', {}],
     ['concurrency', UUID, { concurrency: 0 }],
     ['totals', UUID, { totals: unchecked('ignore') }],
-  ])('a bad `%s` is refused', async (option, job, options) => {
+  ])('refuses a wrong `%s`', async (option, job, options) => {
     const served = await start();
     expect(() => jobFiles(served.account(), job, options)).toThrow(
       expect.objectContaining({ code: 'ERR_OPTION', option }),
@@ -347,7 +344,7 @@ describe('before any request', () => {
     expect(served.server.received).toEqual([]);
   });
 
-  it('a job that is not delivered is an error with its status', async () => {
+  it('refuses a job that is not delivered, with its status', async () => {
     const served = await start({ job: { status: 'running', results: undefined } });
     expect((await download(served)).error).toMatchObject({
       code: 'ERR_JOB',
@@ -358,7 +355,7 @@ describe('before any request', () => {
     });
   });
 
-  it('an unknown job is an error that names it', async () => {
+  it('refuses an unknown job with its id', async () => {
     const served = await start();
     const { error } = await download({
       ...served,

@@ -11,18 +11,18 @@ import {
 } from '../../src/jobs/job-request.js';
 import { REQUEST } from './job-account.js';
 
-describe('job days', () => {
+describe('countJobDays', () => {
   it.each([
     ['201201010000', '201201020000', 1],
     ['201201010001', '201201020001', 2],
     ['201201010000', '201201020001', 2],
     ['201201010000', '201201010001', 1],
     ['201202280000', '201203010000', 2],
-  ])('from %s to %s: %i', (fromDate, toDate, days) => {
+  ])('from %s to %s returns %i', (fromDate, toDate, days) => {
     expect(countJobDays(fromDate, toDate)).toBe(days);
   });
 
-  it('are all days that contain a minute of the window', () => {
+  it('counts all days that contain a minute of the window', () => {
     const minute = fc
       .integer({ min: 0, max: 4 * 1440 })
       .map(n => Date.UTC(2016, 1, 27) + n * MINUTE);
@@ -40,7 +40,7 @@ describe('job days', () => {
     ['201201020000', '201201020000'],
     ['201201020000', '201201010000'],
     ['201201320000', '201202010000'],
-  ])('there are none from %s to %s', (fromDate, toDate) => {
+  ])('refuses the window from %s to %s', (fromDate, toDate) => {
     expect(() => countJobDays(fromDate, toDate)).toThrow(OptionError);
   });
 });
@@ -48,8 +48,8 @@ describe('job days', () => {
 const check = (changes: Partial<Record<string, unknown>> = {}) =>
   checkJobRequest('jobs.create', { ...REQUEST, ...changes } as JobRequest);
 
-describe('a request of a job', () => {
-  it('has dates as the service takes them, and a tag only if one is given', () => {
+describe('the request that creates a job', () => {
+  it('has dates in the format of the service, and only given tags', () => {
     expect(check()).toEqual({
       ...REQUEST,
       toDate: '201401020000',
@@ -79,7 +79,7 @@ describe('a request of a job', () => {
     ['rules', { rules: ['coffee'] } as object, /^jobs.create: `rules` .* \{ value: 'coffee' \} in/],
     ['rules', { rules: [{}] }, /`value` must be a string/],
     ['rule', { rule: 'x' } as object, /unknown option `rule`; did you mean `rules`/],
-  ])('is refused with a bad `%s` (%#)', (option, bad, expected) => {
+  ])('is refused with a wrong `%s` (%#)', (option, bad, expected) => {
     const act = () => check(bad);
     expect(act).toThrow(OptionError);
     expect(act).toThrow(expected);
@@ -93,14 +93,14 @@ describe('a request of a job', () => {
     expect(act).not.toThrow(/Rule 2/);
   });
 
-  it('may have a thousand rules', () => {
+  it('may have 1,000 rules', () => {
     const rules = Array.from({ length: 1000 }, (_, i) => ({ value: `word${i}` }));
     expect(check({ rules }).rules).toEqual(rules);
   });
 });
 
 describe('the title that jobs.run sends', () => {
-  it('names the rules, in any order, and the title without them is the requested one', () => {
+  it('contains a hash of the rules that does not depend on their order', () => {
     const { rules } = check();
     const title = titleWithRules(check());
     expect(title).toMatch(/^snow \(rules [0-9a-f]{8}\)$/);

@@ -22,8 +22,8 @@ const file = (suspectMinutes: readonly string[] = []) => ({
 });
 const ALL: Delivered = sumDelivered([file(), file(), file()], []);
 
-describe('the verdict over a job', () => {
-  it('is complete with the totals that the service states', () => {
+describe('the verdict on a job', () => {
+  it('is complete if the totals are those that the service states', () => {
     expect(jobVerdict(BASIS, ALL)).toMatchObject({
       exitCode: 0,
       missing: [],
@@ -33,7 +33,7 @@ describe('the verdict over a job', () => {
     });
   });
 
-  it('names missing files, and then no totals, which always differ', () => {
+  it('names missing files without the totals, which then always differ', () => {
     const delivered = sumDelivered([file(), file()], ['202401010000']);
     expect(jobVerdict(BASIS, delivered)).toMatchObject({ exitCode: 1, missing: ['202401010000'] });
   });
@@ -57,7 +57,7 @@ describe('the verdict over a job', () => {
     });
   });
 
-  it('expects no totals of the whole job where it is about a shard', () => {
+  it('expects no totals of the whole job if it is about a shard', () => {
     const shard = { index: 2, of: 3 };
     const verdict = jobVerdict(BASIS, sumDelivered([file()], []), { shard, files: 1 });
     expect(verdict).toMatchObject({
@@ -69,7 +69,7 @@ describe('the verdict over a job', () => {
     expect(verdict.summary).toContain('shard 2/3');
   });
 
-  it('is an error where files are missing, and where totals differ unless they are only reported', () => {
+  it('is an error if files are missing or if required totals differ', () => {
     const totals = jobVerdict(BASIS, sumDelivered([file(), file(), { ...file(), posts: 9 }], []));
     const cause = new Error('reset');
     const required = { totals: 'require', lacksFiles: false, cause } as const;

@@ -27,16 +27,16 @@ describe('the status of a job', () => {
     return getJob(acme(), JOB.jobURL);
   };
 
-  it('is got with one request', async () => {
+  it('is fetched with one request', async () => {
     await opened();
     expect(methods()).toEqual(['GET /jobs/eff5t4me1j.json']);
   });
 
-  it('has `open` as `opened`', async () => {
+  it('is named `opened` if the service says `open`', async () => {
     expect((await opened()).status).toBe('opened');
   });
 
-  it('has counts as numbers', async () => {
+  it('has its counts as numbers', async () => {
     expect(await opened()).toMatchObject({
       percentComplete: 94,
       quote: {
@@ -49,7 +49,7 @@ describe('the status of a job', () => {
     });
   });
 
-  it('has dates as sent', async () => {
+  it('has its dates as they were sent', async () => {
     expect(await opened()).toMatchObject({
       quote: { expiresAt: QUOTE.expiresAt },
       results: { completedAt: '2024-05-15T12:34:56Z', expiresAt: '2024-05-30T12:34:56Z' },
@@ -81,8 +81,8 @@ describe('the status of a job', () => {
   });
 });
 
-describe('lists', () => {
-  it('of jobs have uuids and delivered totals', async () => {
+describe('the lists of the service', () => {
+  it('of jobs have ids and delivered totals', async () => {
     const item = {
       ...JOB,
       status: 'open',
@@ -168,7 +168,7 @@ describe('lists', () => {
     expect(error.position).toMatchObject({ line, origin: expect.stringContaining('results.csv') });
   });
 
-  it('of files are refused if an address is invalid or not https, in JSON too', async () => {
+  it('of files are refused if a URL is invalid or not https, in CSV and JSON', async () => {
     for (const url of ['a', 'http://x.example/a?sig=canary', 'https://me:canary@x/a']) {
       server.script.push(json({ urlCount: 1, urlList: [url] }));
       const error = await jobResults(acme(), 'eff5t4me1j').catch(error => error);
@@ -178,7 +178,7 @@ describe('lists', () => {
     }
   });
 
-  it('of files may be http where the account allows their origin', async () => {
+  it('of files may have http URLs if the account allows their origin', async () => {
     const urlList = ['http://x.example:81/a?sig=canary'];
     const allowing = (...insecureOrigins: string[]) => acme({ insecureOrigins });
     server.script.push(json({ urlCount: 1, urlList }));

@@ -66,7 +66,7 @@ async function read(acme: Account, job: DeliveredJob) {
 
 describe('a job of the local service', () => {
   it.each(['original', 'activity_streams'] as const)(
-    'is delivered completely in %s, with the matching rules, and so is its folder',
+    'is delivered and downloaded completely in %s, with the matching rules',
     async format => {
       const { acme, job } = await delivered([], { format });
       const { ids, verdict, error } = await read(acme, job);
@@ -112,18 +112,15 @@ describe('a job of the local service', () => {
         times: 'always',
       } as Fault,
     ],
-  ])(
-    'with a file that stays %s delivers all others, and names it in the error',
-    async (_, fault) => {
-      const { acme, job } = await delivered([fault]);
-      const { ids, error } = await read(acme, job);
-      expect(error).toBeInstanceOf(IncompleteError);
-      expect(error.missing).toEqual(['202401010010']);
-      expect(ids.length).toBeGreaterThan(0);
-      const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
-      expect(folderError.missing).toEqual(['202401010010']);
-    },
-  );
+  ])('with a file that stays %s delivers all others, and fails with its name', async (_, fault) => {
+    const { acme, job } = await delivered([fault]);
+    const { ids, error } = await read(acme, job);
+    expect(error).toBeInstanceOf(IncompleteError);
+    expect(error.missing).toEqual(['202401010010']);
+    expect(ids.length).toBeGreaterThan(0);
+    const folderError = await downloadJob(acme, job, { folder }).catch(error => error);
+    expect(folderError.missing).toEqual(['202401010010']);
+  });
 
   it.each<[string, Fault]>([
     ['missing', { kind: 'status', endpoint: 'job-files', status: 404, times: 3 }],
@@ -136,7 +133,7 @@ describe('a job of the local service', () => {
     expect(ids.length).toBe(job.results.activityCount);
   });
 
-  it('is delivered completely when its addresses expire', async () => {
+  it('is delivered completely even if its URLs expire', async () => {
     const { acme, job, service } = await delivered([], { fileUrlMs: 60_000 });
     const ids: string[] = [];
     for await (const post of activities()(

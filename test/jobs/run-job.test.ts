@@ -97,7 +97,7 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('ends as rejected if `decide` refuses the quote, also when run again', async () => {
+  it('ends as rejected if `decide` refuses the quote, even when it is run again', async () => {
     const { acme } = await start();
     const first = await runJob(acme, { ...OPTIONS, decide: async () => false }).catch(e => e);
     expect(first).toBeInstanceOf(JobError);
@@ -114,7 +114,7 @@ describe('jobs.run', () => {
   });
 
   it.each(['estimating', 'running', 'validation'] as const)(
-    'ends if the job fails in %s, and does not create it again',
+    'ends without creating the job again if the job fails in %s',
     async during => {
       const { service, acme } = await start();
       service.faults.plant({ kind: 'job-failure', during });
@@ -149,7 +149,7 @@ describe('jobs.run', () => {
     ['no tag', { rules: [{ value: RULE.value }] }, /it has other rules/],
     ['another window', { toDate: '202401010200' }, /to 202401010100, not/],
     ['another format', { dataFormat: 'activity_streams' }, /its format is original/],
-  ])('does not join a job of that title with %s, and makes none', async (_, other, message) => {
+  ])('refuses to join a job of the same title with %s', async (_, other, message) => {
     const { acme } = await start();
     const { uuid } = await runJob(acme, OPTIONS);
     const error = await runJob(acme, { ...OPTIONS, ...other }).catch(e => e);
@@ -161,7 +161,7 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  it('does not join a job of the title that it did not create, whose rules are unknown', async () => {
+  it('refuses to join a job of the same title that it did not create', async () => {
     const { acme } = await start();
     const { decide: _, pollIntervalMs: __, ...request } = OPTIONS;
     const { uuid } = await createJob(acme, request);
@@ -172,7 +172,7 @@ describe('jobs.run', () => {
     expect((await listJobs(acme)).jobs.length).toBe(1);
   });
 
-  describe('for rules of a job that it has made before', () => {
+  describe('with the rules of a job that it created before', () => {
     const rules = [RULE, { value: 'tea', tag: null }, { value: 'milk' }];
     const made = async () => {
       const { acme } = await start();
@@ -186,14 +186,14 @@ describe('jobs.run', () => {
       expect((await listJobs(acme)).jobs.length).toBe(1);
     });
 
-    it('joins the job by the title that was sent', async () => {
+    it('joins the job by the title that it sent', async () => {
       const { acme, uuid, title } = await made();
       expect(title).toMatch(/^coffee \(rules [0-9a-f]{8}\)$/);
       expect(await runJob(acme, { ...OPTIONS, rules, title })).toMatchObject({ uuid });
       expect((await listJobs(acme)).jobs.length).toBe(1);
     });
 
-    it('leaves the job to be found by the title of the options', async () => {
+    it('creates a job that findJob finds by the title of the options', async () => {
       const { acme, uuid } = await made();
       expect((await findJob(acme, 'coffee'))?.uuid).toBe(uuid);
     });
@@ -203,7 +203,7 @@ describe('jobs.run', () => {
     ['decide', { decide: unchecked(undefined) }],
     ['pollIntervalMs', { pollIntervalMs: 0 }],
     ['rules', { rules: [{ value: 'has:vidoes' }] }],
-  ])('is not begun with a bad `%s`', async (option, bad) => {
+  ])('refuses a wrong `%s` before it sends a request', async (option, bad) => {
     const { acme } = await start();
     const error = await runJob(acme, { ...OPTIONS, ...bad }).catch(e => e);
     expect(error).toBeInstanceOf(OptionError);

@@ -5,8 +5,8 @@ import { download, start, stopServersAfterTests } from './local-job-files.js';
 
 stopServersAfterTests();
 
-describe('a file of a job that was received', () => {
-  it('pass through temporary files if they are large, which are removed', async () => {
+describe('a received job file', () => {
+  it('is delivered from a temporary file if it is large', async () => {
     const noise = Array.from(
       { length: 60 },
       (_, i) => `{"id":${i},"text":"${randomBytes(100_000).toString('hex')}"}`,

@@ -36,7 +36,7 @@ describe('parseExact', () => {
     '{18446744073709551616:""}',
     '{"a":1,18446744073709551616 :2}',
     '[18446744073709551616:1]',
-  ])('makes no key of a long number: %s', text => {
+  ])('refuses a long number as a key: %s', text => {
     expect(() => parseExact(text)).toThrow(DataError);
   });
 
@@ -56,12 +56,12 @@ describe('parseExact', () => {
     );
   });
 
-  it('keeps fractions and exponents as numbers, also in ids', () => {
+  it('keeps fractions and exponents as numbers, even in ids', () => {
     const text = '{"id":1.5,"a_id":1e3,"n":12345678901234567.5,"m":[12345678901234567e1]}';
     expect(parseExact(text)).toEqual(JSON.parse(text));
   });
 
-  it('says what is wrong and shows the start of the text', () => {
+  it('names the mistake and shows the start of the document', () => {
     expect(() => parseExact('{"id":12345678901234567,}')).toThrow(
       /^Not JSON: .* It starts with "\{\\"id\\":12345678901234567,\}"$/,
     );

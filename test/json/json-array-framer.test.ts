@@ -10,8 +10,8 @@ import { document } from './json-documents.js';
 const LIMITS = { maxBytes: 1_000_000, maxDepth: 100 };
 const framer = () => new JsonArrayFramer(['results'], LIMITS, 'the page');
 
-describe('the elements of an array', () => {
-  it('are those of the parsed document, wherever it is cut', async () => {
+describe('JsonArrayFramer', () => {
+  it('returns the elements of the parsed document, however it is cut', async () => {
     await fc.assert(
       fc.asyncProperty(
         document.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
@@ -26,14 +26,14 @@ describe('the elements of an array', () => {
     );
   });
 
-  it('before one that is not JSON are given', async () => {
+  it('returns the elements before one that is not JSON', async () => {
     const items: Json[] = [];
     const read = framer().push(Buffer.from('{"results":[{"a":1},{"b":tru},3]}'.padEnd(60)), items);
     await expect(read).rejects.toThrow(DataError);
     expect(items).toEqual([{ a: 1 }]);
   });
 
-  it('are named by their document in an error', async () => {
+  it('names the document and the position of a wrong element', async () => {
     await expect(
       framer().push(Buffer.from('{"results":[+]}'.padEnd(40)), []),
     ).rejects.toMatchObject({
@@ -41,7 +41,7 @@ describe('the elements of an array', () => {
     });
   });
 
-  it('of which one is not JSON fail with it, rather than with a later mistake of the document', async () => {
+  it('reports an element that is not JSON before a later mistake', async () => {
     const results = framer();
     const read = async () => {
       await results.push(Buffer.from('{"results":[nul,}'), []);
@@ -50,7 +50,7 @@ describe('the elements of an array', () => {
     await expect(read()).rejects.toThrow(/nul/);
   });
 
-  it('of a document that is cut short are an error at its end', async () => {
+  it('refuses a truncated document at its end', async () => {
     const results = framer();
     await results.push(Buffer.from('{"results":[1,'), []);
     await expect(results.end([])).rejects.toThrow(DataError);

@@ -85,7 +85,7 @@ describe('jsonText', () => {
     );
   });
 
-  it('takes documents of every length, to those that are not escaped', () => {
+  it('is parsed like the decoded document, at every length', () => {
     for (const length of [0, 1, 2, 3, 4, 15, 16, 17, 32_765, 32_766, 32_767, 32_768, 100_000])
       for (const letter of ['', 'é', '大', '😀', '😀'.repeat(32), '😀'.repeat(33)]) {
         expectSame(Buffer.from(`"${'x'.repeat(length)}${letter}"`));
@@ -93,7 +93,7 @@ describe('jsonText', () => {
       }
   });
 
-  it('reads nothing of a longer document before', () => {
+  it('contains nothing of a longer document converted before', () => {
     for (const text of ['é', 'aé', 'abé', 'abcé', 'abc']) {
       jsonText(Buffer.from('é'.repeat(30)));
       expect(jsonText(Buffer.from(text))).toBe(text.replace('é', '\\u00e9'));

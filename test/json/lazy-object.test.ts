@@ -128,7 +128,7 @@ describe('LazyObject', () => {
     }
   });
 
-  it('is undefined for documents that are not objects', () => {
+  it('is not created for documents that are not objects', () => {
     for (const document of ['', ' ', '[]', '"{}"', '12', 'null', 'x'])
       expect(LazyObject.of(Buffer.from(document))).toBeUndefined();
   });

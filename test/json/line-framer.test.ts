@@ -7,7 +7,7 @@ import { cutAt } from './cut.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };
 
-describe('blank lines', () => {
+describe('blank lines between records', () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
@@ -21,7 +21,7 @@ describe('blank lines', () => {
     expect(records.map(String)).toEqual(['{"a":1}']);
   });
 
-  it('count in the position of a damaged line, wherever blocks are cut', async () => {
+  it('count in the position of a damaged line, however blocks are cut', async () => {
     const blank = fc.constantFrom('', ' ', '\t', '\r', ' \t\r');
     const line = fc.oneof({ arbitrary: blank, weight: 3 }, fc.constantFrom('{"a":1}', ' {} '));
     await fc.assert(
@@ -111,7 +111,7 @@ function isObject(text: string): boolean {
 const ofKind = (found: readonly Found[], wanted: string) =>
   found.filter(([kind]) => kind === wanted);
 
-describe('records', () => {
+describe('the records of LineFramer', () => {
   const part = fc.oneof(
     {
       weight: 4,
@@ -136,7 +136,7 @@ describe('records', () => {
   );
   const separators = fc.constantFrom<Separator>('\n', '\r\n');
 
-  it('and damaged lines are the same wherever blocks are cut, and what JSON.parse says they are', async () => {
+  it('are those that JSON.parse accepts, however blocks are cut', async () => {
     await fc.assert(
       fc.asyncProperty(
         separators,
@@ -173,7 +173,7 @@ describe('records', () => {
   });
 });
 
-it('the error for UTF-16 names it, with and without its mark', async () => {
+it('LineFramer names UTF-16 in its error, with and without a byte order mark', async () => {
   for (const text of ['\ufeff{"id":1}\n', '{"id":1}\n']) {
     const [little, big] = [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()];
     for (const bytes of [little, big]) {

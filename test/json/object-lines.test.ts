@@ -85,14 +85,14 @@ describe('the scan of records', () => {
     );
   });
 
-  it('agrees with JSON.parse about objects that were changed', () => {
+  it('agrees with JSON.parse about damaged objects', () => {
     fc.assert(
       fc.property(mutated, json => expectSame(Buffer.from(json))),
       RUNS,
     );
   });
 
-  it('agrees with JSON.parse about two objects, cut and joined', () => {
+  it('agrees with JSON.parse about the halves of two objects joined', () => {
     fc.assert(
       fc.property(object, object, fc.nat(), fc.nat(), (one, other, cut, from) => {
         const joined =
@@ -166,7 +166,7 @@ describe('the scan of records', () => {
       '{"a":{}"b":1}',
       '{"a":"b""c":1}',
     ],
-  ])('agrees with JSON.parse about %j, wherever its bytes lie in a block', json => {
+  ])('agrees with JSON.parse about %j, wherever it is in a block', json => {
     for (let pad = 0; pad < 140; pad++) {
       expectSame(Buffer.from(`{"${'p'.repeat(pad)}":0,${json.slice(1)}`));
       expectSame(Buffer.from(`{"p":"${'\\\\'.repeat(pad % 7)}${'é'.repeat(pad)}","q":${json}}`));

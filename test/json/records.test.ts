@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CarryOver } from '../../src/json/records.js';
 
-describe('the first bytes of a record', () => {
-  it('are joined with the last ones, whatever happens to their blocks', () => {
+describe('CarryOver', () => {
+  it('joins the parts of a record, even after their blocks are overwritten', () => {
     const chunk = fc.uint8Array({ maxLength: 9 }).map(bytes => Buffer.from(bytes));
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.array(chunk), chunk)), records => {
@@ -22,7 +22,7 @@ describe('the first bytes of a record', () => {
     );
   });
 
-  it('are not copied where a record is in one block', () => {
+  it('does not copy a record that is in one block', () => {
     const last = Buffer.from('record');
     expect(new CarryOver().join(last)).toBe(last);
   });

@@ -11,7 +11,7 @@ const isPost = shaped<{ id: string; likes: number; tags: readonly string[]; lang
 it.each([
   [{ id: '1', likes: 0, tags: [] }],
   [{ id: '1', likes: 2, tags: ['a'], lang: 'en', more: null }],
-])('an object has a shape whose members it has: %j', value => {
+])('shaped accepts %j', value => {
   expect(isPost(value)).toBe(true);
   expect(listOf(isPost)([value, value])).toBe(true);
 });
@@ -26,7 +26,7 @@ it.each([
   [{ id: '1', likes: 2 ** 53, tags: [] }],
   [{ id: '1', likes: 0, tags: [1] }],
   [{ id: '1', likes: 0, tags: [], lang: null }],
-])('what lacks a member, or has another in its place, does not: %j', value => {
+])('shaped refuses %j, which lacks a member or has one of another type', value => {
   expect(isPost(value)).toBe(false);
   expect(listOf(isPost)([value])).toBe(false);
 });
