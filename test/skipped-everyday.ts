@@ -132,9 +132,9 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'needs little memory for a decompression bomb, as a whole file and as a stream',
   ],
   'test/operators/match-rules-stored.test.ts': [
-    'give the posts that a matcher gives, in threads and without',
-    'stay exact while threads move them to terms that turn out to be rarer',
-    'are matched on the main thread where the thread that matches them ends',
+    'match the same posts as compiled rules, with and without threads',
+    'stay exact while threads move them to rarer terms',
+    'are matched on the main thread if their thread ends',
   ],
   'test/post/bytes/find-members-wasm.test.ts': [
     'find-members-wasm.ts matches what find-members.as compiles to',

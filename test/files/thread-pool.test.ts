@@ -41,8 +41,8 @@ const task = (path: string): StoredFile => ({
   origin: path,
 });
 
-describe('the threads of the engine', () => {
-  it('refuse all files where they end, and the process continues', async () => {
+describe('the thread pool', () => {
+  it('refuses all files once its threads have ended', async () => {
     const threads = threadsWith('process.exit(3)', 2);
     const files = await Promise.all(
       Array.from({ length: 9 }, (_, i) => threads.decode(task(`${i}`))),
@@ -51,13 +51,13 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
-  it('refuse all files where they fail to start', async () => {
+  it('refuses all files if its threads fail to start', async () => {
     const threads = threadsWith('throw new Error("broken")', 1);
     expect(await threads.decode(task('a'))).toBeUndefined();
     await threads.close();
   });
 
-  it('that end while they hold posts give a typed error', async () => {
+  it('fails with StorageError if a thread ends while it holds posts', async () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ name }) => {
         if (name !== 'decode') process.exit(1);
@@ -74,7 +74,7 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
-  it('that end while they encode a row group give a typed error', async () => {
+  it('fails with StorageError if a thread ends while it encodes a row group', async () => {
     const threads = threadsWith(
       `parentPort.on('message', ({ name }) => {
         if (name === 'run') process.exit(1);
@@ -96,7 +96,7 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
-  it('end after the last file, unless row groups are encoded by then', async () => {
+  it('ends its threads after the last file unless they encode row groups by then', async () => {
     const file = path.join(await temporaryFolder(), 'a.jsonl');
     await writeFile(file, '{"id":1,"id_str":"1"}\n');
     const columns = {
@@ -125,7 +125,7 @@ describe('the threads of the engine', () => {
     }
   });
 
-  it('that have no memory for a row group report it, and continue', async () => {
+  it('continues after a thread has no memory for a row group', async () => {
     const threads = threadsWith(
       `const { grow } = WebAssembly.Memory.prototype;
       let isFirst = true;
@@ -151,7 +151,7 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
-  it('give the bytes of a file back unless they end', async () => {
+  it('returns the bytes of a file to the caller unless its thread ended', async () => {
     const gzip = gzipSync('{"id":1}\n');
     const damaged = gzip.subarray(0, gzip.length / 2);
     const threads = threadsOf(1, {
@@ -178,7 +178,7 @@ describe('the threads of the engine', () => {
     await ending.close();
   });
 
-  it('take files in their order, and no more at a time than they may hold', async () => {
+  it('takes files in order, no more at a time than its threads may hold', async () => {
     const folder = await temporaryFolder();
     const paths = Array.from({ length: 9 }, (_, index) => path.join(folder, `${index}.jsonl`));
     for (const [index, file] of paths.entries())
@@ -202,7 +202,7 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
-  it('write the rest of lines of which the system has written a part, at its place', async () => {
+  it('writes the rest of the lines after a partial write of the system', async () => {
     const folder = await temporaryFolder();
     const input = path.join(folder, 'in.jsonl');
     const lines = [1, 2, 3].map(id => `{"id":${id},"id_str":"${id}"}\n`);
@@ -231,7 +231,7 @@ describe('the threads of the engine', () => {
     await threads.close();
   });
 
-  it('finish the file that they work on when they are closed, as terminating one can abort the process', async () => {
+  it('lets threads finish their file when it is closed, as terminating one can abort the process', async () => {
     const finished = path.join(await temporaryFolder(), 'finished');
     const script = `
       import { writeFileSync } from 'node:fs';
@@ -248,7 +248,7 @@ describe('the threads of the engine', () => {
     expect(await file).toBeUndefined();
   });
 
-  it('are terminated when they are closed and do not end', async () => {
+  it('terminates threads that do not end when it is closed', async () => {
     const threads = threadsWith("parentPort.on('message', () => { while (true); })", 2);
     const files = [threads.decode(task('a')), threads.decode(task('b')), threads.decode(task('c'))];
     await new Promise(resolve => setTimeout(resolve, 50));
@@ -262,7 +262,7 @@ describe('the threads of the engine', () => {
     expect(await Promise.all(files)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('keep the process alive until they have ended, also where a reply comes while they end', async () => {
+  it('keeps the process alive until its threads have ended', async () => {
     const folder = await temporaryFolder();
     const replied = path.join(folder, 'replied');
     // The reply waits for the main thread when that ends the worker, which cannot end at once.
@@ -294,7 +294,7 @@ describe('the threads of the engine', () => {
     expect(stdout).toBe('closed\n');
   });
 
-  it('end after the last of the files that were announced, and start again for others', async () => {
+  it('ends its threads after the last announced file, and starts them again for more', async () => {
     const started = { threads: 0, ended: 0 };
     const count = (worker: Worker) => {
       started.threads++;

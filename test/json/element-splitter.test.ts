@@ -18,7 +18,7 @@ function split(
 }
 
 describe('ElementSplitter', () => {
-  it('gives the exact bytes of every element and the rest, for any chunks of the document', () => {
+  it('returns the exact bytes of every element and the rest, for any chunks', () => {
     const cutDocument = document.chain(({ bytes, elements, rest }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements, rest })),
     );
@@ -29,7 +29,7 @@ describe('ElementSplitter', () => {
     );
   });
 
-  it('gives the same one byte at a time', () => {
+  it('returns the same elements if it reads one byte at a time', () => {
     const bytes = Buffer.from(
       '\ufeff{"a":{"results":["no"]},"re\\u0073ults": [ {"id":1050118621198921728,"t":"]}\\"\\\\"}, -1.5e+3,"é\\n",[[]],null ],"next":"x","n":[1]}\n',
     );
@@ -46,7 +46,7 @@ describe('ElementSplitter', () => {
       });
   });
 
-  it('gives an element as soon as it is complete, without a copy', () => {
+  it('returns an element as soon as it is complete, without a copy', () => {
     const splitter = new ElementSplitter('results');
     const block = Buffer.from('{"results":[{"a":1},{"b"');
     const [element] = splitter.push(block);
@@ -112,7 +112,7 @@ describe('ElementSplitter', () => {
 
   const LIMITS = { maxBytes: 30, maxDepth: 3 };
 
-  it('accepts what is just within its limits', () => {
+  it('accepts a document exactly at its limits', () => {
     const within = Buffer.from('{"results":["aaaaaaaaaaaaaaaaaaaaaaaaaaaa",[[[]]]]}');
     expect(split([within], 'results', LIMITS).elements).toHaveLength(2);
   });
@@ -124,7 +124,7 @@ describe('ElementSplitter', () => {
     ['a rest of too many bytes', '{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
     ['an element that is too deep', '{"results":[[[[['],
     ['a rest that is too deep', '{"results":[],"a":[[[['],
-  ])('refuses more than its limits: %s', (_, text) => {
+  ])('refuses a document beyond its limits: %s', (_, text) => {
     for (const parts of [[Buffer.from(text)], [...Buffer.from(text)].map(byte => Buffer.of(byte))])
       expect(() => split(parts, 'results', LIMITS), text).toThrow(/maxBytes|maxDepth/);
   });
@@ -190,7 +190,7 @@ const value = fc
   .map(([json, look]) => Buffer.from(printJson(json, look).trim()));
 
 describe('the end of a value', () => {
-  it('is found behind any array or object, wherever blocks are cut', () => {
+  it('is found after any array or object, however blocks are cut', () => {
     fc.assert(
       fc.property(
         value.chain(bytes => fc.tuple(fc.constant(bytes), cuts(bytes.length))),
@@ -213,28 +213,34 @@ describe('the end of a value', () => {
     );
   });
 
-  it.each(['7,', '-1.5e+3 ', 'true]', 'null}'])('of %j is before what follows', text => {
-    for (let at = 0; at < text.length - 1; at++)
-      expect(endIn(cutAt(Buffer.from(text), [at]).filter(part => part.length > 0))).toBe(
-        text.length - 1,
-      );
-  });
+  it.each(['7,', '-1.5e+3 ', 'true]', 'null}'])(
+    'of %j is found before the byte that follows',
+    text => {
+      for (let at = 0; at < text.length - 1; at++)
+        expect(endIn(cutAt(Buffer.from(text), [at]).filter(part => part.length > 0))).toBe(
+          text.length - 1,
+        );
+    },
+  );
 
-  it.each(['"a"', '"\\""', '"\\\\"', '"{"', '""'])('of the text %s is its quote', text => {
-    for (let at = 0; at < text.length; at++)
-      expect(endIn(cutAt(Buffer.from(`${text},1`), [at]))).toBe(text.length);
-  });
+  it.each(['"a"', '"\\""', '"\\\\"', '"{"', '""'])(
+    'of the string %s is its closing quote',
+    text => {
+      for (let at = 0; at < text.length; at++)
+        expect(endIn(cutAt(Buffer.from(`${text},1`), [at]))).toBe(text.length);
+    },
+  );
 
   it.each([
     ['[}', 'A bracket has no partner at 1'],
     ['{"a":[1}', 'A bracket has no partner at 7'],
     ['["a" "b"]', 'Expected a comma, a colon or a bracket after a string at 5'],
     ['{"a" 1}', 'Expected a comma, a colon or a bracket after a string at 5'],
-  ])('of %s is refused', (text, message) => {
+  ])('is refused for %s', (text, message) => {
     expect(() => endIn([Buffer.from(text)])).toThrow(message);
   });
 
-  it('is refused where the value nests deeper than `maxDepth`', () => {
+  it('is refused if the value nests deeper than `maxDepth`', () => {
     expect(endIn([Buffer.from('[[[]]]')], 3)).toBe(6);
     expect(() => endIn([Buffer.from('[[[]]]')], 2)).toThrow('nested deeper than 2');
   });

@@ -49,7 +49,7 @@ describe('activities', () => {
     expect([...progress.dropped]).toEqual([['messages', 2]]);
   });
 
-  it('refuses a block of several lines, also if damaged records are taken', async () => {
+  it('refuses a block of several lines, even with `onDamaged`', async () => {
     const block = recordOf('{"created_at":"x","id":1}\n{"created_at":"x","id":2}\n{"crea');
     const source = new Flow(async function* () {
       yield { items: [block], origin: 'a.jsonl' };
@@ -66,7 +66,7 @@ describe('activities', () => {
   });
 
   it.each(['{"id":1', '{"id":1,}', '{"id":01}', '["id"]', '{"id":[1}', '', 'null'])(
-    'takes %j, which is not one object, for a damaged record',
+    'treats %j, which is not one object, as a damaged record',
     async text => {
       const source = new Flow(async function* () {
         yield { items: [recordOf(post), recordOf(text)], origin: 'a.jsonl' };
@@ -93,7 +93,7 @@ describe('activities', () => {
     expect(error).toMatchObject({ position: { origin: '2018/a.json.gz' } });
   });
 
-  it('names the file even if a post is parsed later', async () => {
+  it('names the file of a damaged post even if the post is parsed later', async () => {
     const source = new Flow(async function* () {
       yield { items: [recordOf('{"created_at":"x","text":"no id"}')], origin: 'a.json.gz' };
     });
@@ -104,7 +104,7 @@ describe('activities', () => {
     }
   });
 
-  it('passes on an error of the function that receives messages', async () => {
+  it('rejects with the error of the function that receives messages', async () => {
     const failure = new Error('no');
     const flow = activities({
       onMessage() {

@@ -23,7 +23,7 @@ const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
 
 describe('chunk', () => {
-  it('keeps every item in its order, over any crashes, in chunks that are not too long', async () => {
+  it('keeps every item in order over any crashes, in chunks of at most `count` items', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps,
@@ -49,7 +49,7 @@ describe('chunk', () => {
     expect(chunks.map(({ length }) => length)).toEqual([4, 4, 4, 4, 2]);
   });
 
-  it('has cursors where no items are held back, and cuts a chunk short for one at times', async () => {
+  it('has a cursor if it holds no items back, and sometimes cuts a chunk short for one', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
     // Batches of 7 and chunks of 10: without a cut, the first cursor comes after 10 batches.
@@ -69,7 +69,7 @@ describe('chunk', () => {
     expect(short).toBeLessThan((90 * 7) / 11 / 8);
   });
 
-  it('passes a chunk on that is not full after waitMs, with the cursor after it', async () => {
+  it('delivers a partial chunk after waitMs, with the cursor after it', async () => {
     const state = { released: () => {} };
     const live = new Flow<number>(async function* () {
       yield { items: [1, 2, 3], cursor: { at: 3 } };
@@ -98,7 +98,7 @@ describe('chunk', () => {
     ]);
   });
 
-  it('ends with the error of its source, and at once on an abort while it waits', async () => {
+  it('ends immediately on an abort while it waits, and with the error of its source', async () => {
     const failure = new Error('broken');
     const failing = new Flow<number>(async function* () {
       yield { items: [1, 2, 3] };
@@ -128,7 +128,7 @@ describe('chunk', () => {
     expect(closed).toBe(true);
   });
 
-  it('gives mapAsync several items at a time, in order', async () => {
+  it('delivers several items at a time to mapAsync, in order', async () => {
     let now = 0;
     let most = 0;
     const sums = mapAsync(
@@ -148,7 +148,7 @@ describe('chunk', () => {
     expect(kept.join(' ')).toBe(names.join(' '));
   });
 
-  it('refuses counts and waits that are none', () => {
+  it('refuses a wrong count or wait', () => {
     for (const count of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => chunk(count)).toThrow(OptionError);
     expect(() => chunk(1, { waitMs: 0 })).toThrow('chunk: `waitMs` must be milliseconds');

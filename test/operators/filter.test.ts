@@ -44,7 +44,7 @@ describe('filter', () => {
     ['a promise that rejects', () => Promise.reject(new Error('no answer'))],
     // biome-ignore lint/suspicious/noThenProperty: the promise of another library
     ['an object with a `then`', () => ({ then: (resolve: () => void) => resolve() })],
-  ])('refuses %s as its test, which would let every item pass', async (_name, test) => {
+  ])('refuses %s as its test', async (_name, test) => {
     const flow = filter<number>(unchecked<() => boolean>(test))(source([[1, 2]]));
     const error = await all(flow).catch(thrown => thrown);
     expect(error).toBeInstanceOf(OptionError);
@@ -54,7 +54,7 @@ describe('filter', () => {
     });
   });
 
-  it('takes a test without types that returns other values than true and false', async () => {
+  it('accepts an untyped test that returns values other than true and false', async () => {
     const length = (text: string) => unchecked<boolean>(text.length);
     expect(await all(filter(length)(source([['', 'a'], ['']])))).toEqual(['a']);
   });

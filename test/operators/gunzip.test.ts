@@ -26,7 +26,7 @@ async function inflated(flow: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('gunzip', () => {
-  it('gives the original bytes of any file in any chunks', async () => {
+  it('returns the original bytes of any file in any chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
         file.chain(({ gzip, plain }) =>
@@ -42,7 +42,7 @@ describe('gunzip', () => {
     );
   });
 
-  it('gives every file its cursor and origin, for a file in one or several batches', async () => {
+  it('keeps the cursor and the origin of every file, in one or several batches', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -76,7 +76,7 @@ describe('gunzip', () => {
   const two = [gzipSync('one'), gzipSync(Buffer.from('two'.repeat(100)))] as const;
   const both = Buffer.concat(two);
 
-  it('refuses a file that is cut at any byte, in one or several batches, with its name and length', async () => {
+  it('refuses a file truncated at any byte, with its name and length', async () => {
     for (let end = 0; end < both.length; end++) {
       if (end === two[0].length) continue; // between members, which is a valid file
       const cut = both.subarray(0, end);
@@ -92,7 +92,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses input without file boundaries that is cut at any byte, and accepts empty input', async () => {
+  it('refuses input without file boundaries truncated at any byte', async () => {
     for (let end = 1; end < both.length; end++)
       if (end !== two[0].length)
         expect((await until(gunzip()(blocks([both.subarray(0, end)])))).error).toBeInstanceOf(
@@ -101,14 +101,14 @@ describe('gunzip', () => {
     expect(await all(gunzip()(blocks([])))).toEqual([]);
   });
 
-  it('gives everything that can be inflated before the error for a cut file', async () => {
+  it('delivers everything it can inflate before the error for a truncated file', async () => {
     const text = Array.from({ length: 5000 }, (_, i) => `line ${i * 7919}`).join('\n');
     const gzip = gzipSync(text);
     const { items } = await until(gunzip()(filesOf([gzip.subarray(0, -1)])));
     expect(Buffer.concat(items).toString()).toBe(text);
   });
 
-  it('refuses a flipped bit in any byte that affects the content', async () => {
+  it('refuses a flipped bit in any byte that affects the data', async () => {
     const plain = 'plain text, and more of it '.repeat(5);
     const gzip = gzipSync(plain);
     for (let at = 0; at < gzip.length; at++) {
@@ -143,7 +143,7 @@ describe('gunzip', () => {
     }
   });
 
-  it('refuses a file that is not gzip with advice, or passes it through', async () => {
+  it("refuses a file that is not gzip with advice, or passes it with `plain: 'pass'`", async () => {
     const files = filesOf(
       [Buffer.from('{"a":1}')],
       [Buffer.from('{"b'), Buffer.from('":2}')],
@@ -158,7 +158,7 @@ describe('gunzip', () => {
     expect(String(await inflated(gunzip({ plain: 'pass' })(files)))).toBe('{"a":1}{"b":2}{"c":3}');
   });
 
-  it('gives each message of a live stream as soon as it arrives', async () => {
+  it('delivers each message of a live stream as soon as it arrives', async () => {
     const gzip = createGzip();
     let compressed: Buffer[] = [];
     gzip.on('data', chunk => compressed.push(chunk));
@@ -181,7 +181,7 @@ describe('gunzip', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('needs only a few mebibytes of memory for hundreds of mebibytes of zeros', async () => {
+  it('needs a few MiB of memory for hundreds of MiB of zeros', async () => {
     const member = gzipSync(Buffer.alloc(64 * 1024 * 1024), { level: 1 });
     const bomb = Buffer.concat(Array.from({ length: bySuite(4, 16) }, () => member));
     let bytes = 0;
@@ -243,7 +243,7 @@ describe('gunzip', () => {
     expect(taken).toBe(50);
   });
 
-  it('gives everything received before its input fails, then that error', async () => {
+  it('delivers everything received before its input fails, then that error', async () => {
     const failure = new Error('the source failed');
     const source = new Flow<Uint8Array>(async function* () {
       yield { items: [gzipSync('one')], cursor: { file: 1 } };
@@ -268,7 +268,7 @@ describe('gunzip', () => {
     expect(closed).toBe(1);
   });
 
-  it('refuses options that cannot work', () => {
+  it('refuses wrong options', () => {
     expect(() => gunzip({ plain: 'maybe' as 'pass' })).toThrow(OptionError);
     expect(() => gunzip({ maxBytes: -1 })).toThrow(OptionError);
   });

@@ -61,7 +61,7 @@ describe('jsonArray', () => {
     expect(await all(jsonArray(['1', 'a.b'])(blocks([page])))).toEqual([2]);
   });
 
-  it('gives the same as JSON.parse with exact ids, at any path and for any cuts', async () => {
+  it('returns the same as JSON.parse with exact ids, at any path and for any cuts', async () => {
     await fc.assert(
       fc.asyncProperty(
         placed.chain(one => fc.tuple(fc.constant(one), cuts(one.bytes.length))),
@@ -110,7 +110,7 @@ describe('jsonArray', () => {
     ['with a comma too many', '{"data":{"items":[{"a":1,}]}}', 'damaged or cut short at "}', 25],
     ['that is empty', '', 'is empty', 0],
     ['with more after it', '{"data":{"items":[]}}{}', 'jsonLines() reads objects', 21],
-  ])('refuses a document %s, and says where', async (_, text, message, byteOffset) => {
+  ])('refuses a document %s, with the position', async (_, text, message, byteOffset) => {
     const bytes = Buffer.from(text);
     for (let place = 0; place <= bytes.length; place++) {
       const { error } = await until(jsonArray('data.items')(filesOf(cutAt(bytes, [place]))));
@@ -122,7 +122,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('delivers the elements before a mistake', async () => {
+  it('delivers the elements before a mistake in the document', async () => {
     const damaged = Buffer.from('[{"a":1},2,{"b":tru},3]');
     for (let place = 0; place <= damaged.length; place++) {
       const { items } = await until(jsonArray()(blocks(cutAt(damaged, [place]))));
@@ -130,7 +130,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('keeps nothing of the elements that it has delivered', async () => {
+  it('keeps no memory of the elements that it has delivered', async () => {
     const used = () => {
       collectGarbage();
       return process.memoryUsage().heapUsed;
@@ -142,7 +142,7 @@ describe('jsonArray', () => {
     expect(count).toBe(20_001);
   });
 
-  it('gives the same as parsing the whole document, for any chunks', async () => {
+  it('returns the same as parsing the whole document, for any chunks', async () => {
     const cutDocument = document.chain(({ bytes, elements }) =>
       cuts(bytes.length).map(places => ({ parts: cutAt(bytes, places), elements })),
     );
@@ -156,7 +156,7 @@ describe('jsonArray', () => {
     );
   });
 
-  it('takes the array of that name at the top level, and reads the rest of the document', async () => {
+  it('reads only the array at the top level, and checks the rest of the document', async () => {
     const nested = '{"a":{"rules":[0]},"rules":[1,{"rules":[2]}],"b":{"rules":[3]}}';
     expect(await all(jsonArray('rules')(blocks([Buffer.from(nested)])))).toEqual([
       1,
@@ -170,7 +170,7 @@ describe('jsonArray', () => {
     }
   });
 
-  it('accepts nesting outside of the array up to the same depth', async () => {
+  it('accepts nesting outside the array up to the same depth', async () => {
     const deep = `{"a":${'['.repeat(2_500)}${']'.repeat(2_500)},"rules":[1]}`;
     expect(await all(jsonArray('rules')(blocks([Buffer.from(deep)])))).toEqual([1]);
   });
@@ -183,7 +183,7 @@ describe('jsonArray', () => {
     ]);
   });
 
-  it('gives elements before the document has ended', async () => {
+  it('delivers elements before the document has ended', async () => {
     const seen: unknown[] = [];
     async function* live() {
       yield Buffer.from('{"urlCount":2,"urlList":["https://a","https://b",');

@@ -104,7 +104,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   const lines = (items: readonly string[]) => items.map(item => `${item}\n`).join('');
 
   it.each(CASES)(
-    '%s: each whole record is a line of its own, and the rest is an error',
+    'are written as one line each, and the rest is an error: %s',
     async (_, line, whole, damaged) => {
       await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${line}\n${C}\n`));
       const { contents, ...outcome } = await run(
@@ -120,7 +120,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   );
 
   it.each(CASES)(
-    '%s: what is left of the line is in `damaged`',
+    'are written as one line each, and the rest to the `damaged` file: %s',
     async (_, line, whole, damaged) => {
       await writeFile(path.join(input, 'a.jsonl.gz'), gzipSync(`${C}\n${line}\n`));
       const log = path.join(folder, 'damaged.jsonl');
@@ -140,7 +140,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
   );
 
   it.each([`${A}${B}`, `${A},${B}\r`])(
-    'are posts of their own for dedupe and routeByTag: %#',
+    'are separate posts for dedupe and routeByTag: %#',
     async line => {
       await writeFile(path.join(input, 'a.jsonl'), `${line}\n${A}\n${line}`);
       const { contents, ...outcome } = await run(
@@ -156,7 +156,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
     ['101', false, B],
     ['102', false, A],
     ['101', true, `${MASKED}\n${B}`],
-  ])('are deleted one by one: %s, masked: %s', async (id, mask, expected) => {
+  ])('are deleted separately: %s, masked: %s', async (id, mask, expected) => {
     await writeFile(path.join(input, 'a.jsonl'), `${mask ? AS_LONG : A}${B}\n`);
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     await tombstones.record([ofPost('delete', id)]);
@@ -170,7 +170,7 @@ describe.each(WAYS)('several records on one line, %s', way => {
 });
 
 describe('several records on one line', () => {
-  it('are deleted one by one by applyCompliance', async () => {
+  it('are deleted separately by applyCompliance', async () => {
     await writeFile(path.join(input, 'a.jsonl'), `${A}${B}\n${C}\n`);
     const tombstones = await openTombstones(path.join(folder, 'tombstones'));
     await tombstones.record([ofPost('delete', '102')]);

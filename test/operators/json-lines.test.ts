@@ -12,7 +12,7 @@ const object = fc
   .map(value => JSON.stringify(value));
 
 describe('jsonLines', () => {
-  it('gives the exact bytes of every object, for any chunks and line ends', async () => {
+  it('returns the exact bytes of every object, for any chunks and line ends', async () => {
     const line = fc.tuple(object, fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n', ' \t\r\n'));
     await fc.assert(
       fc.asyncProperty(
@@ -31,7 +31,7 @@ describe('jsonLines', () => {
     );
   });
 
-  it('gives the same objects one byte at a time', async () => {
+  it('returns the same objects if it reads one byte at a time', async () => {
     const bytes = Buffer.from('\ufeff{"a":"é\u{1f600}"}\r\n\r\n{"b":[1]}\n{"c":{}}');
     for (let place = 0; place <= bytes.length; place++)
       expect(await texts(jsonLines()(blocks(cutAt(bytes, [place]))))).toEqual([
@@ -69,7 +69,7 @@ describe('jsonLines', () => {
     ]);
   });
 
-  it('gives each object as soon as its line has ended', async () => {
+  it('delivers each object as soon as its line has ended', async () => {
     const seen: string[] = [];
     const live = new (class implements AsyncIterable<Uint8Array> {
       async *[Symbol.asyncIterator]() {
@@ -93,7 +93,7 @@ describe('jsonLines', () => {
       ]);
   });
 
-  it('accepts a complete last line without a line end, and starts again after each file', async () => {
+  it('accepts a complete last line of a file without a line end', async () => {
     const files = filesOf(
       [Buffer.from('{"a":1}\n{"b'), Buffer.from('":2}')],
       [Buffer.from('\ufeff{"c":3}')],
@@ -112,7 +112,7 @@ describe('jsonLines', () => {
   });
 
   it.each(['{"a":1', '{"a":{"b":1}', '{"a":"}', '{"a":"\\u00}', '{', 'null'])(
-    'refuses the last line %s, an incomplete object, after the lines before it',
+    'refuses the incomplete last line %s, but delivers the lines before it',
     async tail => {
       const files = filesOf([Buffer.from('{"a":1}\n'), Buffer.from(tail)], [Buffer.from('{}')]);
       const { items, error } = await until(jsonLines()(files));
@@ -122,7 +122,7 @@ describe('jsonLines', () => {
     },
   );
 
-  it('refuses a line that is not an object, and says where', async () => {
+  it('refuses a line that is not an object, with its position', async () => {
     const { items, error } = await until(
       jsonLines()(blocks([Buffer.from('{"a":1}\r\n\r\n[1,'), Buffer.from('2]\n{"b":2}\n')])),
     );
@@ -135,7 +135,7 @@ describe('jsonLines', () => {
     });
   });
 
-  it('refuses a line longer than maxBytes before it ends, and one within a single block', async () => {
+  it('refuses a line longer than maxBytes before the line ends', async () => {
     async function* endless() {
       while (true) yield Buffer.alloc(1000, 0x61);
     }
@@ -150,7 +150,7 @@ describe('jsonLines', () => {
     });
   });
 
-  it('skips a line that is too large, and no line after it, wherever blocks are cut', async () => {
+  it('skips only the line that is too large, however blocks are cut', async () => {
     const bytes = Buffer.from(`{"a":1}\n{"b":"${'x'.repeat(20)}"} \n{"c":3}\n \n{"d":4}\n`);
     for (let place = 0; place <= bytes.length; place++) {
       const told: number[] = [];
@@ -220,7 +220,7 @@ describe('jsonLines', () => {
     },
   );
 
-  it('gives advice if the input is gzip, or not bytes', async () => {
+  it('refuses gzip and items that are not bytes, with advice', async () => {
     const gzip = await until(jsonLines()(blocks([gzipSync('{"a":1}\n')])));
     expect(gzip.error).toMatchObject({ message: expect.stringContaining('put gunzip() first') });
     const text = Readable.from(['{"a":1}\n']) as AsyncIterable<Buffer>;
@@ -233,7 +233,7 @@ describe('jsonLines', () => {
     }
   });
 
-  it('refuses options that cannot work', () => {
+  it('refuses wrong options', () => {
     expect(() => jsonLines({ maxBytes: 0 })).toThrow(OptionError);
     expect(() => jsonLines({ maxDepth: 1.5 })).toThrow(OptionError);
     expect(() => jsonLines({ separator: ';' as '\n' })).toThrow(OptionError);

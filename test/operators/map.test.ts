@@ -5,7 +5,7 @@ import { all, until } from '../json/cut.js';
 import { batchesOf, source } from './batches.js';
 
 describe('map', () => {
-  it('maps each item and keeps the place of its batch', async () => {
+  it('maps each item, and keeps the cursor and origin of its batch', async () => {
     expect(await batchesOf(map((n: number) => `${n}!`)(source([[1, 2], [], [3]])))).toEqual([
       { items: ['1!', '2!'], cursor: { next: 1 }, origin: 'here' },
       { items: [], cursor: { next: 2 }, origin: 'here' },
@@ -25,8 +25,8 @@ describe('map', () => {
   });
 });
 
-describe('map with a function that returns promises', () => {
-  it('is refused, also if they reject: promises were written as {}', async () => {
+describe('map with an async function', () => {
+  it('refuses the promise it returns, even one that rejects', async () => {
     for (const promise of [() => Promise.resolve(1), () => Promise.reject(new Error('no'))]) {
       const error = await all(map(promise)(source([[1, 2]]))).catch(thrown => thrown);
       expect(error).toBeInstanceOf(OptionError);

@@ -170,8 +170,8 @@ function arbitraryRules() {
     );
 }
 
-describe('rules of a list, for stored files', () => {
-  it('give the posts that a matcher gives, in threads and without', async () => {
+describe('rules given as a list for stored files', () => {
+  it('match the same posts as compiled rules, with and without threads', async () => {
     const bad = fc.constantFrom(
       '{"info":{"message":"x"}}',
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":10001,"id_str":"10001"}',
@@ -246,7 +246,7 @@ describe('rules of a list, for stored files', () => {
   ];
 
   it.each(['before', 'after'] as const)(
-    'are matched as item by item where posts are hidden or changed %s',
+    'match the same posts as compiled rules if posts are hidden or changed %s',
     async where => {
       const paths = await store(FILES);
       await using tombstones = await openTombstones(path.join(await temporaryFolder(), 'deleted'));
@@ -269,7 +269,7 @@ describe('rules of a list, for stored files', () => {
     },
   );
 
-  it('stay exact while threads move them to terms that turn out to be rarer', async () => {
+  it('stay exact while threads move them to rarer terms', async () => {
     const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
     const posts = Array.from({ length: 6_000 }, (_, n) => {
       const own = words.filter((_, at) => (n * (at + 3)) % (at + 2) === 0);
@@ -290,29 +290,29 @@ describe('rules of a list, for stored files', () => {
   describe('in a plan', () => {
     const posts = activities()(jsonLines()(gunzip()(localFiles('in'))));
 
-    it('are whole', () => {
+    it('are planned completely', () => {
       expect(Plan.in(matchRules(RULES)(posts))?.isComplete).toBe(true);
     });
 
-    it('are a list, no compiled rules', () => {
+    it('are planned only if they are not compiled', () => {
       expect(Plan.in(matchRules(compileRules(RULES))(posts))).toBeUndefined();
     });
 
-    it('come once', () => {
+    it('are planned only if there is one list', () => {
       expect(Plan.in(matchRules(RULES)(matchRules(RULES)(posts)))).toBeUndefined();
     });
 
-    it('are not where posts may change before', () => {
+    it('are not planned after an operator that may change posts', () => {
       const routed = routeByTag()(unchecked(posts));
       expect(Plan.in(matchRules(RULES)(unchecked(routed)))).toBeUndefined();
     });
 
-    it('may be behind what only drops posts', () => {
+    it('are planned after operators that only drop posts', () => {
       expect(Plan.in(matchRules(RULES)(take<Activity>(3)(dedupe()(posts))))).toBeDefined();
     });
   });
 
-  it('are in all branches of a tee, and those of one branch only in that', async () => {
+  it('before a tee apply to all branches, and in a branch only to that one', async () => {
     const paths = await store(FILES);
     const branch = [{ value: 'number7', tag: 'branch' }];
     const sink = (out: string, workers: number) =>
@@ -330,7 +330,7 @@ describe('rules of a list, for stored files', () => {
     expect(await run(paths, matchRules(RULES), 2, options)).toEqual(expected);
   });
 
-  it('may take far more space than the posts', async () => {
+  it('may need far more space than the posts', async () => {
     const paths = await store(FILES);
     const rules = Array.from({ length: 300 }, (_, n) => ({
       value: 'snow',
@@ -350,7 +350,7 @@ describe('rules of a list, for stored files', () => {
     ['last', post => post.replace(/\}$/, ',"matching_rules":[{"tag":"old"}]}')],
     ['absent', post => post],
   ])(
-    'write the bytes of item by item if they outgrow the buffer and the member is %s',
+    'write the same bytes as compiled rules if they outgrow the buffer and `matching_rules` is %s',
     async (_, place) => {
       const posts = POSTS.slice(0, 40).map(({ raw }) => place(raw.toString()));
       const paths = await store([gz(posts)]);
@@ -374,7 +374,7 @@ describe('rules of a list, for stored files', () => {
     },
   );
 
-  it('write each line whole if it ends at any byte around the end of the buffer', async () => {
+  it('write each line completely if it ends near the end of the buffer', async () => {
     const rule = (length: number, n: number) => ({ value: `w${n}`, tag: 'x'.repeat(length) });
     const written = async (lengths: readonly number[]) => {
       const texts = lengths.map((_, n) =>
@@ -397,7 +397,7 @@ describe('rules of a list, for stored files', () => {
     await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
   });
 
-  it('are matched on the main thread where the thread that matches them ends', async () => {
+  it('are matched on the main thread if their thread ends', async () => {
     const paths = await store([
       gz(Array.from({ length: 20 }, () => POSTS).flatMap(raws)),
       FILES[0]!,
@@ -432,7 +432,7 @@ describe('rules of a list, for stored files', () => {
     expect(Atomics.load(state, 4)).toBe(1);
   });
 
-  it('of a second list take the place of those of the first', async () => {
+  it('of a second list replace the rules of the first', async () => {
     const paths = await store(FILES);
     const after = [matchRules([{ value: 'number7', tag: 'second' }])];
     const first = matchRules(RULES, { dropUnmatched: true });
@@ -441,13 +441,13 @@ describe('rules of a list, for stored files', () => {
     expect(Object.keys(contents!)).toEqual(['second.jsonl', 'untagged.jsonl']);
   });
 
-  it('that have the name for posts without a tag are refused', async () => {
+  it('are refused if a tag is the name for posts without a tag', async () => {
     const paths = await store(FILES);
     const { error } = await run(paths, matchRules([{ value: 'snow', tag: 'untagged' }]), 2);
     expect(error).toMatch(/^ERR_DATA: .*A rule has the tag "untagged"/);
   });
 
-  it('are in the posts that a reader of items gets', async () => {
+  it('are in the posts that a `for await` loop gets', async () => {
     const paths = await store(FILES);
     const seen: string[][] = [];
     const posts = activities()(jsonLines()(gunzip()(localFiles(paths))));
@@ -458,7 +458,7 @@ describe('rules of a list, for stored files', () => {
     expect(seen.find(([id]) => id === '1007')).toEqual(['1007', 'rain number7']);
   });
 
-  it('have their tags and ids in the columns of Parquet', async () => {
+  it('have their tags and ids in Parquet columns', async () => {
     const paths = await store(FILES);
     const sink = (out: string, workers: number) =>
       parquet({ path: `${out}/{tag}.parquet`, columns: [...COLUMNS, 'tag'], workers });

@@ -43,7 +43,7 @@ const RULES = [
 ];
 
 describe('matchRules', () => {
-  it('sets the matching rules of posts of both formats, and keeps all other bytes', async () => {
+  it('sets the matching rules of posts in both formats, and keeps all other bytes', async () => {
     const matched = await pipeline(source(), matchRules(RULES), collect());
     expect(matched.map(activity => activity.tags)).toEqual([['white'], ['wet'], ['white', 'wet']]);
     expect(matched.map(activity => activity.id)).toEqual(posts.map(post => post.id));
@@ -86,7 +86,7 @@ describe('matchRules', () => {
     expect(matched.map(activity => activity.tags)).toEqual([['white'], []]);
   });
 
-  it('gives the same posts as a filter with the same rule', async () => {
+  it('delivers the same posts as a filter with the same rule', async () => {
     const matcher = compileRules([{ value: 'snow -deep' }]);
     const filtered = await pipeline(
       source(),
@@ -102,7 +102,7 @@ describe('matchRules', () => {
     expect(matched).toHaveLength(1);
   });
 
-  it('gives later columns of a stored file the posts with their new rules', () => {
+  it('shows the new rules of a stored post to later columns', () => {
     const content = Buffer.allocUnsafeSlow(posts[1]!.raw.length);
     posts[1]!.raw.copy(content);
     const rows = new FileRecords(content, POSTS, 1);
@@ -112,7 +112,7 @@ describe('matchRules', () => {
     expect((rows.item(0) as Activity).tags).toEqual(['wet']);
   });
 
-  it('is another step of a checkpoint with other values, tags or ids of its rules', () => {
+  it('has another identity if a value, tag or id of its rules differs', () => {
     const [rule] = RULES as [(typeof RULES)[number]];
     const identities = [
       rule,

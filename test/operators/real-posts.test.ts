@@ -18,7 +18,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 const data = process.env.MILLRACE_REAL_DATA;
 
 it.skipIf(data === undefined)(
-  'takes real posts through every operator byte for byte (needs MILLRACE_REAL_DATA)',
+  'every operator keeps the bytes of real posts (needs MILLRACE_REAL_DATA)',
   async () => {
     const folder = await temporaryFolder();
     const lines: Buffer[] = [];

@@ -20,7 +20,7 @@ describe('routeByTag', () => {
   const post = (rules: string) =>
     new Activity(Buffer.from(`{"created_at":"x","id_str":"1","matching_rules":${rules}}`));
 
-  it('gives an activity once for each distinct tag, and once under a fixed name if it has no tag', async () => {
+  it('delivers an activity once per distinct tag, or once under a fixed name if it has none', async () => {
     const activities = [
       post('[{"tag":"a","id":1},{"tag":"b","id":2},{"tag":"a","id":3},{"tag":null,"id":4}]'),
       post('[{"tag":null,"id":4}]'),
@@ -47,7 +47,7 @@ describe('routeByTag', () => {
     expect(() => routeByTag({ untagged: '' })).toThrow(OptionError);
   });
 
-  it('refuses such a tag in stored files, which are routed without their items', async () => {
+  it('refuses a tag of a stored post that equals the name for posts without a tag', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'posts.jsonl');
     await writeFile(
@@ -64,7 +64,7 @@ describe('routeByTag', () => {
     await expect(run).rejects.toThrow(/A rule has the tag "rest"/);
   });
 
-  it('accepts such a tag of a stored post that a step before it has dropped', async () => {
+  it('accepts such a tag in a stored post that an earlier step has dropped', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'posts.jsonl');
     const posts = ['a', 'rest'].map(
@@ -86,7 +86,7 @@ describe('routeByTag', () => {
   it.each<[string, (input: AsyncIterable<never>) => AsyncIterable<unknown>]>([
     ['dedupe', dedupe()],
     ['routeByTag', routeByTag()],
-  ])('of stored files is refused by %s after it, which would lose tags', async (name, operator) => {
+  ])('is refused before %s, which would lose tags of stored files', async (name, operator) => {
     const file = path.join(await temporaryFolder(), 'posts.jsonl');
     await writeFile(
       file,

@@ -51,7 +51,7 @@ describe('sample', () => {
     expect(Math.abs(length - ids.length * ratio)).toBeLessThan(4 * deviation);
   });
 
-  it('passes none for 0 and all for 1', async () => {
+  it('passes no posts for a ratio of 0, and all posts for 1', async () => {
     expect(await sampled(ids, { ratio: 0 })).toEqual([]);
     expect(await sampled(ids, { ratio: 1 })).toEqual(ids);
   });
@@ -73,19 +73,19 @@ describe('sample', () => {
     expect(await sampled(ids, { ratio: 0.2 }, streams)).toEqual(await sampled(ids, { ratio: 0.2 }));
   });
 
-  it('passes a part of the posts of a larger sample', async () => {
+  it('passes only posts that a larger sample also passes', async () => {
     const larger = new Set(await sampled(ids, { ratio: 0.3 }));
     const smaller = await sampled(ids, { ratio: 0.1 });
     expect(smaller.filter(id => !larger.has(id))).toEqual([]);
   });
 
-  it('passes other posts with another seed, independently', async () => {
+  it('passes independent posts with another seed', async () => {
     const one = new Set(await sampled(ids, { ratio: 0.5 }));
     const both = (await sampled(ids, { ratio: 0.5, seed: 1 })).filter(id => one.has(id));
     expect(Math.abs(both.length - ids.length / 4)).toBeLessThan(4 * Math.sqrt(ids.length * 0.1875));
   });
 
-  it('tells ids apart that are one double', async () => {
+  it('distinguishes ids that are the same double', async () => {
     const near = Array.from({ length: 64 }, (_, n) => String(2n ** 63n + BigInt(n)));
     const { length } = await sampled(near, { ratio: 0.5 });
     expect(length).toBeGreaterThan(12);
@@ -111,7 +111,7 @@ describe('sample', () => {
     await expect(all(nameless)).rejects.toThrow(/id/);
   });
 
-  it('passes the same posts of stored files in threads, without them, and as items', async () => {
+  it('passes the same posts of stored files with threads, without threads and as items', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.bigInt({ min: 0n, max: 2n ** 64n + 5n }).map(String), fc.boolean()), {

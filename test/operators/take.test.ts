@@ -17,7 +17,7 @@ describe('take', () => {
     [2, [1, 2], 1],
     [3, [1, 2, 3], 2],
     [9, [1, 2, 3, 4], 3],
-  ])('gives the first %i items and stops reading', async (count, items, read) => {
+  ])('delivers the first %i items and stops reading', async (count, items, read) => {
     const state = { read: 0, open: 0, closed: 0 };
     expect(await all(take<number>(count)(source([[1, 2], [3], [4]], state)))).toEqual(items);
     expect(state).toEqual({ read, open: Math.min(read, 1), closed: Math.min(read, 1) });
@@ -33,7 +33,7 @@ describe('take', () => {
     expect(seen).toEqual([1, 2]);
   });
 
-  it('continues its count from a cursor, and takes nothing more when it is complete', async () => {
+  it('continues its count from a cursor', async () => {
     const state = { read: 0, open: 0, closed: 0 };
     const flow = take<number>(3)(source([[1, 2], [3, 4], [5]], state));
     const [first, last] = await batchesOf(flow);
@@ -49,7 +49,7 @@ describe('take', () => {
     expect([...progress.dropped]).toEqual([['take', 2]]);
   });
 
-  it('refuses an invalid count, and a cursor of another operator', async () => {
+  it('refuses a wrong count and the cursor of another operator', async () => {
     for (const count of [-1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { next: 1 }))).rejects.toThrow(OptionError);
     await expect(all(flowFrom(take(2)(source([[1]])), { take: 'x', inner: {} }))).rejects.toThrow(

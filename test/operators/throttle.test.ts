@@ -14,7 +14,7 @@ const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
 
 describe('throttle', () => {
-  it('waits a month between two items without a timer that is too long', async () => {
+  it('waits a month between two items without a timer beyond the limit of Node', async () => {
     const warnings: unknown[] = [];
     const warned = (warning: unknown) => warnings.push(warning);
     process.on('warning', warned);
@@ -35,7 +35,7 @@ describe('throttle', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('passes everything, and in no span more than it may', async () => {
+  it('passes every item, never more than allowed in any span', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 6 }),
@@ -63,7 +63,7 @@ describe('throttle', () => {
     );
   });
 
-  it('lets the first ones pass at once, then as many as fit in a second, or one in several', async () => {
+  it('passes the first items immediately, then keeps to its rate', async () => {
     // The next one would wait for an hour.
     await all(throttle<string>({ items: 100, perMs: 3_600_000 })(scripted('a', each(1, 100))));
     await all(throttle<string>({ perSecond: 100 })(scripted('a', each(1, 100))));
@@ -116,7 +116,7 @@ describe('throttle', () => {
     });
   });
 
-  it('is told by progress', async () => {
+  it('reports its waits in the progress', async () => {
     const waits: unknown[] = [];
     const reason = new Error('seen');
     const controller = new AbortController();

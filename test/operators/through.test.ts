@@ -40,7 +40,7 @@ describe('through', () => {
     expect(cursors.every(cursor => cursor === undefined)).toBe(true);
   });
 
-  it('refuses anything but a stream to pipe through, at once', () => {
+  it('refuses anything but a duplex stream when it is called', () => {
     for (const wrong of [undefined, null, 'gzip', {}, []])
       expect(() => through(wrong as unknown as Transform)).toThrow(OptionError);
   });

@@ -20,7 +20,7 @@ const quoted = { created_at: 'x', id_str: '3' };
 const shared = { created_at: 'x', id_str: '2', quoted_status: quoted };
 
 describe('withReferenced', () => {
-  it('passes after each post the one that it retweets, and those that are quoted', async () => {
+  it('passes the retweeted and quoted posts after each post', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared });
     const quote = post({ id_str: '4', quoted_status: quoted });
     expect(await idsOf([retweet, post({ id_str: '5' }), quote])).toEqual([
@@ -28,17 +28,17 @@ describe('withReferenced', () => {
     ]);
   });
 
-  it('passes a post once that a retweet and its shared post both quote', async () => {
+  it('passes once a post that a retweet and its original both quote', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared, quoted_status: quoted });
     expect(await idsOf([retweet])).toEqual(['1', '2', '3']);
   });
 
-  it('passes the referenced posts alone, where it is asked to', async () => {
+  it('passes only the referenced posts with `only`', async () => {
     const retweet = post({ id_str: '1', retweeted_status: shared });
     expect(await idsOf([retweet, post({ id_str: '5' })], true)).toEqual(['2', '3']);
   });
 
-  it('gives the delivered posts with the bytes of the post that has them', async () => {
+  it('delivers the referenced posts with the bytes they have in their post', async () => {
     const expected = (model: PostModel) =>
       [model, model.shared, model.shared?.quoted, model.quoted]
         .filter(one => one !== undefined)
@@ -57,14 +57,14 @@ describe('withReferenced', () => {
     );
   });
 
-  it('is part of the identity of a flow, with what it passes', () => {
+  it('is in the identity of a flow with its option', () => {
     const posts = new Flow<Activity>(async function* () {}, undefined, [{ step: 'posts' }]);
     const stepOf = (only: boolean) => identityOf(withReferenced({ only })(posts));
     expect(stepOf(true)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: true }]);
     expect(stepOf(false)).toEqual([{ step: 'posts' }, { step: 'withReferenced', only: false }]);
   });
 
-  it('refuses what is not a post, and says where it is from', async () => {
+  it('refuses an item that is not a post, with its origin', async () => {
     const run = all(withReferenced()(source([[new Activity(Buffer.from('{"id_str":"1"}'))]])));
     await expect(run).rejects.toThrow(DataError);
     await expect(run).rejects.toMatchObject({ position: { origin: 'here' } });
