@@ -12,11 +12,11 @@ describe('the tests that npm test skips', () => {
   });
 
   it('isSkipped compares the file and a part of the title', () => {
-    expect(isSkipped('test/storage/lock.test.ts', 'shows others that its holder is alive')).toBe(
+    expect(isSkipped('test/storage/lock.test.ts', 'tells others that its holder is alive')).toBe(
       true,
     );
     expect(isSkipped('test/storage/lock.test.ts', 'is held once')).toBe(false);
-    expect(isSkipped('test/storage/other.test.ts', 'shows others that its holder is alive')).toBe(
+    expect(isSkipped('test/storage/other.test.ts', 'tells others that its holder is alive')).toBe(
       false,
     );
   });

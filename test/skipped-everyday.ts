@@ -277,41 +277,39 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'names only files that take a search into CSV',
     'names exactly the files that take a stored file to a file, and not more of them',
   ],
-  'test/sources/local-files.test.ts': [
-    'asks for the sizes of a few hundred files at a time: of a million, that took gigabytes',
-  ],
+  'test/sources/local-files.test.ts': ['requests the sizes of a few hundred files at a time'],
   'test/sources/planned-sources.test.ts': [
     'that become posts together',
     'that become posts each by itself',
-    'merge delivers each post of each source in its order once, even after a failure',
-    'merge reads a source to its end while another one waits',
-    'start threads where they are large together',
+    'are delivered by merge once and in order, even after a failure',
+    'are read by merge to the end of one while another waits',
+    'start threads if they are large together',
   ],
   'test/storage/lock.test.ts': [
     'is taken over ten seconds after the last write of a process that cannot be checked',
-    'shows others that its holder is alive',
+    'tells others that its holder is alive',
   ],
   'test/storage/open-lmdb.test.ts': [
-    'are a StorageError that says why, and the tombstones before can be added to',
-    'are a StorageError that says why, and the usage before can be added to',
+    'cause a StorageError with the reason, and tombstones can be added later',
+    'cause a StorageError with the reason, and usage can be added later',
   ],
   'test/tables/from-bytes/post-rows.test.ts': [
-    'is read without parsing the post, from what the service and other tools print',
-    'is that of the parsed post, with any values in the place of any members',
-    'is that of the parsed post, for real posts (MILLRACE_REAL_DATA)',
+    'is read without parsing the post, from output of the service and other tools',
+    'equals that of the parsed post after any member values are changed',
+    'equals that of the parsed post for real posts (MILLRACE_REAL_DATA)',
   ],
   'test/tables/parquet/column-chunk.test.ts': [
-    'has a dictionary of',
-    'keeps apart strings of the same hash',
-    'has a page for each mebibyte of its values, and more where they are nulls',
+    'has a dictionary for',
+    'distinguishes strings of the same hash',
+    'has a page for each mebibyte of values, and more pages with nulls',
   ],
   'test/tables/parquet/encode-values.test.ts': [
-    'encode-values-wasm.ts is what encode-values.as compiles to',
+    'encode-values-wasm.ts matches what encode-values.as compiles to',
   ],
   'test/tables/parquet/parquet-encoder.test.ts': [
-    'come out as without threads, byte for byte',
-    'make more row groups where memory is short, and lose no row',
-    'fill files with a checkpoint, and continue after an abort anywhere',
+    'equal files without threads, byte for byte',
+    'have more row groups if memory is short, and all rows',
+    'with a checkpoint are complete after an abort at any point',
   ],
 };
 

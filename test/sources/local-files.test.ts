@@ -104,27 +104,24 @@ describe('localFiles', () => {
     expect(await contents(localFiles(folder))).toEqual(['a', 'a']);
   });
 
-  it.runIf(process.platform === 'linux')(
-    'rejects a file name that is not UTF-8, instead of reading another file twice',
-    async () => {
-      await write({ 'caf\ufffd.json': 'other' });
-      await writeFile(Buffer.from(`${folder}/caf\xe9.json`, 'latin1'), 'latin');
-      await expect(contents(localFiles(folder))).rejects.toThrow(
-        expect.objectContaining({
-          constructor: StorageError,
-          message: expect.stringContaining("not UTF-8: $'caf\\xe9.json'"),
-        }),
-      );
-    },
-  );
+  it.runIf(process.platform === 'linux')('rejects a file name that is not UTF-8', async () => {
+    await write({ 'caf\ufffd.json': 'other' });
+    await writeFile(Buffer.from(`${folder}/caf\xe9.json`, 'latin1'), 'latin');
+    await expect(contents(localFiles(folder))).rejects.toThrow(
+      expect.objectContaining({
+        constructor: StorageError,
+        message: expect.stringContaining("not UTF-8: $'caf\\xe9.json'"),
+      }),
+    );
+  });
 
-  it('says that a path with U+FFFD may be of a name that is not UTF-8', async () => {
+  it('warns that a path with U+FFFD may have a name that is not UTF-8', async () => {
     await expect(contents(localFiles(join(folder, 'caf\ufffd.json')))).rejects.toThrow(
       /does not exist.* not UTF-8/,
     );
   });
 
-  describe('of empty and large files', () => {
+  describe('with empty and large files', () => {
     const large = Buffer.alloc(9 * 1024 * 1024, 'large');
     const paths = () => ['a', 'b', 'c', 'd'].map(name => join(folder, `${name}.json`));
     const batches = async () => {
@@ -132,12 +129,12 @@ describe('localFiles', () => {
       return batchesOf(localFiles(folder));
     };
 
-    it('gives a cursor after every file', async () => {
+    it('returns a cursor after every file', async () => {
       const edges = (await batches()).filter(({ cursor }) => cursor !== undefined);
       expect(edges.map(({ origin }) => origin)).toEqual(paths());
     });
 
-    it('gives the name of the file as the origin of its bytes', async () => {
+    it('sets the file name as the origin of its bytes', async () => {
       const files = new Map<string | undefined, Buffer[]>();
       for (const { items, origin } of await batches())
         files.set(origin, [...(files.get(origin) ?? []), ...items.map(item => Buffer.from(item))]);
@@ -149,7 +146,7 @@ describe('localFiles', () => {
       ]);
     });
 
-    it('gives at most 8 MiB at once', async () => {
+    it('delivers at most 8 MiB in a batch', async () => {
       for (const { items } of await batches())
         for (const item of items) expect(item.length).toBeLessThanOrEqual(8 * 1024 * 1024);
     });
@@ -171,7 +168,7 @@ describe('localFiles', () => {
     }
   });
 
-  it('includes new files after the cursor, and refuses the cursor if files before it changed', async () => {
+  it('includes new files after the cursor, and refuses it if earlier files changed', async () => {
     await write({ 'a.json': 'a', 'b.json': 'b' });
     const [, { cursor }] = (await batchesOf(localFiles(folder))) as [
       Batch<FileBytes>,
@@ -193,7 +190,7 @@ describe('localFiles', () => {
     );
   });
 
-  describe('with a folder that files() has written', () => {
+  describe('with a folder written by files()', () => {
     const checkpoint = () => join(folder, 'checkpoint.json');
     /** `count` outputs whose names are around that of the checkpoint. */
     const run = (count: number) =>
@@ -218,7 +215,7 @@ describe('localFiles', () => {
       expect(await contents(localFiles(folder))).toHaveLength(4);
     });
 
-    it('reads what a longer run adds, although its checkpoint changes', async () => {
+    it('reads the additions of a longer run although its checkpoint changes', async () => {
       await run(2);
       const cursor = (await batchesOf(localFiles(folder))).at(-1)?.cursor;
       await rm(checkpoint());
@@ -258,7 +255,7 @@ describe('localFiles', () => {
     expect(() => localFiles('')).toThrow(OptionError);
   });
 
-  it('fails at a file that disappeared after the folder was listed, and gives the files before it', async () => {
+  it('rejects at a file that disappeared after the listing, after the files before it', async () => {
     // More files than are read ahead.
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, name])));
@@ -273,7 +270,7 @@ describe('localFiles', () => {
     expect(seen).toEqual(names.slice(0, -1));
   });
 
-  it('reads the current content of a file that grew after the folder was listed', async () => {
+  it('reads the current content of a file that grew after the listing', async () => {
     const names = [...'abcdefghij'];
     await write(Object.fromEntries(names.map(name => [`${name}.json`, `${name} as listed`])));
     const seen: string[] = [];
@@ -284,7 +281,7 @@ describe('localFiles', () => {
     expect(seen.at(-1)).toBe('more'.repeat(100));
   });
 
-  describe('where a file changes after it was listed', () => {
+  describe('after a listed file changed', () => {
     const line = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(990)}"}\n`;
     const ofSize = (count: number) => Array.from({ length: count }, (_, id) => line(id)).join('');
 
@@ -327,7 +324,7 @@ describe('localFiles', () => {
     ] as const;
 
     it.each(ways)(
-      'one that is cut at the end of a line is an error, read %s',
+      'rejects if a file was truncated at the end of a line, read %s',
       async (_, count, workers) => {
         const listed = ofSize(count);
         await write({ 'a.json': line(1), 'b.json': listed });
@@ -343,7 +340,7 @@ describe('localFiles', () => {
     );
 
     it.skipIf(process.platform === 'win32').each(ways)(
-      'one that is replaced by a pipe is an error, not a wait, read %s',
+      'rejects without a wait if a file was replaced by a pipe, read %s',
       async (_, count, workers) => {
         await write({ 'a.json': line(1), 'b.json': ofSize(count) });
         afterListing(async file => {
@@ -360,7 +357,7 @@ describe('localFiles', () => {
     );
   });
 
-  it('asks for the sizes of a few hundred files at a time: of a million, that took gigabytes', async () => {
+  it('requests the sizes of a few hundred files at a time', async () => {
     for (let n = 0; n < 1_000; n++) await writeFile(join(folder, `${n}.jsonl`), '1');
     const { stat } = promises;
     let asked = 0;
@@ -386,7 +383,7 @@ describe('localFiles', () => {
     expect(await contents(flow)).toEqual(['a']);
   });
 
-  it('reports how much it has read', async () => {
+  it('reports its progress', async () => {
     await write({ 'a.json': 'aaa', 'b.json': '', 'c.json': 'c' });
     const progress = new Progress();
     const fractions: (number | undefined)[] = [];
@@ -421,7 +418,7 @@ describe('localFiles', () => {
   });
 });
 
-describe('localFiles of incremental runs', () => {
+describe('incremental localFiles', () => {
   const ids = (...numbers: number[]) =>
     numbers
       .map(id => `{"id_str":"${id}","created_at":"Fri May 10 09:41:12 +0000 2024"}\n`)
@@ -445,7 +442,7 @@ describe('localFiles of incremental runs', () => {
   const written = async (name = 'out') =>
     (await readFile(join(folder, name, 'all.jsonl'), 'utf8')).match(/(?<="id_str":")\d+/g) ?? [];
 
-  it('read the files that are new, wherever they are among the others', async () => {
+  it('reads new files at any place among the others', async () => {
     await write({ 'in/b/2.jsonl': ids(1, 2), 'in/b/3.jsonl.gz': gzipSync(ids(3)) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
     await write({ 'in/a/9.jsonl': ids(4), 'in/b/1.jsonl': ids(5), 'in/c.jsonl': ids(6) });
@@ -454,7 +451,7 @@ describe('localFiles of incremental runs', () => {
     expect(await written()).toEqual(['1', '2', '3', '4', '5', '6']);
   });
 
-  it('hand a file on again that was added to, and no other', async () => {
+  it('calls onFile again only for an output that grew', async () => {
     const called: string[] = [];
     const hand = () =>
       pipeline(
@@ -478,13 +475,13 @@ describe('localFiles of incremental runs', () => {
     expect(called).toEqual(['a.txt', 'b.txt', 'b.txt']);
   });
 
-  it('find nothing new in a folder of gzip files', async () => {
+  it('finds nothing new in a folder of gzip files', async () => {
     await write({ 'in/1.jsonl.gz': gzipSync(ids(1)) });
     expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 1 });
     expect(await run('out', 'refuse')).toMatchObject({ posts: 1, added: 0 });
   });
 
-  it('continue after a run that failed between two files', async () => {
+  it('continues after a run that failed between two files', async () => {
     await write({ 'in/1.jsonl': ids(1), 'in/2.jsonl': ids(2) });
     await run();
     await write({ 'in/0.jsonl': ids(3), 'in/3.jsonl': 'damaged\n' });
@@ -494,14 +491,14 @@ describe('localFiles of incremental runs', () => {
     expect((await written()).sort()).toEqual(['1', '2', '3', '4']);
   });
 
-  it('begin with an empty folder', async () => {
+  it('starts with an empty folder', async () => {
     await mkdir(join(folder, 'in'));
     expect(await run()).toMatchObject({ posts: 0, added: 0 });
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     expect(await run()).toMatchObject({ posts: 3, added: 3 });
   });
 
-  it('accept a file that was removed', async () => {
+  it('accepts a removed file', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await rm(join(folder, 'in/2.jsonl'));
@@ -511,23 +508,26 @@ describe('localFiles of incremental runs', () => {
   it.each([
     ['a smaller one', ids(2)],
     ['one of the same size', ids(4, 5)],
-  ])('say once that a file was replaced by %s, and do not read it again', async (_, content) => {
-    await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
-    const before = new Date(Date.now() - 60_000);
-    await utimes(join(folder, 'in/1.jsonl'), before, before);
-    expect(await run()).not.toHaveProperty('changedFiles');
-    await write({ 'in/1.jsonl': content });
-    const notes: (string | undefined)[] = [];
-    const note = ({ note }: ProgressCounts) => notes.push(note);
-    expect(await run('out', 'pass', note)).toMatchObject({ posts: 3, added: 0, changedFiles: 1 });
-    expect(notes.at(-1)).toBe(
-      `${join(folder, 'in/1.jsonl')} changed after an earlier run read it: not read again`,
-    );
-    expect(await run()).not.toHaveProperty('changedFiles');
-    expect(await written()).toEqual(['1', '2', '3']);
-  });
+  ])(
+    'reports once that a file was replaced by %s, and does not read it again',
+    async (_, content) => {
+      await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
+      const before = new Date(Date.now() - 60_000);
+      await utimes(join(folder, 'in/1.jsonl'), before, before);
+      expect(await run()).not.toHaveProperty('changedFiles');
+      await write({ 'in/1.jsonl': content });
+      const notes: (string | undefined)[] = [];
+      const note = ({ note }: ProgressCounts) => notes.push(note);
+      expect(await run('out', 'pass', note)).toMatchObject({ posts: 3, added: 0, changedFiles: 1 });
+      expect(notes.at(-1)).toBe(
+        `${join(folder, 'in/1.jsonl')} changed after an earlier run read it: not read again`,
+      );
+      expect(await run()).not.toHaveProperty('changedFiles');
+      expect(await written()).toEqual(['1', '2', '3']);
+    },
+  );
 
-  it('say in the result of committed and of tee that files were replaced', async () => {
+  it('reports replaced files in the result of committed and tee', async () => {
     const target = new StandIn<Uint8Array>();
     const sink = committed<Uint8Array>(target.transactions);
     const branches = new StandIn<Uint8Array>();
@@ -547,19 +547,19 @@ describe('localFiles of incremental runs', () => {
     ]);
   });
 
-  it('accept the checkpoint of an earlier version, which has sizes alone', async () => {
+  it('accepts the checkpoint of an earlier version without modification times', async () => {
     await write({ 'in/1.jsonl': 'a\n', 'in/2.jsonl': 'b\n' });
     const flow = localFiles(join(folder, 'in'), { incremental: true });
     const cursor = { source: 'local-files', read: { '1.jsonl': 2 } };
     expect(await contents(flow, cursor)).toEqual(['b\n']);
   });
 
-  describe('of several folders with the same names', () => {
+  describe('with several folders that contain the same names', () => {
     const several = (incremental = true) =>
       localFiles([join(folder, 'a'), join(folder, 'b')], { incremental });
     beforeEach(() => write({ 'a/x.jsonl': 'a x\n', 'b/x.jsonl': 'b x\n', 'b/y.jsonl': 'b y\n' }));
 
-    it('read each file once, whatever file the run before ended after', async () => {
+    it('reads each file once after a run that ended at any file', async () => {
       const batches = await batchesOf(several());
       const all = ['a x\n', 'b x\n', 'b y\n'];
       expect(batches.flatMap(batch => shown(batch).items)).toEqual(all);
@@ -572,20 +572,20 @@ describe('localFiles of incremental runs', () => {
       expect(await contents(several(), last)).toEqual(['a y, later\n']);
     });
 
-    it('read a file once that is listed and in a folder', async () => {
+    it('reads a file once if it is listed and in a listed folder', async () => {
       const twice = [join(folder, 'b'), join(folder, 'b/x.jsonl')];
       const flow = localFiles(twice, { incremental: true });
       expect(await contents(flow)).toEqual(['b x\n', 'b y\n']);
     });
 
-    it('refuse a cursor of an earlier version, which does not say which folder was read', async () => {
+    it('refuses a cursor of an earlier version, which does not name the folder', async () => {
       const cursor = { source: 'local-files', read: { 'x.jsonl': 4 } };
       await expect(contents(several(), cursor)).rejects.toThrow(
         /names of files without their folders.*Delete the checkpoint/,
       );
     });
 
-    it('refuse a cursor of other runs where another folder has the file in its place', async () => {
+    it('refuses a cursor of a non-incremental run if another folder has the file now', async () => {
       await write({ 'a/w.jsonl': 'a w\n' });
       const second = (await batchesOf(several(false)))[1]?.cursor;
       await rm(join(folder, 'a/x.jsonl'));
@@ -593,7 +593,7 @@ describe('localFiles of incremental runs', () => {
     });
   });
 
-  it('refuse a file that has grown, until it is removed', async () => {
+  it('refuses a file that has grown, until it is removed', async () => {
     await write({ 'in/1.jsonl': ids(1, 2), 'in/2.jsonl': ids(3) });
     await run();
     await write({ 'in/2.jsonl': ids(3, 4) });
@@ -602,7 +602,7 @@ describe('localFiles of incremental runs', () => {
     expect(await run()).toMatchObject({ posts: 3, added: 0 });
   });
 
-  it('refuse the checkpoint of runs that are not', async () => {
+  it('refuses the checkpoint of non-incremental runs', async () => {
     await write({ 'in/1.jsonl': ids(1) });
     const once = (incremental: boolean) =>
       pipeline(

@@ -93,21 +93,21 @@ describe('merge', () => {
     );
   });
 
-  it('stands where all of its sources stand', async () => {
+  it('returns cursors that contain the cursor of each source', async () => {
     const flow = merge(scripted('a', each(2, 1)), scripted('b', each(1, 1)));
     expect((await cursorsOf(flow)).at(-1)).toEqual({ merge: ['done', 'done'] });
     const [first] = await cursorsOf(flow);
     expect(first).toEqual({ merge: [{ step: 1 }, null] });
   });
 
-  it('has cursors where the cursors of its sources are far apart', async () => {
+  it('returns many cursors even if the cursors of its sources are far apart', async () => {
     const [a, b, c] = [each(210, 21), each(130, 13), each(200, 1)];
     const flow = merge(scripted('a', a), scripted('b', b), scripted('c', c));
     // 10 segments each, and 200 of one batch: without turns that last to the next cursor it would have a few.
     expect((await cursorsOf(flow)).length).toBeGreaterThan(150);
   });
 
-  it('has no cursor while a source without cursors continues, and one after it', async () => {
+  it('returns no cursor while a source without cursors continues', async () => {
     const flow = merge(scripted('a', each(20, 99)), scripted('b', each(40, 1)));
     const cursors = await cursorsOf(flow);
     expect(cursors.length).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe('merge', () => {
       expect(['done', null]).toContain((stands as readonly Cursor[])[0]);
   });
 
-  it('has no cursor at the items of others while a source is late to its own, whose items would come twice', async () => {
+  it('returns no cursor until a late source has one, so that no item comes twice', async () => {
     let goOn = () => {};
     const othersDone = new Promise<void>(resolve => {
       goOn = resolve;
@@ -138,7 +138,7 @@ describe('merge', () => {
     expect(items.sort()).toEqual(['a:0', 'a:1', 'b:0', 'b:1', 'b:2']);
   });
 
-  it('does not open sources that are complete, or that another run has finished', async () => {
+  it('does not open sources that are complete or that another run finished', async () => {
     const [a, b] = [newState(), newState()];
     const flow = merge(scripted('a', each(2, 1), a), scripted('b', each(2, 1), b));
     const resume = { merge: ['done', { step: 1 }] };
@@ -147,7 +147,7 @@ describe('merge', () => {
   });
 
   it.each([[{ merge: [null] }], [{ merge: [null, 'gone'] }], [{ merge: 'done' }], [{ step: 1 }]])(
-    'refuses the cursor %j, which is not its own',
+    'refuses the foreign cursor %j',
     async resume => {
       const flow = merge(scripted('a', each(1, 1)), scripted('b', each(1, 1)));
       const { error } = await until(new Flow(run => flow.batches({ ...run, resume })));
@@ -157,7 +157,7 @@ describe('merge', () => {
     },
   );
 
-  it('takes turns: of two sources that always have something, neither is ahead', async () => {
+  it('takes turns between two sources that always have items', async () => {
     const items = await all(take<string>(100)(merge(endless('a'), endless('b'))));
     expect(items.filter(item => item.startsWith('a')).length).toBeGreaterThanOrEqual(45);
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThanOrEqual(45);
@@ -171,7 +171,7 @@ describe('merge', () => {
     expect(items.filter(item => item.startsWith('b')).length).toBeGreaterThan(40);
   });
 
-  it('does not let a source starve that is slow to its next cursor, or the others for it', async () => {
+  it('does not let a source with rare cursors starve, or starve the others', async () => {
     const slow: Step[] = each(4, 4).map(one => ({ ...one, wait: 'ms' }));
     const stuck = new Flow<string>(async function* ({ signal }) {
       yield { items: ['stuck:0'] };
@@ -198,7 +198,7 @@ describe('merge', () => {
     }
   });
 
-  it('ends with the first error, as it was thrown, and closes every source', async () => {
+  it('rejects with the first error itself, and closes every source', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);
@@ -216,7 +216,7 @@ describe('merge', () => {
     expect(unhandled).toEqual([]);
   });
 
-  it('closes every source on an abort, with its reason, and on break', async () => {
+  it('closes every source on an abort and on break', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);
@@ -238,7 +238,7 @@ describe('merge', () => {
     expect(unhandled).toEqual([]);
   });
 
-  it('never mixes documents of bytes, whichever source has the next block', async () => {
+  it('never splits a document of bytes between two sources', async () => {
     const line = (name: string) => `{"name":"${name}","text":"${'x'.repeat(40)}"}\n`;
     const blocks = (name: string, cursors: boolean) =>
       new Flow<Uint8Array>(async function* () {
@@ -282,7 +282,7 @@ describe('merge', () => {
       );
   });
 
-  it('refuses a checkpoint of other sources, or of another order', async () => {
+  it('refuses a checkpoint with other sources or another order', async () => {
     const [a, b] = [scripted('a', each(3, 1)), scripted('b', each(3, 1))];
     const sink = () =>
       files({ path: path.join(folder, 'out.txt'), checkpoint: path.join(folder, 'out.json') });
@@ -292,7 +292,7 @@ describe('merge', () => {
       await expect(pipeline(merge(...others), sink())).rejects.toThrow(StorageError);
   });
 
-  it('counts for all of its sources, and knows what part of all is done', async () => {
+  it('reports the counts and the fraction of all sources', async () => {
     const part = (fractions: readonly number[]) =>
       new Flow<number>(async function* ({ progress }) {
         for (const fraction of fractions) {
@@ -310,7 +310,7 @@ describe('merge', () => {
     expect(progress.received).toBe(3);
   });
 
-  it('refuses arguments that are not sources, before anything is read', () => {
+  it('throws for arguments that are not sources, before anything is read', () => {
     expect(() => merge()).toThrow('`merge` has no source');
     const list = unchecked([endless('a')]);
     expect(() => merge(list)).toThrow('Spread the array: `merge(...sources)`');

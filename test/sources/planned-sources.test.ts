@@ -101,7 +101,7 @@ describe('several sources of whole files', () => {
     ['that become posts together', false],
     ['that become posts each by itself', true],
   ])(
-    '%s: concat with a plan is as without one, and continues in checkpoints of either',
+    '%s are read by concat with a plan as without one, and resume from checkpoints of either',
     async (_, byItself) => {
       const folder = await temporaryFolder();
       const writes = vi.spyOn(DecodedFile.prototype, 'write');
@@ -144,7 +144,7 @@ describe('several sources of whole files', () => {
     },
   );
 
-  it('merge delivers each post of each source in its order once, even after a failure', async () => {
+  it('are delivered by merge once and in order, even after a failure', async () => {
     const folder = await temporaryFolder();
     const writes = vi.spyOn(DecodedFile.prototype, 'write');
     let round = 0;
@@ -179,7 +179,7 @@ describe('several sources of whole files', () => {
     expect(writes).toHaveBeenCalled();
   });
 
-  it('merge reads a source to its end while another one waits', async () => {
+  it('are read by merge to the end of one while another waits', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [
       Array.from({ length: 30 }, (_, file) => gz([file + 1])),
@@ -189,7 +189,7 @@ describe('several sources of whole files', () => {
     expect(result).toMatchObject({ posts: 32 });
   });
 
-  it('have no plan together where they become posts in different ways, or steps follow one of them', async () => {
+  it('have no common plan if they become posts in different ways, or stages follow one of them', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [[gz([1, 2])], [gz([2, 3])]]);
     const [first, second] = paths.map(of => localFiles(of)) as [Source, Source];
@@ -207,7 +207,7 @@ describe('several sources of whole files', () => {
     expect(decode).toHaveBeenCalledTimes(2);
   });
 
-  it('start threads where they are large together', async () => {
+  it('start threads if they are large together', async () => {
     const folder = await temporaryFolder();
     const large = gzipSync(`{"id":1,"text":"${'x'.repeat(5 << 20)}"}\n`, { level: 0 });
     const paths = await stored(folder, [
@@ -225,7 +225,7 @@ describe('several sources of whole files', () => {
     expect(start).not.toHaveBeenCalled();
   });
 
-  it('count what part of all is done', async () => {
+  it('report the fraction of all files', async () => {
     const folder = await temporaryFolder();
     const paths = await stored(folder, [[gz([1]), gz([2])], [gz([3])]]);
     const progress = new Progress();

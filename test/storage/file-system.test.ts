@@ -23,14 +23,14 @@ async function folderOfKinds(): Promise<string> {
   return folder;
 }
 
-describe('the status of a regular file', () => {
-  it('is that of the file, or none', async () => {
+describe('regularStatus', () => {
+  it('returns the status of a file, or undefined', async () => {
     const folder = await folderOfKinds();
     expect((await regularStatus(nodeFileSystem, `${folder}/file`))?.size).toBe(7);
     expect(await regularStatus(nodeFileSystem, `${folder}/other`)).toBeUndefined();
   });
 
-  it.each(['link', 'broken', 'folder', 'pipe'])('is refused for a %s', async name => {
+  it.each(['link', 'broken', 'folder', 'pipe'])('rejects for a %s', async name => {
     const folder = await folderOfKinds();
     const status = regularStatus(nodeFileSystem, `${folder}/${name}`);
     await expect(status).rejects.toThrow(StorageError);
@@ -38,22 +38,22 @@ describe('the status of a regular file', () => {
   });
 });
 
-describe('a file that is opened to be read', () => {
-  it('may be behind a link', async () => {
+describe('openToRead', () => {
+  it('opens a file behind a link', async () => {
     const handle = await openToRead(`${await folderOfKinds()}/link`);
     expect(await handle.readFile('utf8')).toBe('content');
     await handle.close();
   });
 
-  it.each(['folder', 'pipe'])('is refused where it is a %s, without a wait', async name => {
+  it.each(['folder', 'pipe'])('rejects for a %s without a wait', async name => {
     await expect(openToRead(`${await folderOfKinds()}/${name}`)).rejects.toThrow(
       'is not a regular file',
     );
   });
 });
 
-describe('a file that is created', () => {
-  it('replaces one of that name', async () => {
+describe('openNew', () => {
+  it('replaces a file of the same name', async () => {
     const folder = await folderOfKinds();
     const handle = await openNew(nodeFileSystem, `${folder}/file`);
     await handle.write('new');
@@ -68,7 +68,7 @@ describe('a file that is created', () => {
   });
 });
 
-it.each(['link', 'broken', 'folder', 'pipe'])('a %s is not opened to be continued', async name => {
+it.each(['link', 'broken', 'folder', 'pipe'])('openExisting rejects for a %s', async name => {
   await expect(openExisting(nodeFileSystem, `${await folderOfKinds()}/${name}`)).rejects.toThrow(
     StorageError,
   );
@@ -79,6 +79,6 @@ it.each([
   [3, 'con'],
   [7, 'content'],
   [9, 'content'],
-])('the first %i bytes are %j', async (count, text) => {
+])('firstBytes returns for %i bytes %j', async (count, text) => {
   expect(String(await firstBytes(`${await folderOfKinds()}/file`, count))).toBe(text);
 });

@@ -7,7 +7,7 @@ import { places } from '../sinks/cursors.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 describe('a checkpoint among stored files', () => {
-  it('is known by its content, under any name that ends in .json', async () => {
+  it('is recognised by its content, under any name that ends in .json', async () => {
     const folder = await temporaryFolder();
     const checkpoint = `${folder}/any name.JSON`;
     await pipeline(places([[1]]), files({ path: `${folder}/out.jsonl`, checkpoint }));
@@ -16,7 +16,7 @@ describe('a checkpoint among stored files', () => {
   });
 
   it.each(['', '{}', '{"version": 1, "state": "complete"}', '{"id":1}\n{"id":2}\n'])(
-    'is not %j',
+    'is not recognised in %j',
     async text => {
       const file = `${await temporaryFolder()}/posts.json`;
       await writeFile(file, text);
@@ -36,7 +36,10 @@ it.each([
   ['a.csv', false, false],
   ['a.jsonl.part', false, false],
   ['jsonl', false, false],
-])('%s is a file of posts: %j, and a stored file: %j', (name, ofPosts, isStored) => {
-  expect(STORED_POSTS.test(name)).toBe(ofPosts);
-  expect(STORED_FILES.test(name)).toBe(isStored);
-});
+])(
+  'the name %s belongs to a file of posts: %j, and to a stored file: %j',
+  (name, ofPosts, isStored) => {
+    expect(STORED_POSTS.test(name)).toBe(ofPosts);
+    expect(STORED_FILES.test(name)).toBe(isStored);
+  },
+);

@@ -17,13 +17,13 @@ async function made(...names: readonly string[]): Promise<string> {
 }
 
 describe('filesBelow', () => {
-  it('lists files in order of their whole paths, without hidden ones', async () => {
+  it('lists files in order of their paths, without hidden files', async () => {
     const folder = await made('b', 'a/z', 'a-', 'é', '雪/x', '.c', '.d/e', 'a/.f');
     expect(await filesBelow(folder, all)).toEqual(['a-', 'a/z', 'b', 'é', '雪/x']);
     expect(await filesBelow(folder, { ...all, hiddenFolders: true })).toContain('.d/e');
   });
 
-  it('tells links from regular files, and does not enter linked folders', async () => {
+  it('distinguishes links from files, and does not enter linked folders', async () => {
     const folder = await made('a', 'b/c');
     await symlink(path.join(folder, 'a'), path.join(folder, 'to-file'));
     await symlink(folder, path.join(folder, 'b/round'));
@@ -32,7 +32,7 @@ describe('filesBelow', () => {
     expect(await filesBelow(folder, { match })).toEqual(['a', 'b/c']);
   });
 
-  it('names the folder that it cannot read', async () => {
+  it('rejects with the name of an unreadable folder', async () => {
     const folder = path.join(await temporaryFolder(), 'none');
     await expect(filesBelow(folder, all)).rejects.toThrow(
       expect.objectContaining({
@@ -42,12 +42,12 @@ describe('filesBelow', () => {
     );
   });
 
-  it('lists a name with the replacement character, which is UTF-8', async () => {
+  it('lists a name with the replacement character if it is UTF-8', async () => {
     expect(await filesBelow(await made('a\ufffd/b\ufffd'), all)).toEqual(['a\ufffd/b\ufffd']);
   });
 
   it.runIf(process.platform === 'linux')(
-    'names the bytes of a matching name that is not UTF-8, also of a folder',
+    'rejects with the bytes of a matching name or folder that is not UTF-8',
     async () => {
       const folder = await made('a.txt');
       const latin = (name: string) => Buffer.from(`${folder}/${name}`, 'latin1');

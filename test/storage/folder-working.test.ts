@@ -8,7 +8,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('a relative path starts from the working folder, an absolute one is only normalized', () => {
+it('a relative path starts from the working folder, and an absolute path is only normalized', () => {
   expect(absolutePath('out/../a')).toBe(path.join(process.cwd(), 'a'));
   expect(absolutePath('/out//./a/../b')).toBe('/out/b');
 });
@@ -30,7 +30,7 @@ describe('without a working folder', () => {
   });
 });
 
-it('a file system in a folder takes relative paths from there, whatever the working folder is', async () => {
+it('a file system in a folder resolves relative paths there, in any working folder', async () => {
   const folder = await temporaryFolder();
   const fs = fileSystemIn(folder, nodeFileSystem);
   await fs.mkdir('a');

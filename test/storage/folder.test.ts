@@ -6,8 +6,8 @@ import { makeFolder, makeSyncedFolder, syncFolder } from '../../src/storage/fold
 import { temporaryFolder } from '../temporary-folder.js';
 import { SimulatedDisk } from './simulated-disk.js';
 
-describe('a folder that is made', () => {
-  it('has all of its parents, which are returned from the nearest up to the root', async () => {
+describe('makeFolder', () => {
+  it('makes all parents, and returns them from the nearest up to the root', async () => {
     const top = await temporaryFolder();
     const above = await makeFolder(`${top}/a/b/c`);
     expect((await stat(`${top}/a/b/c`)).isDirectory()).toBe(true);
@@ -16,13 +16,13 @@ describe('a folder that is made', () => {
     expect(await makeFolder(`${top}/a/b/c`)).toEqual(above);
   });
 
-  it('may be made by several callers at a time', async () => {
+  it('may be called by several callers at a time', async () => {
     const top = await temporaryFolder();
     await Promise.all(Array.from({ length: 20 }, (_, n) => makeFolder(`${top}/a/b/c/${n % 3}`)));
     expect((await stat(`${top}/a/b/c/2`)).isDirectory()).toBe(true);
   });
 
-  it('may be a link to a folder', async () => {
+  it('accepts a link to a folder', async () => {
     const top = await temporaryFolder();
     await mkdir(`${top}/target`);
     await symlink('target', `${top}/link`);
@@ -30,21 +30,21 @@ describe('a folder that is made', () => {
     expect((await stat(`${top}/target/a`)).isDirectory()).toBe(true);
   });
 
-  it('is the error of the system where a file has its name, or that of a parent', async () => {
+  it('rejects with the error of the system if a file has the name', async () => {
     const top = await temporaryFolder();
     await writeFile(`${top}/file`, '');
     await expect(makeFolder(`${top}/file`)).rejects.toThrow('EEXIST');
     await expect(makeFolder(`${top}/file/a`)).rejects.toThrow('ENOTDIR');
   });
 
-  it('has the given mode, as well as each parent that is made', async () => {
+  it('sets the given mode on the folder and each new parent', async () => {
     const top = await temporaryFolder();
     await makeSyncedFolder(`${top}/a/b`, { mode: 0o700 });
     for (const name of ['a', 'a/b'])
       expect((await stat(`${top}/${name}`)).mode & 0o777).toBe(0o700);
   });
 
-  it('is there after a power cut once it is synced', async () => {
+  it('survives a power cut after a sync', async () => {
     const disk = new SimulatedDisk();
     await makeSyncedFolder('/a/b/c', { fs: disk });
     disk.restart(() => 0.99);
@@ -54,7 +54,7 @@ describe('a folder that is made', () => {
 
 describe('a folder that cannot be synced', () => {
   it.each(['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'])(
-    'is left as it is where the file system refuses it with %s',
+    'is accepted if the file system refuses the sync with %s',
     async code => {
       const open = async () => {
         throw Object.assign(new Error(code), { code });
@@ -63,7 +63,7 @@ describe('a folder that cannot be synced', () => {
     },
   );
 
-  it('is an error where the disk fails', async () => {
+  it('is an error if the disk fails', async () => {
     const open = async () => {
       throw Object.assign(new Error('EIO'), { code: 'EIO' });
     };

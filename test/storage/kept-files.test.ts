@@ -41,8 +41,8 @@ const writers = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
 
 const sourcesIn = (cell: string | undefined) => namesIn(cell).filter(name => name.endsWith('.ts'));
 
-describe('the page of what is kept on disk', () => {
-  it('names every source file that writes files, and no other', () => {
+describe('the page of files kept on disk', () => {
+  it('lists exactly the source files that write files', () => {
     const named = [
       ...kept.flatMap(row => sourcesIn(row[3])),
       ...temporary.flatMap(row => sourcesIn(row[1])),
@@ -51,12 +51,12 @@ describe('the page of what is kept on disk', () => {
     expect([...new Set(named)].toSorted()).toEqual(writers.toSorted());
   });
 
-  it('says as what each is tried on the simulated disk', () => {
+  it('names the test of each file on the simulated disk', () => {
     expect(kept.flatMap(row => namesIn(row[4])).toSorted()).toEqual([...KEPT.keys()].toSorted());
     for (const row of kept) if (namesIn(row[4]).length === 0) expect(row[4]).toMatch(/\(#lmdb\)/);
   });
 
-  it('would notice a new writer, in each way that a file can be written', () => {
+  it('is checked against every way to write a file', () => {
     for (const text of [
       "import { writeFile } from 'node:fs/promises';",
       "import { createWriteStream } from 'node:fs';",

@@ -63,8 +63,8 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
   return unchecked<FileSystem>({ open, readFile, unlink, lstat });
 }
 
-describe('a lock', () => {
-  it('has one holder at a time, also within a process', async () => {
+describe('a file lock', () => {
+  it('has one holder at a time, even within one process', async () => {
     const folder = await temporaryFolder();
     const first = await lock(folder);
     const second = lock(folder);
@@ -75,14 +75,14 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is given to exactly one of many concurrent callers', async () => {
+  it('is acquired by exactly one of many concurrent callers', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, JSON.stringify(holder(await deadProcess())));
     const all = await Promise.allSettled(Array.from({ length: 20 }, () => lock(folder)));
     expect(all.filter(one => one.status === 'fulfilled').length).toBe(1);
   });
 
-  it('never has two holders, for any interleaving of calls, also of killed processes', async () => {
+  it('never has two holders, for any interleaving of calls and kills', async () => {
     const dead = holder(await deadProcess());
     const stale = JSON.stringify({ ...dead, token: 'x' });
     const killedOver = JSON.stringify({ ...dead, token: 'y' });
@@ -131,7 +131,7 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is not removed where another process has taken it since its dead holder was seen', async () => {
+  it('is not removed if another process took it from its dead holder', async () => {
     const file = `${await temporaryFolder()}/run.lock`;
     await writeFile(file, JSON.stringify(holder(await deadProcess())));
     const other = JSON.stringify(holder(process.ppid));
@@ -146,7 +146,7 @@ describe('a lock', () => {
     expect(await readFile(file, 'utf8')).toBe(other);
   });
 
-  it('is taken over from a process whose id was reused by another', async () => {
+  it('is taken over from a process whose id was reused', async () => {
     const folder = await temporaryFolder();
     const other = { ...thisProcess(), started: '1', token: 'x' };
     await writeFile(`${folder}/run.lock`, JSON.stringify({ ...other, pid: process.ppid }));
@@ -182,7 +182,7 @@ describe('a lock', () => {
     }
   });
 
-  it('is taken over from a killed process whose host had another name, as in a restarted container', async () => {
+  it('is taken over from a killed process after the host name changed', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
     await longAgo(`${folder}/run.lock`);
@@ -208,7 +208,7 @@ describe('a lock', () => {
     await (await lock(folder)).release();
   });
 
-  it('shows others that its holder is alive', async () => {
+  it('tells others that its holder is alive', async () => {
     const folder = await temporaryFolder();
     const taken = await lock(folder);
     const file = `${folder}/run.lock`;
@@ -219,7 +219,7 @@ describe('a lock', () => {
     await taken.release();
   });
 
-  it('tells a holder that did not write for too long that another process has it', async () => {
+  it('tells a holder that did not write in time that another process has it', async () => {
     const folder = await temporaryFolder();
     const taken = await lock(folder);
     await writeFile(`${folder}/run.lock`, JSON.stringify(elsewhere));
@@ -228,7 +228,7 @@ describe('a lock', () => {
     expect(JSON.parse(await readFile(`${folder}/run.lock`, 'utf8'))).toEqual(elsewhere);
   });
 
-  it('tells a holder that its file is gone, rather than that another process has it', async () => {
+  it('tells a holder that its file was removed', async () => {
     const folder = await temporaryFolder();
     const held = await lock(folder);
     await rm(`${folder}/run.lock`);

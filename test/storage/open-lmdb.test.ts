@@ -50,7 +50,7 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
 
 describe('LMDB files that cannot grow', () => {
   // lmdb says why in a promise that nothing handled: the process ended, with "Commit failed" as the only reason.
-  it('are a StorageError that says why, and the tombstones before can be added to', async () => {
+  it('cause a StorageError with the reason, and tombstones can be added later', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: folder });
@@ -63,7 +63,7 @@ describe('LMDB files that cannot grow', () => {
     expect(tombstones.post('1')).toEqual({ deleted: true });
   });
 
-  it('are a StorageError that says why, and the usage before can be added to', async () => {
+  it('cause a StorageError with the reason, and usage can be added later', async () => {
     const state = await temporaryFolder();
     const { confirmed, ...error } = await untilFull('usage', state);
     expect(error).toMatchObject({ code: 'ERR_STORAGE', path: path.join(state, 'usage') });
@@ -81,7 +81,7 @@ describe('LMDB files that cannot grow', () => {
 describe('a database that LMDB cannot open', () => {
   // If a call fails after the file is open, lmdb frees the same memory twice, which killed the process with SIGSEGV.
   it.each([false, true])(
-    'is a StorageError for a lock file that is a folder: readOnly %s',
+    'rejects with a StorageError if its lock file is a folder: readOnly %s',
     async readOnly => {
       const folder = await temporaryFolder();
       await (await openTombstones(folder)).close();
@@ -97,7 +97,7 @@ describe('a database that LMDB cannot open', () => {
 
   // A lock file that is mapped into memory ended the process with SIGBUS.
   it.skipIf(!canMountDisk)(
-    'is a StorageError on a full disk, unless it has its lock file',
+    'rejects with a StorageError on a full disk, unless it has its lock file',
     async () => {
       const folder = await temporaryFolder();
       const mount = `mount -t tmpfs -o size=400k tmpfs '${folder}' && exec "$0" "$@"`;
@@ -116,13 +116,13 @@ describe('a database that LMDB cannot open', () => {
     },
   );
 
-  it('is not created to be read', async () => {
+  it('is not created by a read-only open', async () => {
     const folder = path.join(await temporaryFolder(), 'none');
     await expect(openTombstones(folder, { readOnly: true })).rejects.toThrow('ENOENT');
     expect(existsSync(folder)).toBe(false);
   });
 
-  it('is tried again by the next call for usage', async () => {
+  it('is reopened by the next call for usage', async () => {
     const state = await temporaryFolder();
     await writeFile(path.join(state, 'usage'), 'not a folder');
     const usage = new UsageStore(state);
@@ -148,7 +148,7 @@ function replaceCall<Name extends 'link' | 'open'>(
   });
 }
 
-it('the name of a new database is synced with those of its folders', async () => {
+it('a new LMDB database is synced with the names of its folders', async () => {
   const above = await temporaryFolder();
   const folder = path.join(above, 'deep', 'tombstones');
   const opened: string[] = [];
@@ -163,7 +163,7 @@ it('the name of a new database is synced with those of its folders', async () =>
   expect(opened).toContain(`${above}, file false`);
 });
 
-describe('a new database whose file cannot be linked to its name', () => {
+describe('a new LMDB database that cannot be linked to its name', () => {
   const record = async (folder: string) => {
     await using tombstones = await openTombstones(folder);
     await tombstones.record([ofPost('delete', '1')]);
@@ -174,7 +174,7 @@ describe('a new database whose file cannot be linked to its name', () => {
   };
 
   it.each(['ENOSPC', 'EIO', 'EACCES'])(
-    'is a StorageError for %s, and leaves nothing',
+    'rejects with a StorageError for %s, and leaves nothing',
     async code => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));
@@ -188,7 +188,7 @@ describe('a new database whose file cannot be linked to its name', () => {
   );
 
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'])(
-    'is created by LMDB where the file system has no links: %s',
+    'is created by LMDB if the file system has no links: %s',
     async code => {
       const folder = await temporaryFolder();
       replaceCall('link', failing(code));
@@ -197,7 +197,7 @@ describe('a new database whose file cannot be linked to its name', () => {
     },
   );
 
-  it('is the one of another process that was faster', async () => {
+  it('is left to another process that was faster', async () => {
     const folder = await temporaryFolder();
     const { link } = promises;
     let refused: unknown;
@@ -214,7 +214,7 @@ describe('a new database whose file cannot be linked to its name', () => {
   });
 });
 
-it('damaged usage is refused, and does not crash the service', async () => {
+it('damaged usage is refused without a crash of the service', async () => {
   const state = await temporaryFolder();
   const usage = new UsageStore(state);
   const ids = Array.from({ length: 3_000 }, (_, n) => String(n));
@@ -260,11 +260,11 @@ async function keysIn(folder: string): Promise<string[]> {
   return keys;
 }
 
-it('a file whose last page is free and was never written is whole (faults disks tombstones/power)', async () => {
+it('an LMDB file whose last page is free and unwritten is accepted (faults disks tombstones/power)', async () => {
   expect(await keysIn(await shortFile())).toHaveLength(54);
 });
 
-it('a file whose last page is free is cut short once it has lost a page that is in use', async () => {
+it('an LMDB file is refused once it has lost a page that is in use', async () => {
   const folder = await shortFile();
   const file = path.join(folder, 'data.mdb');
   const all = await keysIn(folder);
@@ -279,7 +279,7 @@ it('a file whose last page is free is cut short once it has lost a page that is 
 
 const PAGE = 4096;
 
-it('a root that is deeper than LMDB can read has not all pages, though they refer to each other without an end', async () => {
+it('hasAllPages returns false for pages that refer to each other in a circle', async () => {
   const handle = openSync(path.join(await temporaryFolder(), 'data.mdb'), 'w+');
   onTestFinished(() => closeSync(handle));
   // A branch with one entry, which refers to the branch itself.

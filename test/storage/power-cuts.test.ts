@@ -44,19 +44,19 @@ const job = {
 const file = { segment: START, posts: 1, bytes: 10, md5: '0'.repeat(32) };
 
 describe('a power cut', () => {
-  it('does not take a new folder with the rules that the service has confirmed', async () => {
+  it('does not remove a new folder with confirmed rules', async () => {
     const disk = newDisk();
     await onDisk(disk, () => new StreamRules(STATE, CLOCK).add([{ value: 'tea', tag: null }]));
     expect(namesOn(powerCut(disk))).toContain('state/stream-rules/rules.json');
   });
 
-  it('does not take the folder of tokens', async () => {
+  it('does not remove the folder of tokens', async () => {
     const disk = newDisk();
     await onDisk(disk, () => prepareTokenFile(`${MOUNT}/a/b/tokens.json`));
     expect(powerCut(disk).find(`${MOUNT}/a/b`)).toBeDefined();
   });
 
-  it('does not take the time of a connection, in a new file either', async () => {
+  it('does not remove the time of a connection', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       await new ConnectLog(await replayFolder(`${MOUNT}/replays`), 'acme').add(START);
@@ -65,7 +65,7 @@ describe('a power cut', () => {
     expect(await onDisk(powerCut(disk), () => log.read())).toEqual([START]);
   });
 
-  it('does not take the list of files of a job that is delivered', async () => {
+  it('does not remove the file list of a delivered job', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       const store = new JobStore(STATE);
@@ -78,7 +78,7 @@ describe('a power cut', () => {
     expect(found).toMatchObject({ job: { status: 'delivered' }, files: [file] });
   });
 
-  it('does not take a line of that list that a killed service had not synced and the next one saw', async () => {
+  it('does not remove a line of that list that the next service saw', async () => {
     const disk = newDisk();
     await onDisk(disk, async () => {
       const store = new JobStore(STATE);
@@ -91,8 +91,8 @@ describe('a power cut', () => {
   });
 });
 
-describe('a part of a line', () => {
-  it('in the times of connections spoils neither the next time nor counts as another', async () => {
+describe('a partial line', () => {
+  it('in the connection times damages no later time', async () => {
     const disk = newDisk();
     const log = new ConnectLog(`${MOUNT}/replays`, 'acme');
     await onDisk(disk, async () => {
@@ -108,7 +108,7 @@ describe('a part of a line', () => {
   it.each([
     ['its beginning', '[1704067200,"ab'],
     ['its end', '\0\0\0\0\0\0cd"]\n'],
-  ])('at the end of the nonces, %s, is removed, and the next one is whole', async (_, part) => {
+  ])('at the end of the nonces is removed before the next nonce: %s', async (_, part) => {
     const disk = newDisk();
     const nonces = new Nonces();
     const use = (nonce: string) => nonces.use('app', START, nonce) ?? [0, ''];
@@ -124,7 +124,7 @@ describe('a part of a line', () => {
     expect(read).toHaveLength(2);
   });
 
-  it('that a full disk has left is not in front of the next nonce', async () => {
+  it('left by a full disk is removed before the next nonce', async () => {
     const disk = newDisk();
     const nonces = new Nonces();
     const use = (nonce: string) => nonces.use('app', START, nonce) ?? [0, ''];
@@ -143,7 +143,7 @@ describe('a part of a line', () => {
 });
 
 describe('a disk that failed once', () => {
-  it('does not keep the rules of the stream closed for the rest of the process', async () => {
+  it('does not keep the stream rules closed for the rest of the process', async () => {
     const disk = newDisk();
     const rules = new StreamRules(STATE, CLOCK);
     disk.before = call => {

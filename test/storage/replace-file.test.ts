@@ -6,8 +6,8 @@ import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { PowerCut, SimulatedDisk } from './simulated-disk.js';
 
-describe('a file that is replaced', () => {
-  it('has the new content, and nothing lies beside it', async () => {
+describe('replaceFile', () => {
+  it('writes the new content, and leaves no other file', async () => {
     const folder = await temporaryFolder();
     for (const content of ['first', Buffer.from('second')]) {
       await replaceFile(`${folder}/file`, content);
@@ -16,7 +16,7 @@ describe('a file that is replaced', () => {
     expect(await readdir(folder)).toEqual(['file']);
   });
 
-  it('has the content that a function writes, whose result is passed on', async () => {
+  it('writes the content of a function, and returns its result', async () => {
     const folder = await temporaryFolder();
     const result = await replaceFile(`${folder}/file`, async aside => {
       await aside.write('written');
@@ -26,7 +26,7 @@ describe('a file that is replaced', () => {
     expect(await readFile(`${folder}/file`, 'utf8')).toBe('written');
   });
 
-  it('stays as it was where the function throws', async () => {
+  it('leaves the file unchanged if the function throws', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/file`, 'old');
     const replacing = replaceFile(`${folder}/file`, async aside => {
@@ -38,7 +38,7 @@ describe('a file that is replaced', () => {
     expect(await readdir(folder)).toEqual(['file']);
   });
 
-  it('has the given mode, whatever that of the old one was', async () => {
+  it('sets the given mode, whatever the old one was', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/file`, 'old');
     await chmod(`${folder}/file`, 0o644);
@@ -46,7 +46,7 @@ describe('a file that is replaced', () => {
     expect((await stat(`${folder}/file`)).mode & 0o777).toBe(0o600);
   });
 
-  it('is never a link', async () => {
+  it('refuses to replace a link', async () => {
     const folder = await temporaryFolder();
     await writeFile(`${folder}/target`, 'old');
     await symlink('target', `${folder}/link`);
@@ -55,7 +55,7 @@ describe('a file that is replaced', () => {
     expect((await readdir(folder)).sort()).toEqual(['link', 'target']);
   });
 
-  it('is the old one or the new one after a power cut at any call, and the new one after the last', async () => {
+  it('leaves the old or the new file after a power cut at any call', async () => {
     const seen = new Set<string>();
     for (let seed = 0; seed < bySuite(5, 50); seed++)
       for (let cutAt = 1; ; cutAt++) {

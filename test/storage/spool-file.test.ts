@@ -7,7 +7,7 @@ import { draws } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 describe('a spool file', () => {
-  it('gives back what was written, in blocks of any size and from any place', async () => {
+  it('returns the written bytes in blocks of any size and from any position', async () => {
     const folder = await temporaryFolder();
     const chunk = fc.uint8Array({ maxLength: 50 }).map(bytes => Buffer.from(bytes));
     await fc.assert(
@@ -37,7 +37,7 @@ describe('a spool file', () => {
     );
   });
 
-  it('has no name in its folder, so that nothing is left however the process ends', async () => {
+  it('has no name in its folder, so that a killed process leaves nothing', async () => {
     const folder = await temporaryFolder();
     const spool = await SpoolFile.open('a test', folder);
     await spool.write([Buffer.from('content')]);
@@ -45,7 +45,7 @@ describe('a spool file', () => {
     await spool.close();
   });
 
-  it('that ends before what is asked of it is a StorageError', async () => {
+  it('rejects with a StorageError if it is shorter than requested', async () => {
     const spool = await SpoolFile.open('a test', await temporaryFolder());
     await spool.write([Buffer.from('abc')]);
     const reading = spool.read(1, 3);
@@ -54,7 +54,7 @@ describe('a spool file', () => {
     await spool.close();
   });
 
-  it('that cannot be made is a StorageError that says for what it was', async () => {
+  it('rejects with a StorageError that names its purpose if it cannot be created', async () => {
     const folder = `${await temporaryFolder()}/missing`;
     const opening = SpoolFile.open('the results', folder);
     await expect(opening).rejects.toThrow(StorageError);

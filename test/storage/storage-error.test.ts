@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { storageError, withStorageError } from '../../src/storage/storage-error.js';
 
-describe('an error of storage', () => {
-  it('names the file, and says what to do', async () => {
+describe('storageError', () => {
+  it('names the file and what to do', async () => {
     const error = await withStorageError('read', '/', () => readFile('/', 'utf8')).catch(e => e);
     expect(error).toBeInstanceOf(StorageError);
     expect(error).toMatchObject({ path: '/', cause: { code: 'EISDIR' } });
     expect(error.message).toMatch(/^Could not read \/: .*A folder has that name/);
   });
 
-  it.each(['EACCES', 'EPERM', 'ENOENT'])('of reading (%s) does not advise writing', code => {
+  it.each(['EACCES', 'EPERM', 'ENOENT'])('does not advise writing for a failed read (%s)', code => {
     const cause = Object.assign(new Error('refused'), { code });
     const error = storageError('read the checkpoint', 'a.json', cause) as StorageError;
     expect(error.message).toMatch(/^Could not read the checkpoint a\.json: refused\. /);
@@ -23,13 +23,13 @@ describe('an error of storage', () => {
     ['its own reason', new Error('enough')],
     ['the default reason', AbortSignal.abort().reason],
     ['a timeout', new DOMException('too late', 'TimeoutError')],
-  ])('is not made of an abort with %s', async (_, reason) => {
+  ])('returns an abort itself: %s', async (_, reason) => {
     const signal = AbortSignal.abort(reason);
     const aborted = withStorageError('read', '/', async () => signal.throwIfAborted());
     await expect(aborted).rejects.toBe(reason);
   });
 
-  it("is not made of the abort of one of Node's calls", async () => {
+  it('returns the abort of a Node call itself', async () => {
     const call = () => readFile(import.meta.filename, { signal: AbortSignal.abort() });
     await expect(withStorageError('read', 'it', call)).rejects.toMatchObject({
       name: 'AbortError',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { own, read } from './own-column.js';
 
-describe('a value', () => {
+describe('convertValue', () => {
   it.each<[string, unknown, unknown]>([
     ['string', 'snow 🍕\0', 'snow 🍕\0'],
     ['string', '', ''],
@@ -19,7 +19,7 @@ describe('a value', () => {
     ['list<boolean>', [], []],
     ['string', null, null],
     ['list<string>', undefined, null],
-  ])('of type %s may be %j', (type, value, held) => {
+  ])('accepts %s: %j', (type, value, held) => {
     expect(read(own(type, value))).toEqual(held);
   });
 
@@ -41,18 +41,15 @@ describe('a value', () => {
     ['timestamp', 5, 'got 5'],
     ['list<string>', 'a', 'expected a list, each element a string, got "a"'],
     ['list<string>', ['a', null], 'expected a list, each element a string'],
-  ])(
-    'of type %s may not be %j: the error has post and column, or it is null',
-    (type, value, message) => {
-      const column = own(type, value);
-      expect(() => read(column)).toThrow(DataError);
-      expect(() => read(column)).toThrow('Column "mine" of post 7: ');
-      expect(() => read(column)).toThrow(message);
-      expect(read(column, 'null')).toBe(null);
-    },
-  );
+  ])('rejects %s: %j, with post and column, or returns null', (type, value, message) => {
+    const column = own(type, value);
+    expect(() => read(column)).toThrow(DataError);
+    expect(() => read(column)).toThrow('Column "mine" of post 7: ');
+    expect(() => read(column)).toThrow(message);
+    expect(read(column, 'null')).toBe(null);
+  });
 
-  it('of 64 bits is exact, as bigint and as digits', () => {
+  it('keeps 64-bit integers exact, as bigint and as digits', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), value => {
         expect(read(own('int64', value))).toBe(value);

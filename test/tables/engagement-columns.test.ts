@@ -7,7 +7,7 @@ it.each([
   [{ favorites: 3, retweets: 1 }, [3n, 1n, null]],
   [undefined, [null, null, null]],
 ])(
-  'the row of the engagement totals %j has its values, and null where it has none',
+  'the row of the engagement totals %j contains its values, and null for the others',
   (totals, [favorites, retweets, replies]) => {
     const row = tables.toRow(tables.engagement)({ activity: post, totals, errors: ['gone'] });
     expect(row).toEqual({ id: '7', favorites, retweets, replies, errors: ['gone'] });

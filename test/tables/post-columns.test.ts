@@ -33,7 +33,7 @@ function expectSameRow(original: Activity, streams: Activity): void {
 }
 
 describe('the row of a post', () => {
-  it('has all values as the post says them', () => {
+  it('contains every value of the post', () => {
     const post = new Activity(
       Buffer.from(
         JSON.stringify({
@@ -179,7 +179,7 @@ describe('the row of a post', () => {
   });
 
   it.each(['original', 'activity_streams'] as const)(
-    'of a retweet has counts and time of the shared post, and the text that it quotes, in full: %s',
+    'contains counts, time and full quote of the shared post for a retweet: %s',
     format => {
       const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
       const plain: PostModel = {
@@ -206,7 +206,7 @@ describe('the row of a post', () => {
     },
   );
 
-  it('has the countries where a post of either format is withheld', () => {
+  it('contains the countries where a post of either format is withheld', () => {
     const [base] = fc.sample(postModel, { numRuns: 1, seed: 7 }) as [PostModel];
     for (const format of ['original', 'activity_streams'] as const) {
       const { bytes } = writePost({ ...base, withheldIn: ['DE', 'XY'] }, format);
@@ -214,7 +214,7 @@ describe('the row of a post', () => {
     }
   });
 
-  it('has `RT @handle: ` and the whole text of a retweet in extended form, which has `full_text` alone', () => {
+  it('contains `RT @handle: ` and the whole text of an extended retweet with `full_text` only', () => {
     const retweet = {
       created_at: 'Wed Oct 10 20:19:24 +0000 2018',
       id_str: '3',
@@ -226,7 +226,7 @@ describe('the row of a post', () => {
     expect(row.text).toBe('RT @anna: snow & ice');
   });
 
-  it('has the retweets of a shared post where only the root of the retweet says them', () => {
+  it('contains the retweets of a shared post even if only the retweet itself states them', () => {
     const retweet = {
       id: 'tag:search.twitter.com,2005:3',
       verb: 'share',
@@ -249,7 +249,7 @@ describe('the row of a post', () => {
     '2017-11-30T18:00Z',
     '2022-12-24T18:00Z',
     '2024-03-05T14:07Z',
-  ])('is the same in both formats for the posts that the service makes up from %s on', from => {
+  ])('is the same in both formats for sample posts from %s on', from => {
     for (let minute = 0; minute < 20; minute++) {
       const at = Date.parse(from) + minute * MINUTE;
       const originals = samplePosts(at, { postsPerMinute: 30 });
@@ -285,7 +285,7 @@ describe('the row of a post', () => {
     },
   );
 
-  it.skipIf(folder === '')('is there for every real post (MILLRACE_REAL_DATA)', () => {
+  it.skipIf(folder === '')('exists for every real post (MILLRACE_REAL_DATA)', () => {
     for (const file of ['original-simdjson', 'activity-gnacs', 'activity-gnip4j']) {
       const lines = readFileSync(path.join(folder, `posts/${file}.jsonl`), 'utf8')
         .trim()
@@ -300,7 +300,7 @@ describe('the row of a post', () => {
 });
 
 describe('the row of a user', () => {
-  it('is of the author of a post, with what the columns of posts say of the author', () => {
+  it('describes the author of a post', () => {
     const userOf = tables.toRow(tables.users);
     const from = Date.parse('2024-03-05T14:07Z');
     for (const format of ['original', 'activity_streams'] as const)
@@ -314,7 +314,7 @@ describe('the row of a user', () => {
       }
   });
 
-  it('has each column that posts have of the author', () => {
+  it('contains each author column of posts', () => {
     const names = Object.keys(tables.posts).filter(name => name.startsWith('author_'));
     const own = Object.keys(tables.users).filter(name => !name.startsWith('seen_'));
     expect(own.map(name => `author_${name}`)).toEqual(names);

@@ -6,8 +6,8 @@ import * as tables from '../../src/tables/tables.js';
 import { unchecked } from '../unchecked.js';
 import { own, post, read } from './own-column.js';
 
-describe('a value', () => {
-  it('that a post lacks is an error of its column, or null', () => {
+describe('a row reader', () => {
+  it('throws for a value that the post lacks, or reads null', () => {
     const row = tables.toRow(['posted_at']);
     const timeless = new Activity(Buffer.from('{"id":7,"created_at":"yesterday"}'));
     expect(() => row(timeless)).toThrow('Column "posted_at" of post 7: Not a post');
@@ -16,7 +16,7 @@ describe('a value', () => {
   });
 
   it.each(['error', 'null'] as const)(
-    'that is a promise is refused, with invalidValues %s: one that rejected ended the process',
+    'throws for a value that is a promise, with invalidValues %s',
     async invalid => {
       const value = () => Promise.reject(new Error('no answer'));
       const column = unchecked<tables.Column<Activity>>({ name: 'mood', type: 'string', value });
@@ -30,7 +30,7 @@ describe('a value', () => {
     },
   );
 
-  it('of what is not a post is an error, also where invalid values become null', () => {
+  it('throws for an item that is not a post, even with invalid values set to null', () => {
     const lenient = rowReader('csv', [tables.posts.lang], 'null');
     expect(() => lenient({ count: 1 })).toThrow(
       'The columns of csv() are of posts, but got an object without an id. Put activities() before it, which parses them from bytes, or pass `columns`',
@@ -42,7 +42,7 @@ describe('a value', () => {
     );
   });
 
-  it('whose function throws ends the run with what it threw', () => {
+  it('throws what the function of a column throws', () => {
     const broken = {
       ...own('string', ''),
       value: () => {

@@ -6,7 +6,7 @@ import { pageNamed, tableOf } from '../pages.js';
 import { unchecked } from '../unchecked.js';
 import { own } from './own-column.js';
 
-describe('columns', () => {
+describe('the option `columns`', () => {
   it.each<[unknown, string]>([
     [[], 'must have at least one column'],
     [{}, 'must have at least one column'],
@@ -26,7 +26,7 @@ describe('columns', () => {
     [[own('string', '', 'a\nb')], 'must have columns with a `name`'],
     [[{ name: 'a', type: 'string' }], 'must have a `value` for'],
     [[{ ...own('string', ''), about: 'x' }], 'has an unknown member `about` of "mine"'],
-  ])('that are %j are refused', (columns, message) => {
+  ])('is refused if it is %j', (columns, message) => {
     const error = (() => {
       try {
         return tables.toRow(unchecked(columns));
@@ -40,7 +40,7 @@ describe('columns', () => {
     expect((error as Error).message).toContain(message);
   });
 
-  it('are chosen by name, as columns, as tables, and come in that order', () => {
+  it('accepts names, columns and tables, and keeps their order', () => {
     const words = own('int32', 2, 'words');
     const names = (columns: Columns<never>) => listColumns(columns).map(({ name }) => name);
     expect(names(['lang', 'id'])).toEqual(['lang', 'id']);
@@ -50,7 +50,7 @@ describe('columns', () => {
     expect(names(unchecked(tables.usage))).toEqual(Object.keys(tables.usage));
   });
 
-  it('of every table are in the documentation, as they are in the code', () => {
+  it('is documented with every column of every table', () => {
     const page = pageNamed('src/tables/README.md');
     const all = { ...tables } as Record<string, unknown>;
     for (const [name, table] of Object.entries(all)) {

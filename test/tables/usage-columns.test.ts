@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import * as tables from '../../src/tables/tables.js';
 
-it('the row of a usage report has each of its values', () => {
+it('the row of a usage report contains each of its values', () => {
   const row = tables.toRow(tables.usage)({
     publisher: 'Twitter',
     product: null,

@@ -11,8 +11,8 @@ const POSTS = Array.from({ length: 4 }, (_, index) => corpus.line(1.7e12 + index
 const encoder = () =>
   CSV_ROWS.create({ columns: COLUMNS, invalidValues: 'error', escapesFormulas: false });
 
-describe('rows of CSV', () => {
-  it('have the cells of their own posts if two encoders are fed in turns', () => {
+describe('encoded CSV rows', () => {
+  it('contain the cells of their own posts if two encoders alternate', () => {
     const line = toCsv([...COLUMNS]);
     const [first, second] = [encoder(), encoder()];
     const [a, b, c, d] = POSTS as [Buffer, Buffer, Buffer, Buffer];
@@ -30,7 +30,7 @@ describe('rows of CSV', () => {
     expect(String(ofSecond)).toBe(`${lineB}${lineD}`);
   });
 
-  it('are complete if some are longer than what is collected at once', () => {
+  it('are complete if some are longer than the buffer', () => {
     const line = toCsv(['id', 'text']);
     const posts = [10, 100_000, 50_000, 140_000, 200_000, 5].map((length, index) =>
       Buffer.from(

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { csvField, csvRow } from '../../../src/tables/csv/csv-row.js';
 
-describe('a row of CSV', () => {
-  it('prints any time as toISOString does', () => {
+describe('csvRow', () => {
+  it('prints any time like toISOString', () => {
     const time = fc.date({ noInvalidDate: true });
     fc.assert(
       fc.property(fc.array(time, { minLength: 1 }), times => {
@@ -13,7 +13,7 @@ describe('a row of CSV', () => {
     );
   });
 
-  it('is read back by another implementation, whatever its values', () => {
+  it('is parsed by another implementation, for any values', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n', ' ', '=', 'é') });
     const value = fc.oneof(text, fc.constant(null), fc.bigInt(), fc.boolean(), fc.double());
     fc.assert(
@@ -31,12 +31,12 @@ describe('a row of CSV', () => {
   });
 });
 
-describe('a row of CSV for readers that differ', () => {
+describe('a CSV row for different readers', () => {
   it.each(['a\nb', 'a\rb', '\n', '\r', 'a\r\nb'])('quotes a field with a line end: %j', text => {
     expect(csvRow([text, 1], false)).toBe(`"${text}",1\r`);
   });
 
-  it('is never the line that ends COPY before PostgreSQL 18', () => {
+  it('is never the `\\.` that ends COPY before PostgreSQL 18', () => {
     expect(csvRow(['\\.'], false)).toBe('"\\."\r');
     expect(csvRow(['\\.', 'a\\.'], false)).toBe('"\\.",a\\.\r');
   });
@@ -46,7 +46,7 @@ describe('a row of CSV for readers that differ', () => {
     expect(csvRow([null, null], false)).toBe(',\r');
   });
 
-  it('has lists that every reader of JSON takes: no half of a surrogate pair, and the sign of -0', () => {
+  it('contains lists that every JSON reader accepts', () => {
     expect(csvField(['a\ud800b', '\udc00', '😀'], false)).toBe(
       '"[""a\ufffdb"",""\ufffd"",""😀""]"',
     );
@@ -58,18 +58,18 @@ describe('a row of CSV for readers that differ', () => {
 
 describe('a field that a spreadsheet would run', () => {
   it.each(['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a'])(
-    'is text behind an apostrophe where that is asked for: %j',
+    'starts with an apostrophe, with an option: %j',
     text => {
       expect(parse(csvField(text, true), { record_delimiter: '\0' })).toEqual([[`'${text}`]]);
       expect(parse(csvField(text, false), { record_delimiter: '\0' })).toEqual([[text]]);
     },
   );
 
-  it.each(['a=1', '1-1', '', ' =1'])('is not %j', text => {
+  it.each(['a=1', '1-1', '', ' =1'])('does not include %j', text => {
     expect(csvField(text, true)).toBe(csvField(text, false));
   });
 
-  it('is never a number, which may be negative', () => {
+  it('does not include a negative number', () => {
     expect(csvField(-1, true)).toBe('-1');
     expect(csvField(-1n, true)).toBe('-1');
   });

@@ -39,13 +39,13 @@ describe('tables.toCsv', () => {
     );
   });
 
-  it('prints each post by itself, whatever was printed before', () => {
+  it('prints each post independently of earlier posts', () => {
     const bytes = Array.from({ length: 50 }, (_, n) => line(n));
     const alone = bytes.map(one => toCsv()(new Activity(one)));
     expect(bytes.map(one => print(new Activity(one)))).toEqual(alone);
   });
 
-  it('prints a table of one column from bytes as csvRow does, where a line would mean something else', () => {
+  it('quotes a one-column table from bytes like csvRow', () => {
     const made = toCsv(['text']);
     const tags = toCsv(['hashtags']);
     const reader = rowReader('tables.toCsv', listColumns(['text']), 'error');
@@ -62,19 +62,19 @@ describe('tables.toCsv', () => {
     expect(tags(new Activity(post('a\\ud800b')))).toBe('"[""a\ufffdb""]"\r\n');
   });
 
-  it('has the tag of a routed post', () => {
+  it('prints the tag of a routed post', () => {
     const [activity] = samplePosts(Date.UTC(2022, 9, 3), { postsPerMinute: 1 });
     const tagged = toCsv<Routed>(['tag', 'id'])({ tag: 'a "quoted", tag', activity: activity! });
     expect(tagged).toBe(`"a ""quoted"", tag",${activity!.id}\r\n`);
   });
 
-  it('can be made any number of times', () => {
+  it('can be created any number of times', () => {
     const made = Array.from({ length: 200 }, () => toCsv());
     const activity = new Activity(line(0));
     expect(new Set(made.map(one => one(activity))).size).toBe(1);
   });
 
-  it('prints a post that is larger than its memory, in full', () => {
+  it('prints a post larger than its memory in full', () => {
     const text = 'ü'.repeat(800_000);
     const post = JSON.stringify({
       created_at: 'Mon Oct 03 12:00:00 +0000 2022',
@@ -85,7 +85,7 @@ describe('tables.toCsv', () => {
     expect(toCsv(['text', 'id'])(new Activity(Buffer.from(post)))).toBe(`${text},12\r\n`);
   });
 
-  it('prints columns of the caller beside those of posts', () => {
+  it('prints custom columns next to those of posts', () => {
     const length = { name: 'length', type: 'int32', value: (post: Activity) => post.text.length };
     const [activity] = samplePosts(Date.UTC(2022, 9, 3), { postsPerMinute: 1 });
     const row = toCsv<Activity>(['id', { ...length, type: 'int32' }])(activity!);
@@ -99,7 +99,7 @@ describe('tables.toCsv', () => {
     },
   );
 
-  it('continues after a post that it has refused', () => {
+  it('continues after a refused post', () => {
     const good = new Activity(line(0));
     const expected = print(good);
     expect(() => print(new Activity(Buffer.from('{"id_str":"1","text":')))).toThrow(DataError);

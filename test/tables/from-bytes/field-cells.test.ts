@@ -36,8 +36,8 @@ function leftColumns(post: PostInBytes, out: CsvCells, raw: Buffer): PostColumnN
   });
 }
 
-describe('the cells of a post of either format', () => {
-  it('are written from its bytes, but for tags, numbers of places and authors of replies', () => {
+describe('the cells of a post', () => {
+  it('are written from its bytes, except tags, coordinates and reply authors', () => {
     const post = PostInBytes.ofThread() as PostInBytes;
     const out = new CsvCells(post.strings, false);
     for (const raw of PRINTED) {
@@ -58,7 +58,7 @@ describe('the cells of a post of either format', () => {
     }
   });
 
-  it('have each member that the table of fields names in some post', () => {
+  it('cover every member in the field table', () => {
     const keys = new Set<string>();
     for (const raw of PRINTED)
       JSON.parse(String(raw), (key, value) => {

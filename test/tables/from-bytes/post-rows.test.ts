@@ -136,15 +136,15 @@ function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members
   return found;
 }
 
-describe('the row of a post in its bytes', () => {
-  it('is that of the parsed post, for any posts of both formats', () => {
+describe('a row read from the bytes of a post', () => {
+  it('equals that of the parsed post in both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
       { numRuns: draws(50, 3_000) },
     );
   });
 
-  it('is that of the parsed post, with any values in the place of any members', () => {
+  it('equals that of the parsed post after any member values are changed', () => {
     const change = fc.record({ place: fc.nat(), member: fc.nat(), value: jsonValue });
     fc.assert(
       fc.property(
@@ -169,7 +169,7 @@ describe('the row of a post in its bytes', () => {
     );
   });
 
-  it('is that of the parsed post, where members are missing', () => {
+  it('equals that of the parsed post after members are removed', () => {
     fc.assert(
       fc.property(
         arbitraryPost,
@@ -188,7 +188,7 @@ describe('the row of a post in its bytes', () => {
     );
   });
 
-  it('of changed bytes is that of the parsed post, or an error, or has skipped what is not JSON', () => {
+  it('equals that of the parsed post after any bytes are changed, if the result is JSON', () => {
     fc.assert(
       fc.property(
         arbitraryPost,
@@ -208,7 +208,7 @@ describe('the row of a post in its bytes', () => {
     );
   });
 
-  it('is read without parsing the post, from what the service and other tools print', () => {
+  it('is read without parsing the post, from output of the service and other tools', () => {
     const corpus = new SecondCorpus(3);
     const others = Array.from({ length: bySuite(50, 200) }, (_, index) =>
       corpus.line(1.7e12 + index),
@@ -223,7 +223,7 @@ describe('the row of a post in its bytes', () => {
     }
   });
 
-  it('is that of the parsed post where the text of a retweet has its prefix, or something like it, or escapes', () => {
+  it("equals that of the parsed post for any prefix of a retweet's text", () => {
     const corpus = new SecondCorpus(5);
     const texts = [
       ...[
@@ -296,7 +296,7 @@ describe('the row of a post in its bytes', () => {
       },
       { author_country_code: 'US' },
     ],
-  ])('is that of the parsed post where %s', (_, members, cells) => {
+  ])('equals that of the parsed post if %s', (_, members, cells) => {
     const draft = { id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018', user: {} };
     const bytes = Buffer.from(JSON.stringify({ ...draft, ...members }));
     expectSame(bytes);
@@ -305,7 +305,7 @@ describe('the row of a post in its bytes', () => {
       expect(row[NAMES.indexOf(name as PostColumnName)]).toEqual(value);
   });
 
-  it('is that of the parsed post where keys are escaped, come twice, or the post is large', () => {
+  it('equals that of the parsed post for escaped or duplicate keys and large posts', () => {
     const post = String(new SecondCorpus(5).line(1.7e12));
     for (const text of [
       post.replace('"lang"', '"l\\u0061ng"'),
@@ -316,7 +316,7 @@ describe('the row of a post in its bytes', () => {
       expectSame(Buffer.from(text));
   });
 
-  it('reads no member of a post that is not among those that are found', () => {
+  it('needs only members that the finder finds', () => {
     const from = ['2012-06-01T12:00Z', '2017-11-30T18:00Z', '2024-03-05T14:07Z'].map(Date.parse);
     const made = (['original', 'activity_streams'] as const).flatMap(format =>
       from.flatMap(at => samplePosts(at, { postsPerMinute: 60, format })),
@@ -331,7 +331,7 @@ describe('the row of a post in its bytes', () => {
   });
 
   it.each([2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 9_999_999_999])(
-    'is that of the parsed post, or its error, where a count is %d',
+    'equals that of the parsed post, or its error, for a count of %d',
     count => {
       const members = { id: 7, id_str: '7', created_at: 'Wed Oct 10 20:19:24 +0000 2018' };
       const bytes = Buffer.from(
@@ -341,14 +341,14 @@ describe('the row of a post in its bytes', () => {
     },
   );
 
-  it('has the tag that the post is routed by', () => {
+  it('contains the tag that the post is routed by', () => {
     const post = new SecondCorpus(5).line(1.7e12);
     const read = postRowReader('csv', ['id', 'tag'], 'error');
     expect(read(post, 0, post.length, 'ski')).toEqual([new Activity(post).id, 'ski']);
     expect(read(post, 0, post.length)).toEqual([new Activity(post).id, null]);
   });
 
-  it('that is an error says where the item comes from', () => {
+  it('rejects with the origin of the item', () => {
     const writer = itemWriter('csv', listColumns(['id', 'favorite_count']), 'error', strings => {
       return new CsvCells(strings, false);
     });
@@ -366,7 +366,7 @@ describe('the row of a post in its bytes', () => {
     expect(writer?.write({ no: 'post' })).toBe(false);
   });
 
-  it('is an error without an id, also if no column reads the id', () => {
+  it('rejects without an id, even if no column reads the id', () => {
     const bad = Buffer.from(
       '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","text":"a","user":{"id_str":"2"}}',
     );
@@ -381,7 +381,7 @@ describe('the row of a post in its bytes', () => {
   });
 
   it.each(['error', 'null'] as const)(
-    'leaves no cell behind if a later value does not fit its column: %s',
+    'leaves no cell after a later value does not fit its column: %s',
     invalid => {
       const columns = ['id', 'text', 'favorite_count'] as const;
       const good = (id: number) =>
@@ -412,7 +412,7 @@ describe('the row of a post in its bytes', () => {
     },
   );
 
-  it('that has a value which does not fit its column is an error, or null', () => {
+  it('rejects a value that does not fit its column, or has null', () => {
     const post = Buffer.from(
       '{"id":7,"id_str":"7","created_at":"x","user":{},"favorite_count":1.5}',
     );
@@ -426,7 +426,7 @@ describe('the row of a post in its bytes', () => {
 
   const folder = process.env.MILLRACE_REAL_DATA ?? '';
   it.skipIf(folder === '')(
-    'is that of the parsed post, for real posts (MILLRACE_REAL_DATA)',
+    'equals that of the parsed post for real posts (MILLRACE_REAL_DATA)',
     () => {
       for (const file of readdirSync(path.join(folder, 'posts')))
         for (const line of readFileSync(path.join(folder, 'posts', file), 'utf8')

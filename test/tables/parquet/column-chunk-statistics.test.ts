@@ -4,7 +4,7 @@ import type { RowValue } from '../../../src/tables/column.js';
 import { draws } from '../../suite.js';
 import { written } from './written-column.js';
 
-describe('the statistics of a column chunk', () => {
+describe('the statistics of a Parquet column chunk', () => {
   it.each([
     ['boolean', fc.boolean(), (value: boolean) => Buffer.of(value ? 1 : 0)],
     ['int32', fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), int32],
@@ -16,7 +16,7 @@ describe('the statistics of a column chunk', () => {
       (value: Date) => int64(BigInt(value.getTime())),
     ],
   ] as const)(
-    'has the least and the greatest %s of its blocks, and the number of nulls',
+    'contain the least and the greatest %s, and the number of nulls',
     async (type, value, bytesOf) => {
       const cells: fc.Arbitrary<RowValue> = fc.oneof(
         value as fc.Arbitrary<RowValue>,
@@ -48,7 +48,7 @@ describe('the statistics of a column chunk', () => {
     },
   );
 
-  it('bounds doubles by both zeros', async () => {
+  it('bound doubles by both zeros', async () => {
     for (const zero of [0, -0]) {
       const { bounds } = (await written('double', [[zero]])).chunk.statistics!;
       expect(Buffer.from(bounds!.min)).toEqual(double(-0));
@@ -56,7 +56,7 @@ describe('the statistics of a column chunk', () => {
     }
   });
 
-  it('bounds strings in the order of their bytes, even if they begin alike or are long', async () => {
+  it('bound strings in byte order, even if they start alike or are long', async () => {
     const start = fc.constantFrom(
       '',
       'abcdefg',
@@ -90,7 +90,7 @@ describe('the statistics of a column chunk', () => {
     );
   });
 
-  it('bounds long strings by UTF-8, even if no last character can be raised', async () => {
+  it('bound long strings by valid UTF-8', async () => {
     const bounds = async (text: string) =>
       (await written('string', [[text]])).chunk.statistics!.bounds;
     expect(Buffer.from((await bounds(`${'x'.repeat(62)}a\x7f-`))!.max)).toEqual(

@@ -9,9 +9,9 @@ function firstOther(values: readonly unknown[], expected: readonly unknown[]): n
   return all.findIndex((_, at) => values[at] !== expected[at]);
 }
 
-describe('a column chunk', () => {
+describe('a Parquet column chunk', () => {
   it.each([1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 1_025, 4_097, 33_000, 70_000])(
-    'has a dictionary of %i strings, each of which comes several times',
+    'has a dictionary for %i repeated strings',
     async different => {
       const texts = Array.from({ length: different }, (_, n) => `a text with the number ${n}`);
       // The common one makes the sample, which meets few of the others twice, expect a dictionary.
@@ -31,7 +31,7 @@ describe('a column chunk', () => {
     },
   );
 
-  it('has no dictionary where most values differ, also where a sample does not show it', async () => {
+  it('has no dictionary if most values differ, even if a sample does not show it', async () => {
     const ids = Array.from({ length: 3_000 }, (_, n) => `${1_500_000_000_000 + n * 7}`);
     const { chunk, values } = await written('string', [ids]);
     expect(values).toEqual(ids);
@@ -45,7 +45,7 @@ describe('a column chunk', () => {
     expect(other.chunk.hasDictionary).toBe(false);
   });
 
-  it('has a dictionary where values differ only in the first or only in the last block', async () => {
+  it('has a dictionary if only values of the first or the last block differ', async () => {
     const different = Array.from({ length: 1_000 }, (_, n) => `a text with the number ${n}`);
     const same = Array.from({ length: 9 }, () => different.map(() => 'the same text'));
     for (const blocks of [
@@ -58,7 +58,7 @@ describe('a column chunk', () => {
     }
   });
 
-  it('keeps apart strings that differ in one byte anywhere, or in length', async () => {
+  it('distinguishes strings that differ in one byte or in length', async () => {
     const base = 'abcdefghijk';
     const texts = [base, `${base}l`, base.slice(1), ''];
     for (let at = 0; at < base.length; at++)
@@ -69,7 +69,7 @@ describe('a column chunk', () => {
     expect(chunk.hasDictionary).toBe(true);
   });
 
-  it('keeps apart strings of the same hash', async () => {
+  it('distinguishes strings of the same hash', async () => {
     // Among this number of texts, some have the same hash of 32 bits.
     const different = 200_000;
     const all = Array.from({ length: 6 * different }, (_, n) => {
@@ -82,14 +82,14 @@ describe('a column chunk', () => {
     expect(firstOther(values, all)).toBe(-1);
   });
 
-  it('has a dictionary only where it and the indexes take half of what the values take', async () => {
+  it('has a dictionary only if it halves the size', async () => {
     const numbers = (different: number) => Array.from({ length: 1_200 }, (_, n) => n % different);
     // Four bytes a value: an index of 8 bits and 800 bytes, or of 9 bits and 1,200.
     expect((await written('int32', [numbers(200)])).chunk.hasDictionary).toBe(true);
     expect((await written('int32', [numbers(300)])).chunk.hasDictionary).toBe(false);
   });
 
-  it('has a page for each mebibyte of its values, and more where they are nulls', async () => {
+  it('has a page for each mebibyte of values, and more pages with nulls', async () => {
     const texts = Array.from({ length: 3_000 }, (_, n) => `${n} `.padEnd(1_000, `${n * 31}`));
     const long = await written('string', [texts]);
     expect(long.values).toEqual(texts);
@@ -107,7 +107,7 @@ describe('a column chunk', () => {
   });
 
   it.each(['list<string>', 'list<double>'] as const)(
-    'has each %s, empty ones and nulls',
+    'preserves each %s, empty ones and nulls',
     async type => {
       const element = type === 'list<string>' ? fc.string() : fc.double({ noNaN: true });
       await fc.assert(

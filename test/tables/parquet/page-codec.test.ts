@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { draws } from '../../suite.js';
 import { written } from './written-column.js';
 
-describe('pages of a column', () => {
+describe('the pages of a Parquet column', () => {
   it.each(['snappy', 'gzip', 'none'] as const)(
-    'are read back with %s, for few and for many values, in several pages',
+    'survive a round trip with %s, for few and for many values',
     async compression => {
       await fc.assert(
         fc.asyncProperty(

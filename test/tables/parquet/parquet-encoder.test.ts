@@ -104,8 +104,8 @@ const DAMAGES: Readonly<Record<string, (text: string) => Buffer>> = {
     gzipSync(text.replace(/"followers(_c|C)ount":\d+/, '"followers$1ount":0.5')),
 };
 
-describe('stored posts that threads write as Parquet', () => {
-  it('come out as without threads, byte for byte', async () => {
+describe('Parquet files written by threads', () => {
+  it('equal files without threads, byte for byte', async () => {
     const folder = await temporaryFolder();
     const columns = vi.spyOn(DecodedFile.prototype, 'encode');
     const chunks = vi.spyOn(Threads.prototype, 'run');
@@ -168,7 +168,7 @@ describe('stored posts that threads write as Parquet', () => {
     expect(chunks).toHaveBeenCalled();
   });
 
-  it('make more row groups where memory is short, and lose no row', async () => {
+  it('have more row groups if memory is short, and all rows', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),
@@ -189,7 +189,7 @@ describe('stored posts that threads write as Parquet', () => {
     }
   });
 
-  it('fill files with a checkpoint, and continue after an abort anywhere', async () => {
+  it('with a checkpoint are complete after an abort at any point', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(
       path.join(folder, 'in'),
@@ -239,7 +239,7 @@ describe('stored posts that threads write as Parquet', () => {
     }
   });
 
-  it('give a typed error where the thread that encodes their row group ends', async () => {
+  it('cause a typed error if the encoding thread ends', async () => {
     const folder = await temporaryFolder();
     const inputs = await store(path.join(folder, 'in'), [gzipSync(linesOf(POSTS))]);
     const failing = vi

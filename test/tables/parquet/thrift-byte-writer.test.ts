@@ -14,7 +14,7 @@ function printVarint(value: number): number[] {
   return bytes;
 }
 
-it('what is written follows each other, however often the memory has to grow', () => {
+it('ByteWriter keeps all bytes in order while its memory grows', () => {
   const piece = fc.oneof(
     fc.record({ byte: fc.nat(255) }),
     fc.record({ varint: fc.oneof(fc.nat(300), fc.maxSafeNat()) }),
@@ -37,7 +37,7 @@ it('what is written follows each other, however often the memory has to grow', (
   );
 });
 
-it('memory that is reserved has room behind what is written', () => {
+it('ByteWriter reserves memory after the written bytes', () => {
   const out = new ByteWriter(2);
   out.append(Buffer.from('ab'));
   const memory = out.reserve(1_000);

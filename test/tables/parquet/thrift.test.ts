@@ -130,7 +130,7 @@ const { root } = fc.letrec<{ root: { fields: ThriftStruct; read: unknown } }>(ti
   };
 });
 
-it('a struct is read back as it was printed, with lists and structs within it', () => {
+it('a Thrift struct survives a round trip, with nested lists and structs', () => {
   fc.assert(
     fc.property(root, ({ fields, read }) => {
       const bytes = printThrift(fields);
@@ -141,7 +141,7 @@ it('a struct is read back as it was printed, with lists and structs within it', 
   );
 });
 
-it('a field that is undefined is omitted', () => {
+it('an undefined Thrift field is omitted', () => {
   expect(printThrift({ 1: i32(1), 2: undefined, 3: i32(2) })).toEqual(
     printThrift({ 1: i32(1), 3: i32(2) }),
   );

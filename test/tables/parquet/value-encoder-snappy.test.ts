@@ -29,8 +29,8 @@ const PIECE = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'b', 'ab '), maxLength: 300 }),
 );
 
-describe('Snappy', () => {
-  it('is read back by another implementation, with repeated pieces near and far', () => {
+describe('the Snappy encoder', () => {
+  it('writes data that another implementation reads, with near and far repeats', () => {
     fc.assert(
       fc.property(
         fc.array(PIECE, { minLength: 1, maxLength: 6 }),
@@ -45,7 +45,7 @@ describe('Snappy', () => {
 
   // A page of one text has four bytes more.
   it.each([4, 5, 14, 15, 16, 59, 60, 61, 255, 256, 257, 65_535, 65_536, 70_000, 300_000])(
-    'is read back where %i bytes are all equal, and where none are',
+    'writes %i equal or different bytes that another implementation reads',
     length => {
       let random = '';
       let state = 1;
