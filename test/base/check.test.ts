@@ -53,7 +53,7 @@ function errorOf(act: () => unknown): OptionError {
 }
 
 describe('options', () => {
-  it('come back with their defaults', () => {
+  it('are returned with their defaults', () => {
     const { maxResults, product, dryRun, query, fromDate } = check({
       query: 'snow',
       maxResults: 10,
@@ -128,7 +128,7 @@ describe('options', () => {
     expect(errorOf(() => check({ query: 'snow', [option]: value })).option).toBe(option);
   });
 
-  it('are refused with advice where to get a cursor if `resume` is not one', () => {
+  it('are refused with advice on cursors if `resume` is not a cursor', () => {
     expect(errorOf(() => check({ query: 'snow', resume: 5 })).message).toMatch(
       /`resume` must be the cursor of a batch or of an error, got 5$/,
     );

@@ -208,7 +208,7 @@ describe('a shard', () => {
   });
 });
 
-describe('the shards of the sources of the service', () => {
+describe('all shards of a source', () => {
   let service: Service;
   let addresses: Awaited<ReturnType<Service['start']>>;
   beforeAll(async () => {
@@ -217,7 +217,7 @@ describe('the shards of the sources of the service', () => {
   });
   afterAll(() => service.stop());
 
-  it('have together the same posts in the same order as the whole search', async () => {
+  it('deliver the same posts in the same order as the whole search', async () => {
     const now = service.clock.now();
     const fromDate = formatTimestamp(now - 2 * DAY);
     const toDate = formatTimestamp(now - HOUR);
@@ -251,7 +251,7 @@ describe('the shards of the sources of the service', () => {
     expect(shards.map(({ length }) => length > 0).filter(Boolean).length).toBeLessThanOrEqual(1);
   });
 
-  it('have together the same files as the whole job, with a verdict each', async () => {
+  it('deliver the same files as the whole job, with a verdict each', async () => {
     const acme = account({ ...addresses, limits: { jobReads: [], jobCreation: [] } }, {});
     const job = await runJob(acme, {
       title: 'shared',
@@ -308,7 +308,7 @@ describe('the shards of the sources of the service', () => {
     );
   });
 
-  it('have together the same posts as the whole replay', async () => {
+  it('deliver the same posts as the whole replay', async () => {
     const to = Math.floor(service.clock.now() / MINUTE) * MINUTE - 2 * HOUR;
     const acme = account({ ...addresses, limits: { replay: [] } }, {});
     const window = {

@@ -108,7 +108,7 @@ describe.each([
     expect(left(posts, { country: 'FR' })).toEqual([posts[0], posts[2]]);
   });
 
-  it('hides a post by its own withheld_in_countries, or that of its author', () => {
+  it('hides a post by the withheld_in_countries of the post or its author', () => {
     const codes = (...listed: string[]) =>
       `,"withheld_in_countries":${JSON.stringify(listed)},"withheld_scope":"status"`;
     const author = (user: string, listed: unknown) =>

@@ -37,7 +37,7 @@ it('tombstones keep the recorded events when `await using` closes them', async (
   expect(again.post('7')).toBeDefined();
 });
 
-describe('marks', () => {
+describe('tombstone marks', () => {
   const anyEvent = fc
     .record({
       kind: fc.constantFrom(

@@ -285,7 +285,7 @@ describe('stored files processed by threads', () => {
     expect(posts).toBe(2);
   });
 
-  it('are written without activities() in the pipeline', async () => {
+  it('can be written without activities() in the pipeline', async () => {
     const folder = await temporaryFolder();
     const paths = await store(folder, [gz([post(1, ['a']), post(2, [])])]);
     const out = path.join(folder, 'out.jsonl');

@@ -79,7 +79,7 @@ describe('a Minipass stream as source', () => {
     await expect(pipeline(stream, collect())).rejects.toThrow('broken');
   });
 
-  it('fails if it was or is destroyed', async () => {
+  it('fails if it is destroyed before or during the run', async () => {
     await expect(pipeline(objects<number>().destroy(), collect())).rejects.toThrow('destroyed');
     const stream = objects<number>();
     const collected = pipeline(stream, collect());

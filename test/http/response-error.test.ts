@@ -101,7 +101,7 @@ describe('an error response', () => {
     expect((await errorOf(get(acme))).message).toContain('encoded as gzip, gzip');
   });
 
-  it('says how long to wait and what to check', async () => {
+  it('advises how long to wait and what to check', async () => {
     server.script.push(
       status(429, '{"error":{"message":"Exceeded rate limit"}}', { 'retry-after': '30' }),
       status(401),

@@ -56,7 +56,7 @@ describe('the status of a job', () => {
     });
   });
 
-  it('is a 404 for an unknown job, which is not retried', async () => {
+  it('is requested only once if the service answers 404', async () => {
     server.script.push(status(404));
     await expect(getJob(acme(), 'eff5t4me1j')).rejects.toMatchObject({ status: 404 });
   });
@@ -72,7 +72,7 @@ describe('the status of a job', () => {
     [{ ...JOB, quote: { ...QUOTE, estimatedDurationHours: 'long' } }, /estimatedDurationHours/],
     [{ ...JOB, quote: 7 }, /quote/],
     [[], /not a JSON object/],
-  ])('is a DataError if the response is not a job (%#)', async (body, expected) => {
+  ])('is refused with a DataError if the response is not a job (%#)', async (body, expected) => {
     server.script.push(json(body));
     const outcome = await getJob(acme(), 'eff5t4me1j').catch(e => e);
     if (expected === undefined) return expect(outcome.status).toBe('7');

@@ -172,7 +172,7 @@ describe('LazyObject', () => {
     }
   });
 
-  it('says where the document is not JSON, and shows its start', () => {
+  it('names the position of invalid JSON, and shows the start of the document', () => {
     const object = LazyObject.of(Buffer.from('{"a":1;"id":2}'));
     expect(() => object?.integer('id')).toThrow(
       'Not JSON: expected a comma or a closing brace; it starts with "{\\"a\\":1;\\"id\\":2}" (byte 6)',

@@ -40,7 +40,7 @@ describe('mapAsync', () => {
     expect(most).toBe(4);
   });
 
-  describe('after a call has failed,', () => {
+  describe('after a failed call', () => {
     const failed = async () => {
       const failure = new Error('no');
       const started: number[] = [];
