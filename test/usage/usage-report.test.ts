@@ -20,8 +20,8 @@ import { acme, REPORT, reportOf, server, span, WHOLE_MAY } from './scripted-repo
 beforeEach(() => server.start());
 afterEach(() => server.stop());
 
-describe('a usage report', () => {
-  it('is requested by whole days, with Basic credentials', async () => {
+describe('usage()', () => {
+  it('requests whole days with Basic credentials', async () => {
     server.otherwise = json(REPORT);
     const mine = acme({ timing: impatient() });
     await usage(mine);
@@ -42,7 +42,7 @@ describe('a usage report', () => {
     );
   });
 
-  it('is typed, and optional members may be missing', async () => {
+  it('returns a typed report, without absent optional members', async () => {
     const report = await reportOf();
     expect(report.account).toEqual({ name: 'acme', status: 'active' });
     const [publisher] = report.publishers;
@@ -58,7 +58,7 @@ describe('a usage report', () => {
     );
   });
 
-  it('may be empty, as for dates more than twelve months ago', async () => {
+  it('returns an empty report for dates more than twelve months ago', async () => {
     const report = await reportOf({ ...REPORT, publishers: [] });
     expect(report.publishers).toEqual([]);
     expect(usageTable(report)).toEqual([]);
@@ -78,7 +78,7 @@ describe('a usage report', () => {
       { ...REPORT, publishers: [{ name: 'p', type: 'p', used: [span(1, '2024', '2025')] }] },
       '2024',
     ],
-  ])('is an error if it has another shape: %#', async (body, named) => {
+  ])('rejects a report of another shape: %#', async (body, named) => {
     const error = await reportOf(body).catch(failure => failure);
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(named);
@@ -90,7 +90,7 @@ describe('a usage report', () => {
     [{ toDate: new Date(Number.NaN) }, 'toDate'],
     [{ fromDate: '202404010000', toDate: '202404012359' }, 'fromDate'],
     [{ from: '202404010000' }, 'from'],
-  ])('is refused with %j before anything is sent', async (options, option) => {
+  ])('refuses %j before a request is sent', async (options, option) => {
     const error = await usage(acme(), unchecked(options)).catch(failure => failure);
     expect(error).toBeInstanceOf(OptionError);
     expect(error.option).toBe(option);
@@ -98,13 +98,13 @@ describe('a usage report', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('needs an account', async () => {
+  it('throws without an account', async () => {
     const without = (name: keyof AccountOptions) => usage(acme({ [name]: undefined }));
     for (const name of ['accountApiUrl', 'account', 'email', 'password'] as const)
       await expect(without(name)).rejects.toThrow(`\`${name}\` is needed for usage reports`);
   });
 
-  it('is requested at most twice a minute, over all callers', async () => {
+  it('sends at most two requests per minute over all callers', async () => {
     const timing = impatient();
     server.otherwise = json(REPORT);
     const mine = acme({ timing });
@@ -115,7 +115,7 @@ describe('a usage report', () => {
     expect(timing.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(MINUTE - 1_000);
   });
 
-  it('is requested again after a 429', async () => {
+  it('retries after a 429', async () => {
     const timing = impatient();
     server.script.push(status(429, '', { 'retry-after': '30' }), json(REPORT));
     await usage(acme({ timing }));
@@ -127,7 +127,7 @@ describe('a usage report', () => {
   });
 });
 
-describe('usage at the local service', () => {
+describe('usage of the local service', () => {
   it('is the number of delivered posts', async () => {
     const archive = new MemoryArchive(teaPosts(30));
     const service = createService({ archive, usageCap: 1000, requestCap: 10, limits: 'relaxed' });

@@ -9,8 +9,8 @@ import { acme, REPORT, reportOf, server, span } from './scripted-report.js';
 beforeEach(() => server.start());
 afterEach(() => server.stop());
 
-describe('rows of a report', () => {
-  it('are flat, for spreadsheets', async () => {
+describe('the rows of a usage report', () => {
+  it('are flat', async () => {
     server.script.push(json(REPORT));
     const rows = await pipeline(usageRows(acme({ timing: impatient() })), collect());
     expect(
@@ -46,7 +46,7 @@ describe('rows of a report', () => {
     expect(rows[5]).toMatchObject({ threshold: null, thresholdOf: null });
   });
 
-  it('have the lowest of several limits', async () => {
+  it('contain the lowest of several limits', async () => {
     const [publisher] = REPORT.publishers;
     const thresholds = [2000, 900, 1500].flatMap(activities => [
       { activities, type: 'cap' },
@@ -59,7 +59,7 @@ describe('rows of a report', () => {
     expect(usageTable(report)[0]).toMatchObject({ threshold: 900, alert: 800 });
   });
 
-  it('are by day if the report is', async () => {
+  it('are daily if the report is', async () => {
     const days = [span(1, '202404300000', '202405010000'), span(2, '202405010000', '202405020000')];
     const [publisher] = REPORT.publishers;
     const report = await reportOf({

@@ -10,7 +10,7 @@ import { callbackOf, makeTokenStore } from './sign-in-folder.js';
 
 makeTokenStore();
 
-describe('the server of the callback', () => {
+describe('the callback server of a sign-in', () => {
   it('accepts only the callback of its own request, once', async () => {
     const local = await localUser();
     const answers: [number, string][] = [];
@@ -43,7 +43,7 @@ describe('the server of the callback', () => {
     for (const [, text] of answers) expect(text).not.toContain('script');
   });
 
-  it('cannot be reached under another host name', async () => {
+  it('refuses another host name', async () => {
     const local = await localUser();
     let status: number | undefined;
     const error = await failureOf(

@@ -10,7 +10,7 @@ import { draws } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 import { failureOf } from './failure-of.js';
 
-describe('a response of the service', () => {
+describe('a batch of engagement totals', () => {
   const server = new ScriptedServer();
   beforeEach(() => server.start());
   afterEach(() => server.stop());
@@ -42,7 +42,7 @@ describe('a response of the service', () => {
     );
   });
 
-  it('may have bare numbers, and counts of any size', async () => {
+  it('accepts bare numbers and counts of any size', async () => {
     const body =
       '{"byPost":{"1":{"favorites":26,"replies":"90071992547409931234"},"20":{"favorites":12345678901234567}}}';
     server.script.push(status(200, body), status(200, body));
@@ -55,7 +55,7 @@ describe('a response of the service', () => {
     expect(error.message).toContain("counts: 'bigint'");
   });
 
-  it('is an error if it has another shape, and is requested again if it is cut', async () => {
+  it('rejects a response of another shape, and retries a truncated one', async () => {
     for (const body of [
       '[]',
       '{"byPost":[]}',
@@ -75,7 +75,7 @@ describe('a response of the service', () => {
     expect((await engagementTotals(acme(), { ids })).totals).toEqual({ byPost: { 1: {} } });
   });
 
-  it('may have errors of posts in any of their known forms', async () => {
+  it('accepts the errors of posts in any of their known forms', async () => {
     server.script.push(
       json({
         byPost: { 300: { favorites: '1' } },
@@ -98,7 +98,7 @@ describe('a response of the service', () => {
     ]);
   });
 
-  it('that refuses some batches does not affect the others', async () => {
+  it('does not affect other batches if it is refused', async () => {
     const many = Array.from({ length: 500 }, (_, i) => String(i + 1));
     const refused = JSON.stringify({
       errors: [`Forbidden to access tweets for author id 7: ${many.slice(0, 250).join(', ')}`],
@@ -113,7 +113,7 @@ describe('a response of the service', () => {
     expect(inspect(error, { depth: 9 })).not.toContain('canary');
   });
 
-  it('that refuses because of some posts is requested once more for the others', async () => {
+  it('is requested once more without the posts that caused a refusal', async () => {
     server.script.push(
       status(403, '{"errors":["Forbidden to access tweets for author id 7: 20"]}'),
       status(400, '{"errors":["Not an id in tweet_ids: 300"]}'),
@@ -129,7 +129,7 @@ describe('a response of the service', () => {
     ]);
   });
 
-  it('that refuses for another reason besides some posts is an error', async () => {
+  it('rejects if it is refused for another reason than its posts', async () => {
     const errors = [
       'Forbidden to access tweets for author id 7: 20',
       'Forbidden to access metrics: retweets',
@@ -139,7 +139,7 @@ describe('a response of the service', () => {
     expect(server.received.length).toBe(1);
   });
 
-  it('is not requested without posts', async () => {
+  it('sends no request without posts', async () => {
     expect(await engagementTotals(acme(), { ids: [] })).toEqual({
       totals: { byPost: {} },
       errors: [],
@@ -163,14 +163,14 @@ describe('a response of the service', () => {
     [{ counts: 'float' }, /`counts`/],
     [{ token: 'abc' }, /`token`/],
     [{ tokn: 1 }, /tokn/],
-  ])('is not requested with %j', async (options, message) => {
+  ])('sends no request for %j', async (options, message) => {
     const error = await failureOf(engagementTotals(acme(), unchecked({ ids, ...options })));
     expect(error).toBeInstanceOf(OptionError);
     expect(error.message).toMatch(message);
     expect(server.received).toEqual([]);
   });
 
-  it('adds up over any batches and grouping', async () => {
+  it('is added up over any batches and grouping', async () => {
     const bys: GroupBy[][] = [
       ['tweet.id'],
       ['engagement.type'],

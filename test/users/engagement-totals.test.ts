@@ -23,7 +23,7 @@ async function signedIn(posts = [ONE, TWO, FOREIGN], options: ServiceOptions = {
 }
 
 describe('engagement totals of the local service', () => {
-  it('are by post and type, as exact text', async () => {
+  it('are exact strings by post and type', async () => {
     const { acme, token } = await signedIn();
     expect(await engagementTotals(acme, { token, ids: [one, two, one] })).toEqual({
       totals: {
@@ -36,7 +36,7 @@ describe('engagement totals of the local service', () => {
     });
   });
 
-  it('follow the grouping, and are numbers on request', async () => {
+  it('follow the grouping, and are numbers with an option', async () => {
     const { acme, token } = await signedIn();
     const groupings = {
       'by type': { group_by: ['engagement.type'] },
@@ -54,7 +54,7 @@ describe('engagement totals of the local service', () => {
     expect(exact.totals['by type'].favorites).toBe(12n);
   });
 
-  it('name each post without totals, next to the totals of the others', async () => {
+  it('list each post without totals next to the totals of the others', async () => {
     const { acme, token } = await signedIn();
     const { totals, errors } = await engagementTotals(acme, {
       token,
@@ -67,7 +67,7 @@ describe('engagement totals of the local service', () => {
     ]);
   });
 
-  it('are an error if no post is accessible, but not if all are deleted', async () => {
+  it('reject if no post is accessible, but not if all are deleted', async () => {
     const { service, acme, token } = await signedIn();
     const error = await failureOf(engagementTotals(acme, { token, ids: [foreign] }));
     expect(error).toBeInstanceOf(AuthorizationError);
@@ -128,7 +128,7 @@ describe('engagement totals of the local service', () => {
     ['is cut', { kind: 'cut', afterBytes: 20 }],
     ['is damaged', { kind: 'flip', atByte: 30 }],
     ['is late', { kind: 'delay', ms: 20 }],
-  ] as const)('survive a response that %s', async (_, fault) => {
+  ] as const)('are complete after a response that %s', async (_, fault) => {
     const { service, acme, token } = await signedIn();
     const whole = await engagementTotals(acme, { token, ids: [one, two] });
     service.faults.plant({ ...fault, endpoint: 'engagement' });
@@ -137,14 +137,14 @@ describe('engagement totals of the local service', () => {
     expect(service.faults.list()).toEqual([]);
   });
 
-  it('use the token of the settings if none is passed', async () => {
+  it('use the token of the settings if none is given', async () => {
     const { as, token } = await signedIn();
     const settled = as({ accessToken: token.token, accessTokenSecret: token.secret });
     expect((await engagementTotals(settled, { ids: [one] })).totals.byPost[one]?.replies).toBe('2');
     await expect(engagementTotals(as({}), { ids: [one] })).rejects.toThrow('MILLRACE_ACCESS_TOKEN');
   });
 
-  it('keep to the rate that the service reports', async () => {
+  it('respect the rate that the service reports', async () => {
     const { as, token } = await signedIn([ONE], {
       limits: { engagementRate: { requests: 3, perMs: MINUTE } },
     });

@@ -68,7 +68,7 @@ async function batchesFrom(
 }
 
 describe('engagement', () => {
-  it('gives each activity its totals, in order, and passes on cursors after them', async () => {
+  it('adds the totals to each activity in order, and forwards cursors after them', async () => {
     answerAll();
     const items = Array.from({ length: 600 }, (_, i) => activity(i + 1));
     const batches = await batchesFrom(
@@ -98,14 +98,14 @@ describe('engagement', () => {
     expect(batches[0]?.origin).toBe('a');
   });
 
-  it('requests a repeated id once, and gives both activities their totals', async () => {
+  it('requests a repeated id once, and adds its totals to both activities', async () => {
     answerAll();
     const [batch] = await batchesFrom(flow([{ items: [activity(1), activity(2), activity(1)] }]));
     expect(batch?.items.map(({ totals }) => totals?.favorites)).toEqual(['1', '2', '1']);
     expect(server.received.map(asked)).toEqual([['1', '2']]);
   });
 
-  it('gives activities without totals the reason, and continues', async () => {
+  it('adds the reason to activities without totals, and continues', async () => {
     const forbidden = { errors: ['Forbidden to access tweets for author id 7: 4'] };
     server.script.push(
       json({
@@ -129,7 +129,7 @@ describe('engagement', () => {
     ]);
   });
 
-  it('does not hold up a slow stream', async () => {
+  it('does not delay a slow stream', async () => {
     answerAll();
     let more = () => {};
     const source = new Flow<Activity>(async function* () {
@@ -146,7 +146,7 @@ describe('engagement', () => {
     expect((await iterator.next()).done).toBe(true);
   });
 
-  it('passes on cursors of empty batches immediately', async () => {
+  it('forwards cursors of empty batches immediately', async () => {
     let ended = false;
     const source = new Flow<Activity>(async function* ({ signal }) {
       yield { items: [], cursor: { next: 1 } };
@@ -162,7 +162,7 @@ describe('engagement', () => {
     expect(ended).toBe(true);
   });
 
-  it('ends with the error of a request, after the activities before it', async () => {
+  it('rejects with the error of a request after the activities before it', async () => {
     answerAll();
     const [first, second] = [activity(1), activity(2)];
     server.script.push(
@@ -188,7 +188,7 @@ describe('engagement', () => {
     expect(seen).toEqual(['1']);
   });
 
-  it('ends with the error of its input, after the activities before it', async () => {
+  it('rejects with the error of its input after the activities before it', async () => {
     answerAll();
     const failure = new Error('cut');
     const source = new Flow<Activity>(async function* () {
@@ -227,7 +227,7 @@ describe('engagement', () => {
     { waitMs: -1 },
     { token: 'x' },
     { ids: [] },
-  ])('refuses %j when it is called', options => {
+  ])('throws for %j when it is called', options => {
     expect(() => engagement(acme(), unchecked(options))).toThrow(OptionError);
   });
 
@@ -255,7 +255,7 @@ describe('engagement', () => {
 });
 
 describe('coalesce', () => {
-  it('keeps each item and each cursor in its place', async () => {
+  it('keeps each item and each cursor in its position', async () => {
     const batch = fc.record({
       count: fc.integer({ min: 0, max: 12 }),
       cursor: fc.boolean(),

@@ -23,7 +23,7 @@ async function errorOf(promise: Promise<unknown>): Promise<AuthorizationError> {
 }
 
 describe('the three steps of a sign-in', () => {
-  it('give the token of the user who consented', async () => {
+  it('return the token of the user who consented', async () => {
     const { service, acme } = await localUser();
     const token = await requestToken(acme, { callback: CALLBACK });
     const address = signInAddress(acme, token);
@@ -50,7 +50,7 @@ describe('the three steps of a sign-in', () => {
     expect(shown).not.toContain(user.secret.reveal());
   });
 
-  it('give a PIN if there is no callback', async () => {
+  it('show a PIN if there is no callback', async () => {
     const { service, acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const { pin } = (await service.oauth.approve(token.token, ANN)) as { pin: string };
@@ -88,7 +88,7 @@ describe('the three steps of a sign-in', () => {
   });
 });
 
-describe('an error says what to do', () => {
+describe('the error of a sign-in step', () => {
   it.each([
     [
       { consumerSecret: 'wrong' },
@@ -96,7 +96,7 @@ describe('an error says what to do', () => {
       /MILLRACE_CONSUMER_SECRET.*clock.*content type.*fresh nonce/,
     ],
     [{ consumerKey: 'nobody' }, 'consumer-key', /MILLRACE_CONSUMER_KEY/],
-  ] as const)('with %j', async (options, failure, advice) => {
+  ] as const)('says what to do after %j', async (options, failure, advice) => {
     const { as } = await localUser();
     const error = await errorOf(requestToken(as(options), { callback: CALLBACK }));
     expect(error).toMatchObject({
@@ -114,7 +114,7 @@ describe('an error says what to do', () => {
   it.each([
     [7 * 60_000, 'behind'],
     [-7 * 60_000, 'ahead of'],
-  ])('with a clock that is %i ms off', async (skewMs, side) => {
+  ])('says what to do about a clock that is %i ms off', async (skewMs, side) => {
     const { as } = await localUser();
     const late = as({ timing: { ...realTime, now: () => NOW - skewMs }, serviceTime: undefined });
     const error = await errorOf(requestToken(late, { callback: CALLBACK }));
@@ -126,7 +126,7 @@ describe('an error says what to do', () => {
   });
 
   it.each([-6 * 365 * DAY, 0, 6 * 365 * DAY])(
-    'but a request is signed for the clock of the service, %i ms off, where it is known',
+    'does not occur with a clock %i ms off if the time of the service is known',
     async offMs => {
       const { service, as } = await localUser();
       const timing = { ...realTime, now: () => NOW + offMs };
@@ -143,13 +143,13 @@ describe('an error says what to do', () => {
     },
   );
 
-  it('with a callback that is not registered', async () => {
+  it('says what to do about a callback that is not registered', async () => {
     const { acme } = await localUser();
     const elsewhere = requestToken(acme, { callback: 'https://elsewhere.test/' });
     expect((await errorOf(elsewhere)).failure).toBe('callback');
   });
 
-  it('with a verifier before the user has consented', async () => {
+  it('says what to do about a verifier before the user has consented', async () => {
     const { acme } = await localUser();
     const token = await requestToken(acme, { callback: 'oob' });
     const early = await errorOf(accessToken(acme, { token, verifier: '1' }));
@@ -163,13 +163,13 @@ describe('an error says what to do', () => {
     return { acme, token, pin };
   };
 
-  it('with a wrong verifier', async () => {
+  it('says what to do about a wrong verifier', async () => {
     const { acme, token, pin } = await withPin();
     const guessed = await errorOf(accessToken(acme, { token, verifier: `${pin}0` }));
     expect(guessed.failure).toBe('verifier');
   });
 
-  it('with a verifier that was used', async () => {
+  it('says what to do about a used verifier', async () => {
     const { acme, token, pin } = await withPin();
     await accessToken(acme, { token, verifier: pin });
     const used = await errorOf(accessToken(acme, { token, verifier: pin }));
@@ -197,7 +197,7 @@ describe('the requests of a sign-in', () => {
   const call = () => accessToken(acme(), { token, verifier: 'canary-verifier' });
   const GRANT = 'oauth_token=a&oauth_token_secret=b&user_id=7&screen_name=ann';
 
-  describe('of four tries', () => {
+  describe('repeated four times', () => {
     beforeEach(async () => {
       server.script.push(
         reset,
@@ -208,7 +208,7 @@ describe('the requests of a sign-in', () => {
       await call();
     });
 
-    it('have each their own nonce and signature', () => {
+    it('have different nonces and signatures', () => {
       const headers = server.received.map(({ headers }) => String(headers.authorization));
       const all = (name: string) =>
         headers.map(header => RegExp(`${name}="([^"]+)"`).exec(header)?.[1]);
@@ -216,7 +216,7 @@ describe('the requests of a sign-in', () => {
       expect(new Set(all('oauth_signature')).size).toBe(4);
     });
 
-    it('have all the same form', () => {
+    it('have the same form', () => {
       expect(server.received.length).toBe(4);
       for (const { method, url, body, headers } of server.received) {
         expect([method, url]).toEqual(['POST', '/prefix/oauth/access_token']);
@@ -225,14 +225,14 @@ describe('the requests of a sign-in', () => {
       }
     });
 
-    it('have the token only in the form', () => {
+    it('contain the token only in the form', () => {
       // RFC 5849 section 3.2 forbids repetition.
       for (const { headers } of server.received)
         expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
     });
   });
 
-  it('encode * in a form as %2A, and the local service computes the same signature', async () => {
+  it('encode * in a form as %2A, with the signature that the local service computes', async () => {
     server.script.push(status(200, `${GRANT}&oauth_callback_confirmed=true`));
     const callback = "http://localhost:1/?a=!*'()-._*";
     await requestToken(acme(), { callback });
@@ -252,7 +252,7 @@ describe('the requests of a sign-in', () => {
     expect(header.get('oauth_signature')).toBe(signatureOf(signed, 'canary-consumer', ''));
   });
 
-  it('a response without a token names the missing part, and shows nothing of the response', async () => {
+  it('reject a response without a token, and show nothing of the response', async () => {
     for (const [answer, missing] of [
       ['', 'oauth_token'],
       ['<html>canary-token</html>', 'oauth_token'],
@@ -273,7 +273,7 @@ describe('the requests of a sign-in', () => {
   });
 
   it.each([400, 401, 403, 404, 500])(
-    'an error of status %i shows no secret that it echoes',
+    'hide a secret that an error of status %i echoes',
     async code => {
       const echo = JSON.stringify({ errors: [`You sent ${secrets.join(' and ')}`] });
       server.otherwise = status(code, echo);
@@ -296,14 +296,14 @@ describe('the requests of a sign-in', () => {
     ],
     ['<html>no</html>', 'other'],
     ['', 'other'],
-  ])('the response %s is recognised as %s', async (body, failure) => {
+  ])('recognise the response %s as %s', async (body, failure) => {
     server.script.push(status(401, body));
     const error = await errorOf(call());
     expect(error.failure).toBe(failure);
     expect(error.authorId).toBe(failure === 'forbidden' ? '12' : undefined);
   });
 
-  it('a failure is recognised even if a secret is a word of the message', async () => {
+  it('recognise a failure even if a secret is a word of the message', async () => {
     server.script.push(status(401, '{"errors":["Request token not found"]}'));
     const token = { token: 'Request', secret: new Secret('token') };
     const error = await errorOf(accessToken(acme(), { token, verifier: 'not' }));

@@ -23,7 +23,7 @@ async function refusesConnections(url: URL): Promise<boolean> {
 }
 
 describe('signIn', () => {
-  it('gives the tokens of the user, and shows the browser its own page', async () => {
+  it('returns the tokens of the user, and shows the browser its own page', async () => {
     const local = await localUser();
     let visit: Promise<Response> | undefined;
     let callback: URL | undefined;
@@ -59,7 +59,7 @@ describe('signIn', () => {
     expect(JSON.parse(await readFile(store, 'utf8')).token).toBe(fresh.token.reveal());
   });
 
-  it('does not wait for the function that shows the URL, but reports its error', async () => {
+  it('does not wait for the function that shows the URL, but rejects with its error', async () => {
     const { acme, consent } = await localUser();
     await signIn(acme, {
       open(address) {
@@ -92,7 +92,7 @@ describe('signIn', () => {
     }
   });
 
-  it('is a specific error if the user denies, and stores nothing', async () => {
+  it('rejects with a specific error if the user denies, and stores nothing', async () => {
     const { acme, refuse } = await localUser();
     let visit: Promise<Response> | undefined;
     const open = (address: string) => {
@@ -105,7 +105,7 @@ describe('signIn', () => {
     expect(await readdir(path.dirname(store))).toEqual([]);
   });
 
-  describe('that does not come to its end', () => {
+  describe('without a response of the user', () => {
     const begun = async () => {
       const local = await localUser();
       const state: { callback?: URL } = {};
@@ -115,14 +115,14 @@ describe('signIn', () => {
       return { local, state, open };
     };
 
-    it('ends at its timeout, and leaves no port open', async () => {
+    it('rejects at its timeout, and leaves no port open', async () => {
       const { local, state, open } = await begun();
       const late = await failureOf(signIn(local.acme, { open, timeoutMs: 100 }));
       expect(late).toMatchObject({ failure: 'timeout', code: 'ERR_SIGN_IN' });
       expect(await refusesConnections(state.callback as URL)).toBe(true);
     });
 
-    it('ends when it is aborted, and leaves no port open', async () => {
+    it('rejects when it is aborted, and leaves no port open', async () => {
       const { local, state, open } = await begun();
       const reason = new Error('enough');
       const controller = new AbortController();
@@ -139,7 +139,7 @@ describe('signIn', () => {
       expect(await refusesConnections(state.callback as URL)).toBe(true);
     });
 
-    it('does not begin where it was aborted before', async () => {
+    it('does not start after an abort', async () => {
       const { local } = await begun();
       const reason = new Error('enough');
       const before = { signal: AbortSignal.abort(reason), open: never };
@@ -162,7 +162,7 @@ describe('signIn', () => {
     { callbackPath: '/a b' },
     { open: 'firefox' },
     { opne: never },
-  ])('refuses %j when it is called', async options => {
+  ])('throws for %j when it is called', async options => {
     const { acme } = await localUser();
     await expect(signIn(acme, { open: never, ...options } as SignInOptions)).rejects.toBeInstanceOf(
       OptionError,
@@ -178,7 +178,7 @@ describe('signIn', () => {
   });
 });
 
-describe('stored tokens', () => {
+describe('the stored tokens of a sign-in', () => {
   async function stored() {
     const local = await localUser();
     await signIn(local.acme, { store, open: local.consent });
@@ -193,7 +193,7 @@ describe('stored tokens', () => {
     ['without a secret', (text: string) => text.replace(/"secret": "[^"]+"/, '"secret": ""')],
     ['of another application', (text: string) => text.replace('local-app', 'other-app')],
     ['of another address', (text: string) => text.replace('http://127.0.0.1', 'https://a.test')],
-  ])('are refused if they are %s, and not changed', async (_how, change) => {
+  ])('are refused and left unchanged if they are %s', async (_how, change) => {
     const { acme, consent } = await stored();
     const before = await readFile(store, 'utf8');
     const after = change(before);
@@ -221,7 +221,7 @@ describe('stored tokens', () => {
     expect(await signIn(elsewhere, { store, open: never })).toMatchObject({ userId: '7' });
   });
 
-  it('are an error before the sign-in if they cannot be stored', async () => {
+  it('reject the sign-in before it starts if they cannot be stored', async () => {
     const { acme } = await localUser();
     await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, 'file'), '');

@@ -142,8 +142,8 @@ function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data
   return parameters as OAuth.Data;
 }
 
-describe('signatures', () => {
-  it.each(VECTORS)('match the published example: $name', vector => {
+describe('the signature of a call', () => {
+  it.each(VECTORS)('matches the published example: $name', vector => {
     const signer = new Signer({ key: vector.key, secret: vector.secret }, () => 0);
     const data = new URLSearchParams(vector.form);
     const request = { method: vector.method, url: vector.url, data };
@@ -152,7 +152,7 @@ describe('signatures', () => {
     );
   });
 
-  it('are computed over the base string of RFC 5849 section 3.4.1.1', () => {
+  it('is computed over the base string of RFC 5849 section 3.4.1.1', () => {
     const signer = new Signer({ key: EXAMPLE.key, secret: EXAMPLE.secret }, () => 0);
     const url = 'http://example.com/request?b5=%3D%253D&a3=a&c%40=&a2=r%20b';
     const request = { method: 'post', url, data: new URLSearchParams(EXAMPLE.form) };
@@ -167,7 +167,7 @@ describe('signatures', () => {
     ['Dogs, Cats & Mice', 'Dogs%2C%20Cats%20%26%20Mice'],
     ["!*'()-._~", '%21%2A%27%28%29-._~'],
     ['☃', '%E2%98%83'],
-  ])('encode %s according to RFC 3986', (text, encoded) => {
+  ])('encodes %s according to RFC 3986', (text, encoded) => {
     expect(new Signer({ key: '', secret: '' }, () => 0).percentEncode(text)).toBe(encoded);
   });
 });
@@ -231,7 +231,7 @@ function headerOf(header: string): Map<string, string> {
   );
 }
 
-describe('a header', () => {
+describe('the Authorization header of a call', () => {
   it('is signed according to RFC 5849, for any request', () => {
     fc.assert(
       fc.property(
@@ -304,7 +304,7 @@ describe('a header', () => {
   });
 });
 
-describe('client and local service', () => {
+describe('the client and the local service', () => {
   it('compute the same signature', () => {
     const address = fc.tuple(
       fc.constantFrom('http', 'HTTPS'),

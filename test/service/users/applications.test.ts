@@ -4,7 +4,7 @@ import { OptionError } from '../../../src/base/errors.js';
 import { createService } from '../../../src/service/index.js';
 import { isRegistered, withQuery } from '../../../src/service/users/applications.js';
 
-describe('a callback', () => {
+describe('the callback of an application', () => {
   it.each([
     'oob',
     'http://127.0.0.1/',
@@ -62,11 +62,11 @@ describe('a callback', () => {
     expect(isRegistered(callback, registered)).toBe(false);
   });
 
-  it('may be out of band if that is registered', () => {
+  it('may be out of band if `oob` is registered', () => {
     expect(isRegistered('oob', [...registered, 'oob'])).toBe(true);
   });
 
-  it('matches only its own origin and path, for any content', () => {
+  it('matches only its own origin and path', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         const callback = `https://app.example.com/callback${text}`;
@@ -77,7 +77,7 @@ describe('a callback', () => {
     );
   });
 
-  it('keeps its query before the added parameters', () => {
+  it('keeps its query in front of the added parameters', () => {
     expect(withQuery('http://127.0.0.1:9/a?b=c%20d&e', { oauth_token: 'x y', denied: '&' })).toBe(
       'http://127.0.0.1:9/a?b=c%20d&e&oauth_token=x+y&denied=%26',
     );

@@ -23,11 +23,11 @@ import { localOAuth } from './local-oauth.js';
 
 const OTHER: PostOptions = { ago: 3 * DAY, low: 1, favorites: 7 };
 
-describe('engagement totals', () => {
+describe('the response of engagement totals', () => {
   const posts = [post(MINE), post(OTHER)];
   const [id, other] = [idOf(MINE), idOf(OTHER)];
 
-  it('are strings by post and type', async () => {
+  it('contains strings by post and type', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([other, id], { 'My totals': BOTH });
     expect([reply.status, reply.headers.get('content-type')]).toEqual([
@@ -39,7 +39,7 @@ describe('engagement totals', () => {
     );
   });
 
-  it('can be grouped in any order, by type or post, in up to three groupings', async () => {
+  it('is grouped in any order, by type or post, in up to three groupings', async () => {
     const { totals } = await signedIn(posts);
     const groupings = {
       swapped: { group_by: ['engagement.type', 'tweet.id'] },
@@ -57,7 +57,7 @@ describe('engagement totals', () => {
     });
   });
 
-  it('have the requested types, and each post once', async () => {
+  it('contains the requested types, and each post once', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask({
       tweet_ids: [id, id],
@@ -70,12 +70,12 @@ describe('engagement totals', () => {
     });
   });
 
-  it('come in gzip if the client accepts it', async () => {
+  it('is gzip if the client accepts it', async () => {
     const { totals } = await signedIn(posts);
     expect((await totals([id])).headers.get('content-encoding')).toBe('gzip');
   });
 
-  it('add up, however they are grouped', () => {
+  it('adds up, however it is grouped', () => {
     const counts = fc.record({ favorites: fc.nat(), retweets: fc.nat(), replies: fc.nat() });
     fc.assert(
       fc.property(
@@ -98,7 +98,7 @@ describe('engagement totals', () => {
   });
 });
 
-describe('engagement', () => {
+describe('a served engagement count', () => {
   const mine = (favorites?: number): PostOptions =>
     favorites === undefined ? { ago: 40 * DAY } : { ago: 40 * DAY, favorites };
   const id = idOf(mine());
@@ -135,7 +135,7 @@ describe('engagement', () => {
     });
   });
 
-  it('is counted for posts years apart, and for many reposts', async () => {
+  it('includes posts years apart, and many reposts', async () => {
     const old = { ago: 3000 * DAY, low: 5 };
     const reposts = Array.from({ length: 1100 }, (_, i) =>
       post({ ago: old.ago - MINUTE - i * 10, low: i, author: '8', retweetOf: old }),
@@ -149,7 +149,7 @@ describe('engagement', () => {
     });
   });
 
-  it('of generated posts is the same each time', async () => {
+  it('of a generated post is the same each time', async () => {
     const now = Date.UTC(2024, 4, 15);
     const options = { seed: 3, format: 'activity_streams' } as const;
     const made = samplePosts(now - 2 * DAY, options).filter(({ verb }) => verb === 'post');
@@ -174,7 +174,7 @@ describe('engagement', () => {
   });
 });
 
-describe('posts without totals', () => {
+describe('a post without totals', () => {
   const theirs: PostOptions = { ago: DAY, author: '8' };
   const alsoTheirs: PostOptions = { ago: DAY, low: 1, author: '8' };
   const third: PostOptions = { ago: DAY, low: 2, author: '9007199254740993' };
@@ -186,7 +186,7 @@ describe('posts without totals', () => {
   ];
   const unknown = ['1', '9223372036854775807', idOf({ ago: DAY, low: 3 })];
 
-  it('are errors next to the totals of the others', async () => {
+  it('is an error next to the totals of the others', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals([...unknown, mine, ...others]);
     expect(reply.status).toBe(200);
@@ -197,7 +197,7 @@ describe('posts without totals', () => {
     });
   });
 
-  it('cause a 403 if they are of other authors, with or without unavailable ones', async () => {
+  it('causes a 403 if it belongs to another author', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals(others);
     expect([reply.status, bodyOf(reply)]).toEqual([403, { errors: forbidden }]);
@@ -208,7 +208,7 @@ describe('posts without totals', () => {
     ]);
   });
 
-  it('cause a 400 if none is in the archive', async () => {
+  it('causes a 400 if no requested post is in the archive', async () => {
     const { totals } = await signedIn(posts);
     const reply = await totals(unknown);
     expect([reply.status, bodyOf(reply)]).toEqual([
@@ -217,7 +217,7 @@ describe('posts without totals', () => {
     ]);
   });
 
-  it('are all posts after the user has revoked the token', async () => {
+  it('is any post after the user has revoked the token', async () => {
     const { service, totals } = await signedIn(posts);
     const [application] = service.oauth.applications;
     if (application === undefined) throw new Error('No application');
@@ -229,7 +229,7 @@ describe('posts without totals', () => {
     ]);
   });
 
-  it('include posts that compliance events hide', async () => {
+  it('is also a post that compliance events hide', async () => {
     const { service, totals } = await signedIn(posts);
     service.compliance.inject(
       `{"delete":{"status":{"id":${mine},"id_str":"${mine}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${NOW}"}}`,
@@ -239,7 +239,7 @@ describe('posts without totals', () => {
 });
 
 describe('engagement totals with a time limit', () => {
-  it('fail with 503 if their reactions take too long', async () => {
+  it('fail with a 503 if their reactions take too long', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const { totals } = await signedIn([], { archive, searchTimeoutMs: 2000 });
     const search = archive.search.bind(archive);
@@ -253,7 +253,7 @@ describe('engagement totals with a time limit', () => {
     expect(reply.text).toContain('not found within 2 s');
   });
 
-  it('fail with 503 if a post is not found in time', async () => {
+  it('fail with a 503 if a post is not found in time', async () => {
     const archive = new MemoryArchive([post(MINE)]);
     const { totals } = await signedIn([], { archive });
     const reached = { at: 1, id: '0' };

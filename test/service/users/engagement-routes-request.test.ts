@@ -100,7 +100,7 @@ describe('a request for totals', () => {
     expect([reply.status, reply.errors]).toEqual([status, [expect.any(String)]]);
   });
 
-  it('never fails in another way, for any content', async () => {
+  it('never fails in another way, for any body', async () => {
     const { ask, errors } = await signedIn(posts, { limits: 'relaxed' });
     const some = <T>(value: fc.Arbitrary<T>, usual: unknown) =>
       fc.oneof({ weight: 3, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: value });

@@ -3,7 +3,7 @@ import { MINUTE } from '../../../src/base/time.js';
 import { BOTH, idOf, MINE, PATH, post, signedIn } from './engagement-posts.js';
 import { type Ask, localOAuth } from './local-oauth.js';
 
-describe('the caller', () => {
+describe('the caller of engagement totals', () => {
   const posts = [post(MINE)];
   const json = {
     tweet_ids: [idOf(MINE)],
@@ -11,7 +11,7 @@ describe('the caller', () => {
     groupings: { g: BOTH },
   };
 
-  it('must be an application that the operator has approved', async () => {
+  it('must be an approved application', async () => {
     const local = await localOAuth(posts);
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = local.addresses;
     const token = await local.signIn('ann', { key, secret });
@@ -42,14 +42,14 @@ describe('the caller', () => {
     expect((await post(PATH, { ...(await requestToken()), json })).status).toBe(401);
   });
 
-  it('signs with the secret of the token, and does not sign JSON', async () => {
+  it('signs with the secret of the token, but does not sign JSON', async () => {
     const { ask } = await signedIn(posts);
     const reply = await ask(json, { tokenSecret: 'wrong' });
     expect([reply.status, reply.errors]).toEqual([401, [expect.stringMatching(/^3040: /)]]);
     expect((await ask(json, { body: `  ${JSON.stringify(json)}` })).status).toBe(200);
   });
 
-  it('has a number of requests a minute, and sees how many are left', async () => {
+  it('is limited in requests per minute, and sees how many remain', async () => {
     const limits = { engagementRate: { requests: 2, perMs: MINUTE } };
     const { service, ask } = await signedIn(posts, { limits });
     const left = async () => {

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { ANN, CALLBACK, type LocalOAuth, localOAuth, POSTS } from './local-oauth.js';
 
-describe('grants', () => {
+describe('the grants of users', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe('grants', () => {
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 
-  it('survive a restart, for their application alone', async () => {
+  it('survive a restart, for their application only', async () => {
     const first = await start('kept');
     const token = await first.signIn('ann');
     const file = path.join(folder, 'kept', 'oauth', 'grants.json');
@@ -37,7 +37,7 @@ describe('grants', () => {
     expect(await readFile(file, 'utf8')).toContain('"revoked":true');
   });
 
-  it('cannot be used with a nonce from before the restart, of any second', async () => {
+  it('cannot be used with a nonce from before the restart', async () => {
     const now = Math.floor(NOW / SECOND);
     const asks = (token: object) =>
       [now - 60, now, now + 60].map(second => ({
@@ -69,7 +69,7 @@ describe('grants', () => {
     }
   });
 
-  it('that cannot be read keep the service from starting', async () => {
+  it('keep the service from starting if they cannot be read', async () => {
     const { stop, signIn } = await start('broken');
     await signIn('ann');
     await stop();
@@ -80,7 +80,7 @@ describe('grants', () => {
     );
   });
 
-  it('end when the service stops, without a state folder', async () => {
+  it('are dropped at a stop without a state folder', async () => {
     const { service, signIn, requestToken } = await localOAuth(POSTS);
     await signIn('ann');
     const { token } = await requestToken();

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Nonces } from '../../../src/service/users/nonces.js';
 
-describe('a nonce', () => {
-  it('can be used once for each timestamp and token, with any others in between', () => {
+describe('a nonce of OAuth', () => {
+  it('is accepted once for each timestamp and token', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat(3), fc.constantFrom('x', 'y', 'z'))),
@@ -20,7 +20,7 @@ describe('a nonce', () => {
     );
   });
 
-  it('is refused rather than accepted twice, when there are too many', () => {
+  it('is refused rather than accepted twice if there are too many', () => {
     const nonces = new Nonces(3);
     for (const timestamp of [10, 11, 12]) expect(nonces.use('a', timestamp, 'x')).toBeDefined();
     expect(nonces.canCheck(10, 12)).toBe(true);
@@ -34,7 +34,7 @@ describe('a nonce', () => {
     expect(nonces.use('a', 11, 'x')).toBeUndefined();
   });
 
-  it('is refused if it could have been used and dropped', () => {
+  it('is refused if it was possibly used and dropped', () => {
     const nonces = new Nonces();
     nonces.forget(100);
     expect([nonces.canCheck(99, 100), nonces.canCheck(100, 100)]).toEqual([false, true]);
@@ -42,7 +42,7 @@ describe('a nonce', () => {
     expect(nonces.canCheck(98, 99)).toBe(true);
   });
 
-  it('makes room for others when it has expired', () => {
+  it('is dropped for others when it has expired', () => {
     const nonces = new Nonces(2);
     nonces.use('a', 1, 'x');
     nonces.expire(2);

@@ -14,8 +14,8 @@ async function approved({ service, requestToken }: LocalOAuth, callback?: string
   return { ...request, approval, verifier: verifierOf(approval) };
 }
 
-describe('a sign-in', () => {
-  it('gives a token for the user in three steps', async () => {
+describe('a sign-in with OAuth', () => {
+  it('returns a token for the user in three steps', async () => {
     const { service, post } = await localOAuth(POSTS);
     const first = await post('/oauth/request_token', { form: { oauth_callback: CALLBACK } });
     expect([first.status, first.headers.get('content-type')]).toEqual([
@@ -64,7 +64,7 @@ describe('a sign-in', () => {
     expect(third.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('accepts oauth-1.0a with callback and verifier in both header and form', async () => {
+  it('works with oauth-1.0a if callback and verifier are in header and form', async () => {
     const { service, addresses } = await localOAuth(POSTS);
     const { consumerKey: key, consumerSecret: secret, oauthUrl } = addresses;
     const oauth = new OAuth({
@@ -126,7 +126,7 @@ describe('a sign-in', () => {
     });
   });
 
-  it('shows a PIN without a callback', async () => {
+  it('shows a PIN if there is no callback', async () => {
     const local = await localOAuth(POSTS);
     const { approval, verifier, ...token } = await approved(local, 'oob');
     expect(approval).toEqual({ pin: expect.stringMatching(/^\d{7}$/) });
@@ -134,7 +134,7 @@ describe('a sign-in', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(200);
   });
 
-  it('knows the authors of generated posts by their handles', async () => {
+  it('accepts the handles of authors of generated posts', async () => {
     const service = createService({ seed: 5 });
     const now = Date.UTC(2024, 4, 15);
     service.clock.set(now);
@@ -151,7 +151,7 @@ describe('a sign-in', () => {
     }
   });
 
-  it('needs the password, which an option sets', async () => {
+  it('requires the password, which an option sets', async () => {
     const { service } = await localOAuth(POSTS, { userPassword: 'tea time' });
     expect(await service.oauth.signIn('ann', 'local-service')).toBe(undefined);
     expect(await service.oauth.signIn('bob', 'tea time')).toBe(undefined);
@@ -174,7 +174,7 @@ describe('a request token', () => {
     expect(() => service.oauth.deny(token)).toThrow('was used');
   });
 
-  it('ends when denied, and the application learns of it', async () => {
+  it('ends when the user denies it, and tells the application', async () => {
     const { service, requestToken, post } = await localOAuth(POSTS);
     const request = await requestToken({}, `${CALLBACK}?state=1`);
     expect(service.oauth.deny(request.token)).toBe(`${CALLBACK}?state=1&denied=${request.token}`);
@@ -220,7 +220,7 @@ describe('a request token', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(401);
   });
 
-  it('ends after several wrong verifiers', async () => {
+  it('expires after several wrong verifiers', async () => {
     const local = await localOAuth(POSTS);
     const { verifier, ...token } = await approved(local, 'oob');
     const wrong = String((Number(verifier) + 1) % 1e7).padStart(7, '0');
@@ -241,7 +241,7 @@ describe('a request token', () => {
     expect((await local.post('/oauth/access_token', { ...token, form })).status).toBe(200);
   });
 
-  it('is not needed in step 1', async () => {
+  it('is not required in step 1', async () => {
     const { post, requestToken } = await localOAuth(POSTS);
     const token = await requestToken();
     const reply = await post('/oauth/request_token', { ...token, form: { oauth_callback: 'oob' } });
@@ -249,7 +249,7 @@ describe('a request token', () => {
   });
 });
 
-describe('the callback', () => {
+describe('the callback of a sign-in', () => {
   it.each(['http://example.com/', 'http://127.0.0.1.example.com/', 'javascript:alert(1)'])(
     'must be on this machine: %s',
     async callback => {
@@ -263,7 +263,7 @@ describe('the callback', () => {
     },
   );
 
-  it('must be one of the registered ones, if there are any', async () => {
+  it('must be a registered one, if there are any', async () => {
     const { post } = await localOAuth(POSTS, { callbackUrls: ['https://app.example.com/cb'] });
     const status = async (oauth_callback: string) =>
       (await post('/oauth/request_token', { form: { oauth_callback } })).status;
@@ -279,7 +279,7 @@ describe('the callback', () => {
   });
 });
 
-describe('a grant', () => {
+describe('a grant of a user', () => {
   it('has one token per user and application until it is revoked', async () => {
     const { service, signIn } = await localOAuth(POSTS);
     const [application, other] = service.oauth.applications;
@@ -299,7 +299,7 @@ describe('a grant', () => {
     expect(await signIn('ann')).not.toEqual(first);
   });
 
-  it('can be listed and revoked over the control path, without its secrets', async () => {
+  it('is listed and revoked over the control path, without its secrets', async () => {
     const { service, addresses, signIn } = await localOAuth(POSTS);
     const { token } = await signIn('ann');
     const control = async (method: string, at = '') => {
@@ -318,13 +318,13 @@ describe('a grant', () => {
   });
 });
 
-describe('each step', () => {
+describe('each step of a sign-in', () => {
   const limited = { requests: 2, perMs: MINUTE };
 
   it.each([
     ['request_token', { requestTokenRate: limited }],
     ['access_token', { accessTokenRate: limited }],
-  ])('is limited: %s', async (step, limits) => {
+  ])('is rate-limited: %s', async (step, limits) => {
     const { service, post, requestToken } = await localOAuth(POSTS, { limits });
     const token = step === 'access_token' ? await requestToken() : {};
     const form = { oauth_callback: CALLBACK, oauth_verifier: 'x' };
@@ -345,7 +345,7 @@ describe('each step', () => {
     expect((await ask()).status).not.toBe(429);
   });
 
-  it('is limited: the sign-in of users, with the right or a wrong password', async () => {
+  it('is rate-limited: the sign-in of users, with the right or a wrong password', async () => {
     const { service } = await localOAuth(POSTS, { limits: { signInRate: limited } });
     await service.oauth.signIn('ann', 'wrong');
     await service.oauth.signIn('ann', 'local-service');
@@ -356,8 +356,8 @@ describe('each step', () => {
   });
 });
 
-describe('the options', () => {
-  it('name the applications', async () => {
+describe('the option `applications`', () => {
+  it('sets the names of the applications', async () => {
     const local = await localOAuth(POSTS, {
       consumerKey: 'a & b',
       consumerSecret: 'ü%',
@@ -380,13 +380,13 @@ describe('the options', () => {
     [{ usageAlert: 1.5 }],
     [{ requestCap: '5' }],
     [{ accountStatus: 'asleep' }],
-  ])('are checked: %j', options => {
+  ])('is checked: %j', options => {
     const [name] = Object.keys(options);
     expect(() => createService(unchecked(options))).toThrow(`\`${name}\` must be`);
   });
 
   it.each(['consumerSecret', 'unapprovedConsumerSecret', 'userPassword'])(
-    'never show a secret: %s',
+    'never shows a secret: %s',
     name => {
       const make = (): Service => createService(unchecked({ [name]: 12_345_678 }));
       expect(make).toThrow(`\`${name}\` must be a string`);

@@ -124,7 +124,7 @@ function signedOf({ method = 'POST', url, key, token, timestamp, nonce, more, fo
   return { method, url, parameters };
 }
 
-describe('a signature', () => {
+describe('an OAuth signature', () => {
   it.each(VECTORS)('matches the published example: $name', vector => {
     const { secret, tokenSecret, signature } = vector;
     expect(signatureOf(signedOf(vector), secret, tokenSecret)).toBe(signature);
@@ -150,7 +150,7 @@ describe('a signature', () => {
     expect(signatureBaseString(signed)).toBe(`GET&${percentEncode(base)}&`);
   });
 
-  it('removes itself, at any position', () => {
+  it('excludes itself at any position', () => {
     const url = 'http://example.com/?oauth_signature=a&b=c';
     const parameters: Parameter[] = [['oauth_signature', 'x']];
     expect(signatureBaseString({ method: 'GET', url, parameters })).toBe(
@@ -171,7 +171,7 @@ describe('a signature', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 12 });
   const name = fc.stringMatching(/^[a-z0-9_.~-]{1,8}$/).filter(one => one !== '__proto__');
 
-  it('agrees with oauth-1.0a where that library follows the standard', () => {
+  it('agrees with oauth-1.0a within the standard', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
@@ -205,7 +205,7 @@ describe('a signature', () => {
     );
   });
 
-  it('does not depend on the order of the parameters, nor on their place in the request', () => {
+  it('does not depend on the order or the place of the parameters', () => {
     fc.assert(
       fc.property(
         fc
@@ -236,7 +236,7 @@ describe('a signature', () => {
     );
   });
 
-  it('changes with anything signed', () => {
+  it('changes with each signed part of the request', () => {
     const [vector] = VECTORS as [Vector];
     const signed = signedOf(vector);
     const { secret, tokenSecret, signature } = vector;
@@ -253,8 +253,8 @@ describe('a signature', () => {
   });
 });
 
-describe('parameters of a form', () => {
-  it('round-trip, also with repeated names', () => {
+describe('parseForm', () => {
+  it('survives a round trip, even with repeated names', () => {
     const text = fc.string({ unit: 'binary', maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text)), pairs => {
@@ -265,16 +265,13 @@ describe('parameters of a form', () => {
     );
   });
 
-  it.each(['%', '%2', '%zz=1', 'a=%FF', '%C3%28'])(
-    'are refused with invalid encoding: %s',
-    form => {
-      expect(() => parseForm(form)).toThrow(URIError);
-    },
-  );
+  it.each(['%', '%2', '%zz=1', 'a=%FF', '%C3%28'])('rejects invalid encoding: %s', form => {
+    expect(() => parseForm(form)).toThrow(URIError);
+  });
 });
 
 describe('an Authorization header of the scheme OAuth', () => {
-  it('gives its parameters without the realm, in any case of the scheme', () => {
+  it('returns its parameters without the realm, in any case of the scheme', () => {
     const header = 'oAUTH realm="a, \\b",\t oauth_nonce="x%2By" ,oauth_token=""';
     expect(parseAuthorization(header)).toEqual([
       ['oauth_nonce', 'x+y'],
@@ -282,7 +279,7 @@ describe('an Authorization header of the scheme OAuth', () => {
     ]);
   });
 
-  it('round-trips any parameters', () => {
+  it('survives a round trip with any parameters', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { minLength: 1 }), pairs => {
@@ -296,7 +293,7 @@ describe('an Authorization header of the scheme OAuth', () => {
   });
 
   it.each([undefined, '', 'Basic YTpi', 'Bearer x', 'OAuthx a="b"'])(
-    'gives nothing for another scheme: %s',
+    'returns nothing for another scheme: %s',
     header => {
       expect(parseAuthorization(header)).toBe(undefined);
     },
@@ -310,11 +307,11 @@ describe('an Authorization header of the scheme OAuth', () => {
     'OAuth oauth_nonce="%"',
     'OAuth oauth_nonce="%FF"',
     'OAuth ,',
-  ])('is malformed: %s', header => {
+  ])('is refused if it is malformed: %s', header => {
     expect(parseAuthorization(header)).toBe('malformed');
   });
 
-  it('is parsed in linear time, for any content', () => {
+  it('is parsed in linear time for any content', () => {
     const began = process.cpuUsage();
     for (const piece of [' ', 'a', '"', '=', ',', 'a="b" ', 'a="b",  '])
       parseAuthorization(`OAuth ${piece.repeat(16_000 / piece.length)}`);

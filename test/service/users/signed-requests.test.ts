@@ -27,7 +27,7 @@ const BAD_SIGNATURE = expect.stringMatching(
 );
 
 describe('a signed request', () => {
-  it('may be signed for https, where a proxy of a service with a token says that it was', async () => {
+  it('may be signed for https if a proxy forwards it to a service with a token', async () => {
     const overTls: Ask = { ...GOOD, signedScheme: 'https' };
     const forwarded = { ...overTls, headers: { 'x-forwarded-proto': 'https' } };
     const { post } = await localOAuth([], { token: 'the-token-of-a-test' });
@@ -41,7 +41,7 @@ describe('a signed request', () => {
   it.each<[string, Ask]>([
     ['none', { authorization: '' }],
     ['that of another scheme', { authorization: 'Basic YTpi' }],
-  ])('needs its header, not %s', async (_, ask) => {
+  ])('requires its header, not %s', async (_, ask) => {
     const { post } = await localOAuth();
     const { status, headers, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [`${REFUSED}Unknown Authorization Type`]]);
@@ -63,13 +63,13 @@ describe('a signed request', () => {
     ],
     ['an application', { key: 'nobody' }, 'Consumer key not found'],
     ['no token in this step', { token: 'x' }, 'Token not found'],
-  ])('needs %s', async (_, ask, reason) => {
+  ])('requires %s', async (_, ask, reason) => {
     const { post } = await localOAuth();
     const { status, errors } = await post(PATH, { ...GOOD, ...ask });
     expect([status, errors]).toEqual([401, [REFUSED + reason]]);
   });
 
-  it('does not need a version', async () => {
+  it('does not require a version', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_version: undefined } };
     expect((await post(PATH, ask)).status).toBe(200);
@@ -88,7 +88,7 @@ describe('a signed request', () => {
     expect([status, errors]).toEqual([401, [BAD_SIGNATURE]]);
   });
 
-  it('signs its query, including repeated parameters', async () => {
+  it('includes its query in the signature, with repeated parameters', async () => {
     const { post } = await localOAuth();
     const query = 'b=%3D%253D&a=x+y&a=%20&c@=&&d';
     const form = [
@@ -130,7 +130,7 @@ describe('a signed request', () => {
   it.each([
     ['EXAMPLE.com:80', 200],
     ['example.com:8080', 401],
-  ])('is verified for the host that it names, in any spelling: %s', async (host, status) => {
+  ])('is verified for the host it names, in any spelling: %s', async (host, status) => {
     const { addresses } = await localOAuth();
     const { consumerKey, consumerSecret, oauthUrl } = addresses;
     const parameters: Parameter[] = [
@@ -195,20 +195,23 @@ describe('a signed request', () => {
     },
   );
 
-  it.each(['once', 'twice'])('may have one token in header and form, signed %s', async times => {
-    const { post, requestToken, service } = await localOAuth();
-    const { token, tokenSecret } = await requestToken();
-    const user = { id: '7', handle: 'ann', name: 'Ann' };
-    const verifier = verifierOf(await service.oauth.approve(token, user));
-    const form = { oauth_token: token, oauth_verifier: verifier };
-    const ask: Ask = { token, tokenSecret, form };
-    const sent: Ask =
-      times === 'twice' ? ask : { ...ask, signedForm: { oauth_verifier: verifier } };
-    const other = { ...form, oauth_token: 'another' };
-    expect((await post('/oauth/access_token', { ...ask, form: other })).status).toBe(400);
-    const { status, text } = await post('/oauth/access_token', sent);
-    expect([status, text]).toEqual([200, expect.stringContaining('user_id=')]);
-  });
+  it.each(['once', 'twice'])(
+    'may have the same token in header and form, signed %s',
+    async times => {
+      const { post, requestToken, service } = await localOAuth();
+      const { token, tokenSecret } = await requestToken();
+      const user = { id: '7', handle: 'ann', name: 'Ann' };
+      const verifier = verifierOf(await service.oauth.approve(token, user));
+      const form = { oauth_token: token, oauth_verifier: verifier };
+      const ask: Ask = { token, tokenSecret, form };
+      const sent: Ask =
+        times === 'twice' ? ask : { ...ask, signedForm: { oauth_verifier: verifier } };
+      const other = { ...form, oauth_token: 'another' };
+      expect((await post('/oauth/access_token', { ...ask, form: other })).status).toBe(400);
+      const { status, text } = await post('/oauth/access_token', sent);
+      expect([status, text]).toEqual([200, expect.stringContaining('user_id=')]);
+    },
+  );
 
   it.each<[string, Ask, number]>([
     ['too large', { body: 'x'.repeat(16 * 1024 + 1) }, 413],
@@ -251,7 +254,7 @@ describe('a signed request', () => {
     expect(errors).toEqual([]);
   });
 
-  it('is a POST', async () => {
+  it('must be a POST', async () => {
     const { addresses } = await localOAuth();
     for (const path of [PATH, '/oauth/access_token', '/insights/engagement/totals']) {
       const response = await fetch(addresses.oauthUrl + path);
@@ -260,7 +263,7 @@ describe('a signed request', () => {
     }
   });
 
-  it('is subject to planted faults', async () => {
+  it('is affected by planted faults', async () => {
     const { service, post } = await localOAuth();
     service.faults.plant({ kind: 'status', status: 503, endpoint: 'oauth' });
     expect((await post(PATH, GOOD)).status).toBe(503);
@@ -299,7 +302,7 @@ describe('the timestamp of a request', () => {
     expect(headers.get('date')).toBe(new Date(NOW).toUTCString());
   });
 
-  it('may be anything if the limit allows it', async () => {
+  it('may be any number if the limit allows it', async () => {
     const { post } = await localOAuth([], { limits: { signedWithinMs: Number.POSITIVE_INFINITY } });
     for (const timestamp of ['1', seconds(Date.now())])
       expect((await post(PATH, { ...GOOD, signed: { oauth_timestamp: timestamp } })).status).toBe(
@@ -307,7 +310,7 @@ describe('the timestamp of a request', () => {
       );
   });
 
-  it('follows the clock when it is moved, also backwards', async () => {
+  it('is checked against the clock, even when the clock is moved back', async () => {
     const { service, post } = await localOAuth();
     for (const ms of [15 * 24 * 60 * MINUTE, -30 * 24 * 60 * MINUTE]) {
       service.clock.advance(ms);
@@ -317,7 +320,7 @@ describe('the timestamp of a request', () => {
 });
 
 describe('the nonce of a request', () => {
-  it('can be used once, also by concurrent requests', async () => {
+  it('is accepted once, even for concurrent requests', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
     const replies = await Promise.all(Array.from({ length: 100 }, () => post(PATH, ask)));
@@ -327,14 +330,14 @@ describe('the nonce of a request', () => {
     expect(errors).toEqual([`${REFUSED}oauth_nonce was used before`]);
   });
 
-  it('is not used up by a request with a bad signature', async () => {
+  it('is not consumed by a request with a bad signature', async () => {
     const { post } = await localOAuth();
     const ask = { ...GOOD, signed: { oauth_nonce: 'once' } };
     await post(PATH, { ...ask, secret: 'wrong' });
     expect((await post(PATH, ask)).status).toBe(200);
   });
 
-  it('may repeat that of another second or of another application', async () => {
+  it('may repeat a nonce of another second or application', async () => {
     const { addresses, post } = await localOAuth();
     const { unapprovedConsumerKey: key, unapprovedConsumerSecret: secret } = addresses;
     const signed = { oauth_nonce: 'once' };
@@ -344,7 +347,7 @@ describe('the nonce of a request', () => {
     expect((await post(PATH, { ...GOOD, signed, key, secret })).status).toBe(200);
   });
 
-  it('is remembered as long as its timestamp is accepted', async () => {
+  it('is stored as long as its timestamp is accepted', async () => {
     const { service, post } = await localOAuth();
     const signed = { oauth_nonce: 'once', oauth_timestamp: seconds(NOW + 5 * MINUTE) };
     expect((await post(PATH, { ...GOOD, signed })).status).toBe(200);
@@ -354,7 +357,7 @@ describe('the nonce of a request', () => {
     }
   });
 
-  it('is still refused after the file was compacted, which removes more than 10,000 expired lines', async () => {
+  it('is still refused after the nonce file was compacted', async () => {
     const stateFolder = await temporaryFolder();
     const file = path.join(stateFolder, 'oauth', 'nonces.jsonl');
     const linesOf = async () => (await readFile(file, 'utf8')).trimEnd().split('\n');
