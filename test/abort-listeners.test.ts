@@ -119,7 +119,7 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   'a pipeline into a stream': () => pipeline(numbers(), stdout({ stream: discard() }), { signal }),
 };
 
-describe('a signal that lives long', () => {
+describe('a long-lived signal', () => {
   it.each(Object.keys(CALLS))('has no listener after %s', async name => {
     const stream = new RulesStream(server);
     for (let n = 0; n < 5; n++) stream.hold(`rule ${n}`);

@@ -8,12 +8,12 @@ afterTests(async () => {
   cleaned++;
 });
 
-describe('what a shared module cleans up', () => {
-  it.each([0, 1])('is cleaned up after each test, as after the first: %i', before => {
+describe('the cleanup of a shared module', () => {
+  it.each([0, 1])('runs after each test, as after the first: %i', before => {
     expect(cleaned).toBe(before);
   });
 
-  it('is not left to a hook of the file that imports the module first', () => {
+  it('needs no hook in a test file', () => {
     const modules = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
       name => name.endsWith('.ts') && !name.endsWith('.test.ts') && name !== 'setup.ts',
     );

@@ -197,18 +197,18 @@ function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   return circles;
 }
 
-describe('imports', () => {
+describe('the imports of the sources', () => {
   const files = filesIn(SOURCE);
   const graph = new Map(
     files.map(file => [file, importsOf(file).filter(target => files.includes(target))]),
   );
 
-  it('are checked in the whole source', () => {
+  it('are found in every source file', () => {
     expect(files.length).toBeGreaterThan(10);
     expect([...new Set(files.map(entryOf))].filter(entry => !(entry in ARROWS))).toEqual([]);
   });
 
-  it('point one way in every file', () => {
+  it('point in one direction', () => {
     const wrong = files.flatMap(file =>
       graph
         .get(file)!
@@ -237,7 +237,7 @@ describe('the memory of a WebAssembly module', () => {
     'tables/parquet/value-encoder.ts',
   ];
 
-  it('has one owner, which is beside the module', () => {
+  it("has one owner, in the module's folder", () => {
     const modules = [...texts.keys()].filter(file => file.endsWith('-wasm.ts'));
     const owners = modules.map(file => namesOf(new RegExp(`/${path.basename(file, '.ts')}\\.js'`)));
     expect(owners.flat().toSorted()).toEqual(OWNERS);
@@ -246,7 +246,7 @@ describe('the memory of a WebAssembly module', () => {
     expect(namesOf(/\bnew WebAssembly\./)).toEqual(OWNERS);
   });
 
-  it('has addresses that only its owner knows', () => {
+  it('has addresses that only its owner uses', () => {
     for (const owner of OWNERS) expect(texts.get(owner)).not.toMatch(/^export const \w+ = [\d(]/m);
   });
 });
@@ -254,7 +254,7 @@ describe('the memory of a WebAssembly module', () => {
 describe('importing the library', () => {
   const loaded = [...loadedWith(path.join(SOURCE, 'index.ts'))];
 
-  it('loads small packages, and the large ones only once they are used', () => {
+  it('loads large packages only when they are used', () => {
     const packages = loaded.filter(name => !path.isAbsolute(name) && !name.startsWith('node:'));
     expect(packages.toSorted()).toEqual([
       ...['asciichart', 'fastest-levenshtein', 'minipass', 'minizlib', 'oauth-1.0a', 'p-limit'],

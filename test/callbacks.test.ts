@@ -251,14 +251,14 @@ describe.each(runnable)('%s', (_, run) => {
   // A retryable error of the package: neither retried nor wrapped.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 
-  it('ends the run with what it throws', async () => {
+  it('rejects the run with the error that it throws', async () => {
     const thrown = run(() => {
       throw failure;
     });
     await expect(thrown).rejects.toBe(failure);
   });
 
-  it('ends the run with what its promise rejects with', async () => {
+  it('rejects the run with the error of its promise', async () => {
     const rejected = run(async () => {
       await sleep(1);
       throw failure;
@@ -266,7 +266,7 @@ describe.each(runnable)('%s', (_, run) => {
     await expect(rejected).rejects.toBe(failure);
   });
 
-  it('ends with the reason of an abort while its promise never settles', async () => {
+  it('rejects with the reason of an abort while its promise is pending', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     const aborted = run(() => {
@@ -277,7 +277,7 @@ describe.each(runnable)('%s', (_, run) => {
   });
 });
 
-it('every callback of a public call is tested here', async () => {
+it('every callback of a public call is listed in this test', async () => {
   const found: string[] = [];
   for (const file of await readdir('src', { recursive: true })) {
     if (!file.endsWith('.ts') || file.startsWith('service/')) continue;
@@ -288,7 +288,7 @@ it('every callback of a public call is tested here', async () => {
   expect(found.toSorted()).toEqual(Object.keys(RUNS).toSorted());
 });
 
-it('the promise of onDamaged is awaited before the records after it are delivered', async () => {
+it('records after a damaged one are delivered after the promise of onDamaged', async () => {
   const order: string[] = [];
   await pipeline(
     await linesOf('{"id":1}', 'bad', 'worse', '{"id":2}', '{"a":3}', '{"id":4}'),

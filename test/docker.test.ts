@@ -87,8 +87,8 @@ function start(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
 
 const healthCheck = (): Promise<Ended> => start(wordsOf('HEALTHCHECK')).ended;
 
-describe('the image', () => {
-  it('is made of the package that a clone packs, with the Node of the slim image', () => {
+describe('the Docker image', () => {
+  it('is built from the package that a clone packs, with Node on the slim image', () => {
     const bases = instructions.filter(([name]) => name === 'FROM').map(([, value]) => value);
     expect(bases).toEqual(['node:24-slim AS pack', 'node:24-slim AS install', 'node:24-slim']);
     const runs = instructions.filter(([name]) => name === 'RUN').map(([, value]) => value);
@@ -155,7 +155,7 @@ describe('compose.yaml', () => {
     });
   });
 
-  it('has a program that searches, with the origin of the service in its variables', async () => {
+  it('runs a program that searches with the origin of the service in its variables', async () => {
     port = await freePort();
     const words = [...wordsOf('ENTRYPOINT'), ...wordsOf('CMD')];
     const { child, ended } = start(words, { MILLRACE_SERVICE_TOKEN: '' });
@@ -210,7 +210,7 @@ export class GenericContainer {
 }`;
 
 describe('the script for Testcontainers', () => {
-  it('plants a fault with the token, and gets its posts', async () => {
+  it('plants a fault with the token, and receives its posts', async () => {
     port = await freePort();
     const [script = ''] = blocksOf(pageNamed('examples/testcontainers.md'), 'js');
     const stub = path.join(project, 'node_modules/testcontainers');

@@ -10,14 +10,14 @@ async function failTwice(): Promise<void> {
   throw new Error(`failed $& ${typeof used}`);
 }
 
-it('the error of a test and its disposal has the messages of both', async () => {
+it('explainSuppressed adds the error of a disposal to the error of the test', async () => {
   const error = await failTwice().catch(thrown => thrown);
   explainSuppressed(error);
   expect(error.message).toBe('failed $& object; then its disposal: disposed');
   expect(error.stack).toContain(`SuppressedError: ${error.message}\n`);
 });
 
-it('other errors stay as they are', () => {
+it('explainSuppressed keeps other errors unchanged', () => {
   const error = new Error('one');
   const { stack } = error;
   explainSuppressed(error);

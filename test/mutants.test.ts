@@ -8,8 +8,8 @@ import { root } from './pages.js';
 
 const MUTANTS = readMutants();
 
-describe('the mutants', () => {
-  it('have their places once in the sources, and are code', async () => {
+describe('the list of mutants', () => {
+  it('contains places that occur once in the sources, in code', async () => {
     const failures: string[] = [];
     for (const mutant of MUTANTS) {
       try {
@@ -23,14 +23,14 @@ describe('the mutants', () => {
     expect(MUTANTS.length).toBeGreaterThan(50);
   });
 
-  it('name test files that exist', () => {
+  it('names test files that exist', () => {
     const names = MUTANTS.flatMap(({ tests }) => tests);
     expect(
       names.filter(name => !/\.test\.ts$/.test(name) || !existsSync(path.join(root, name))),
     ).toEqual([]);
   });
 
-  it('differ from each other and from the sources', () => {
+  it('contains mutants that differ from each other and from the sources', () => {
     const changes = MUTANTS.map(({ file, from, to }) => JSON.stringify([file, from, to]));
     expect(new Set(changes).size).toBe(changes.length);
     for (const { from, to } of MUTANTS) expect(to).not.toBe(from);
@@ -46,14 +46,14 @@ describe('a mutant', () => {
     tests: ['test/a.test.ts'],
   };
 
-  it('replaces its place exactly as it says', () => {
+  it('replaces exactly its place', () => {
     expect(mutated('x; a(); y;', mutant)).toBe("x; b('$&'); y;");
   });
 
   it.each([
     ['b();', '0 times'],
     ['a(); a();', '2 times'],
-  ])('is refused where the source is %j', (text, count) => {
+  ])('is refused if the source is %j', (text, count) => {
     expect(() => mutated(text, mutant)).toThrow(`src/a.ts contains "a()" ${count}, not once`);
   });
 
@@ -61,15 +61,15 @@ describe('a mutant', () => {
     ['src/sinks/files.ts', 'test/sinks/'],
     ['src/rules/match/compile-rule.ts', 'test/rules/match/'],
     ['src/no/such/folder.ts', 'test/'],
-  ])('of %s is tried with the tests of %s', (file, folder) => {
+  ])('of %s is tested with %s', (file, folder) => {
     expect(mirroredFolder(file)).toBe(folder);
   });
 });
 
-describe('a sample', () => {
+describe('a sample of mutants', () => {
   const items = Array.from({ length: 50 }, (_, n) => n);
 
-  it('has as many items as it says, in their order, and repeats by its seed', () => {
+  it('has the requested size and order, and repeats for its seed', () => {
     const picked = sampled(items, 20, 7);
     expect(picked).toHaveLength(20);
     expect(picked).toEqual(picked.toSorted((a, b) => a - b));

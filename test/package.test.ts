@@ -100,8 +100,8 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
   return JSON.parse(stdout);
 }
 
-describe('the package', () => {
-  it('has what its users need, and nothing else', async () => {
+describe('the packed package', () => {
+  it('contains only what its users need', async () => {
     const files = (await installedFiles())
       // What entry points share, or load at its first use.
       .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name))
@@ -117,7 +117,7 @@ describe('the package', () => {
     );
   });
 
-  it('has every file that its pages link to', async () => {
+  it('contains every file that its pages link to', async () => {
     const files = new Set(await installedFiles());
     const folders = new Set([...files].flatMap(foldersOf));
     // Those of the fault trials are for who works on the library; the package has only their texts.
@@ -157,7 +157,7 @@ function foldersOf(file: string): readonly string[] {
 }
 
 describe('a project that installs the package', () => {
-  it('has a command that says how to use it, and its version', async () => {
+  it('has a command that prints its usage and version', async () => {
     const { stdout } = await exec('npx', ['millrace-service', '--help'], { cwd: project });
     expect(stdout).toContain('Usage: npx millrace-service [options]');
     expect(stdout).toContain('eval "$(npx millrace-service --port ');
@@ -167,11 +167,11 @@ describe('a project that installs the package', () => {
     expect(millrace.stdout).toBe(`${manifest.version}\n`);
   });
 
-  it('can import it in an ES module', async () => {
+  it('can import the package in an ES module', async () => {
     expect(await run(path.join(project, 'script.js'))).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
-  it('sees functions and classes under the names by which it imports them', async () => {
+  it('gets functions and classes with the names of their exports', async () => {
     const script = path.join(project, 'names.js');
     await writeFile(
       script,
@@ -185,7 +185,7 @@ describe('a project that installs the package', () => {
     expect(await run(script)).toEqual({ functions: expect.any(Number), others: [] });
   });
 
-  it('reads stored files in threads, by the script that the package brings', async () => {
+  it('reads stored files in threads with the script of the package', async () => {
     const script = path.join(project, 'threads.js');
     await writeFile(path.join(project, 'posts.jsonl'), '{"id":1,"id_str":"1"}\n');
     await writeFile(
@@ -200,7 +200,7 @@ describe('a project that installs the package', () => {
     expect(await run(script)).toEqual({ posts: 1, threads: 1 });
   });
 
-  it('can load it in CommonJS, with `import()`, and with `require` if Node supports it', async () => {
+  it('loads the package in CommonJS with `import()`, and with `require` if Node supports it', async () => {
     const script = path.join(project, 'script.cjs');
     const load = process.features.require_module === true ? 'require' : 'await import';
     await writeFile(
@@ -273,30 +273,27 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
   return outfile;
 }
 
-describe('a bundle that runs elsewhere', () => {
-  it.each(formats)(
-    'to %s works without LMDB, which is reported when it is needed',
-    async format => {
-      const answer = await run(await bundle(format, ['lmdb']));
-      expect(answer).toEqual({
-        posts: 20,
-        tombstones: {
-          name: 'StorageError',
-          code: 'ERR_STORAGE',
-          message: expect.stringContaining('keep `lmdb` external and install it'),
-        },
-      });
-    },
-  );
+describe('a bundle of the package', () => {
+  it.each(formats)('for %s works without LMDB, and reports it when it is needed', async format => {
+    const answer = await run(await bundle(format, ['lmdb']));
+    expect(answer).toEqual({
+      posts: 20,
+      tombstones: {
+        name: 'StorageError',
+        code: 'ERR_STORAGE',
+        message: expect.stringContaining('keep `lmdb` external and install it'),
+      },
+    });
+  });
 
-  it.each(formats)('to %s works with LMDB installed next to it', async format => {
+  it.each(formats)('for %s works with LMDB installed next to it', async format => {
     const file = await bundle(format, ['lmdb']);
     await mkdir(path.join(path.dirname(file), 'node_modules'));
     await symlink(path.join(modules, 'lmdb'), path.join(path.dirname(file), 'node_modules/lmdb'));
     expect(await run(file)).toEqual({ posts: 20, tombstones: 'opened' });
   });
 
-  it.each(formats)('to %s that includes LMDB fails only when LMDB is used', async format => {
+  it.each(formats)('for %s that includes LMDB fails only when LMDB is used', async format => {
     expect(await run(await bundle(format, []))).toMatchObject({
       posts: 20,
       tombstones: { code: 'ERR_STORAGE' },
@@ -329,7 +326,7 @@ describe('the page on bundlers and CommonJS', () => {
     blocksOf(page, 'js').filter(
       code => process.features.require_module === true || !code.includes('require('),
     ),
-  )('has CommonJS that runs: %s', async code => {
+  )('has a CommonJS example that runs: %s', async code => {
     const script = path.join(project, 'page.cjs');
     await writeFile(script, code);
     const { stderr } = await exec(process.execPath, [script]);

@@ -75,7 +75,7 @@ it.each<[string, argument: string, statements: number[], branches: number[][]]>(
       [0, 1],
     ],
   ],
-])('what a process has run of a bundle counts in its source: %s', async (_, argument, s, b) => {
+])('process coverage maps a bundle to its source: %s', async (_, argument, s, b) => {
   const folder = await temporaryFolder();
   const [source, bundle, counts] = ['pick.ts', 'pick.mjs', 'counts'].map(name =>
     path.join(folder, name),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { endProperties } from './properties.js';
 
-it('a property whose test has ended finishes its run and begins no other', async () => {
+it('endProperties waits for the current run of a property, and stops the property', async () => {
   let begun = 0;
   let finish = () => {};
   const property = fc.asyncProperty(fc.nat(), async () => {
@@ -32,5 +32,5 @@ it('a property whose test has ended finishes its run and begins no other', async
   expect(begun).toBe(4);
 });
 
-it('no property runs, so that nothing is waited for', () =>
+it('endProperties resolves if no property runs', () =>
   expect(endProperties()).resolves.toBe(undefined));

@@ -136,7 +136,7 @@ const titles = readdirSync(path.join(root, 'test'), { recursive: true, encoding:
     return { name, text: [...found].map(([, , title]) => title).join('\n') };
   });
 
-describe('the prose', () => {
+describe('the prose of the project', () => {
   it('finds the sources and the titles of tests', () => {
     expect(sources.length).toBeGreaterThan(400);
     expect(titles.flatMap(({ text }) => text.split('\n')).length).toBeGreaterThan(3_000);
@@ -156,12 +156,12 @@ describe('the prose', () => {
         { name: contributing, text: readFileSync(path.join(root, contributing), 'utf8') },
       ],
     ],
-  ] as const)('has none of the phrases that are hard to read in the %s', (_, files) => {
+  ] as const)('contains no phrase that is hard to read in the %s', (_, files) => {
     const found = files.flatMap(({ name, text }) => findPhrases(text).map(one => `${name} ${one}`));
     expect(found).toEqual([]);
   });
 
-  it('has none of the phrases that lean on another sentence in comments of the sources', () => {
+  it('contains no phrase in comments that refers to another sentence', () => {
     const found = sources.flatMap(({ name, text }) =>
       findPhrases(commentsOf(text), COMPILED_FOR_COMMENTS).map(one => `${name} ${one}`),
     );
@@ -169,7 +169,7 @@ describe('the prose', () => {
   });
 
   it.each(COMMENT_PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'refuses in a comment only: %s',
+    'may contain only outside comments: %s',
     (example, instead) => {
       const comment = `const one = 1;\n/**\n * ${example.replaceAll(' ', '\n * ')}\n */`;
       const [found = '', ...others] = findPhrases(commentsOf(comment), COMPILED_FOR_COMMENTS);
@@ -182,7 +182,7 @@ describe('the prose', () => {
   );
 
   it.each(PHRASES.map(([, instead, example]) => [example, instead] as const))(
-    'refuses: %s',
+    'may not contain: %s',
     (example, instead) => {
       const found = findPhrases(`/**\n * ${example.replaceAll(' ', '\n * ')}\n */`);
       expect(found.some(one => one.endsWith(instead))).toBe(true);
@@ -195,7 +195,7 @@ describe('the prose', () => {
     'The text of a post, and all of its text.',
     'There is no cursor, and it is no longer used.',
     'Omit it, or leave it out of the list.',
-  ])('accepts: %s', sentence => {
+  ])('may contain: %s', sentence => {
     expect(findPhrases(sentence)).toEqual([]);
   });
 });

@@ -195,8 +195,8 @@ async function errorOf(call: () => unknown): Promise<unknown> {
   return undefined;
 }
 
-describe('every public call refuses', () => {
-  it.each(CALLS)('an unknown option, with the nearest name: %s', async (...row) => {
+describe('every public call', () => {
+  it.each(CALLS)('refuses an unknown option with the nearest name: %s', async (...row) => {
     const [, call, wrong, meant, needs = {}] = unchecked<Row>(row);
     const error = await errorOf(() => call(unchecked({ ...needs, [wrong]: 1 })));
     expect(error).toBeInstanceOf(millrace.OptionError);
@@ -207,7 +207,7 @@ describe('every public call refuses', () => {
   });
 
   it.each(CALLS.filter(([name]) => name !== 'pipeline'))(
-    'options that are not an object: %s',
+    'refuses options that are not an object: %s',
     async (...row) => {
       const [, call] = unchecked<Row>(row);
       for (const options of ['x', null, [], 7])

@@ -34,7 +34,7 @@ describe('the README', () => {
 });
 
 describe('the architecture page', () => {
-  it('gives the reason for each dependency, and lists no other package', () => {
+  it('states the reason for each dependency, and lists no other package', () => {
     const table = tableOf(architecture, 'What is installed and published', 'Dependency');
     const named = table.flatMap(row => namesIn(row[0]));
     expect(named.toSorted()).toEqual(Object.keys(manifest.dependencies).toSorted());
@@ -62,7 +62,7 @@ describe('the page of stages', () => {
   });
 });
 
-describe('the pages', () => {
+describe('the documentation pages', () => {
   it('name every example, and no file that does not exist', () => {
     const named = pageNamed('examples/README.md').text.matchAll(/\((\d\d-[\w-]+\.ts)\)/g);
     expect([...named].map(match => match[1]).toSorted()).toEqual(exampleNames.toSorted());
@@ -126,8 +126,8 @@ const OPTION_TABLES = [
   ['src/service/README.md', 'Options', 'Option', 'service:ServiceOptions'],
 ] as const;
 
-describe('the tables of options are those of the code', () => {
-  it.each(OPTION_TABLES)('%s: %s, %s', (page, heading, column, type) => {
+describe('an option table', () => {
+  it.each(OPTION_TABLES)('of %s matches the code: %s, %s', (page, heading, column, type) => {
     const named = tableOf(pageNamed(page), heading, column).flatMap(row => namesIn(row[0]));
     expect(named.toSorted()).toEqual(membersOf(type).toSorted());
   });
@@ -135,14 +135,14 @@ describe('the tables of options are those of the code', () => {
   it.each([
     ['Publishing', 'jetstream:ToJetStreamOptions'],
     ['Reading', 'jetstream:FromJetStreamOptions'],
-  ])('JetStream: %s, besides the connection', (heading, type) => {
+  ])('of JetStream matches the code: %s, besides the connection', (heading, type) => {
     const rows = tableOf(pageNamed('src/jetstream/README.md'), heading, 'Option');
     const named = rows.flatMap(row => namesIn(row[0]));
     const shared = membersOf('jetstream:JetStreamConnectionOptions');
     expect([...named, ...shared].toSorted()).toEqual(membersOf(type).toSorted());
   });
 
-  it('search: the options of a search for rules, besides those of a search', () => {
+  it('of a search for rules lists its options besides those of a search', () => {
     const page = pageNamed('src/search/README.md');
     const own = tableOf(page, 'Many rules', 'Option').flatMap(row => namesIn(row[0]));
     const all = membersOf('SearchRulesOptions');
@@ -153,7 +153,7 @@ describe('the tables of options are those of the code', () => {
     );
   });
 
-  it('account: settings with their environment variables, and the other options', () => {
+  it('of account() lists settings with their environment variables, and other options', () => {
     const settings = tableOf(http, 'Settings', 'Option').map(([name, env]) => [name, env]);
     expect(settings).toEqual(
       Object.entries(SETTINGS).map(([name, { env }]) => [`\`${name}\``, `\`${env}\``]),
@@ -167,14 +167,14 @@ describe('the tables of options are those of the code', () => {
   it.each([
     ['Timeouts', acme.timeouts],
     ['Retries', acme.retry],
-  ])('account: %s with their defaults', (heading, defaults) => {
+  ])('of account() lists %s with their defaults', (heading, defaults) => {
     const rows = tableOf(http, heading, 'Option').map(([name, value]) => [name, value]);
     expect(rows).toEqual(
       Object.entries(defaults).map(([name, value]) => [`\`${name}\``, String(value)]),
     );
   });
 
-  it('account: the rate limits', () => {
+  it('of account() lists the rate limits', () => {
     const spans = new Map([
       [SECOND, '1 s'],
       [5 * SECOND, '5 s'],
@@ -194,10 +194,10 @@ describe('the tables of options are those of the code', () => {
   });
 });
 
-describe('the errors are those of the code', () => {
+describe('the page of errors', () => {
   const table = tableOf(http, 'Errors', 'Class');
 
-  it('list every class with its code and its fields', () => {
+  it('lists every class with its code and its fields', () => {
     const classes = Object.entries(millrace)
       .filter(([name]) => name.endsWith('Error') && name !== 'MillraceError')
       .map(([name]) => name);
@@ -212,7 +212,7 @@ describe('the errors are those of the code', () => {
     }
   });
 
-  it('list every kind of connection failure', () => {
+  it('lists every kind of connection failure', () => {
     const failures = tableOf(http, 'Errors', '`failure`').flatMap(row => namesIn(row[0]));
     expect(failures).toEqual(literalsOf('AuthorizationFailure'));
     const connection = table.find(([name]) => name === '`ConnectionError`')?.[3];

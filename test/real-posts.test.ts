@@ -23,7 +23,7 @@ const SETS = [
 const withoutRules = (raw: Uint8Array) => new Activity(raw).withMatchingRules([]).raw.toString();
 
 describe.skipIf(folder === undefined)('real posts', () => {
-  it.each(SETS)('of the format %s pass a pipeline unchanged', async (format, names) => {
+  it.each(SETS)('in the format %s pass a pipeline unchanged', async (format, names) => {
     const work = await temporaryFolder();
     const stored: Activity[] = [];
     for (const [index, name] of names.entries()) {

@@ -10,7 +10,7 @@ const MIN_WORDS = 5;
 const isStub = (text: string) =>
   STUB.test(text.trim()) || text.trim().split(/\s+/).length < MIN_WORDS;
 
-describe('the reference', () => {
+describe('the reference of the package', () => {
   const exported = [...publicExports()];
 
   it('covers the whole package', () => {
@@ -35,7 +35,7 @@ describe('the reference', () => {
     expect(silent).toEqual([]);
   });
 
-  it('shows an example of every function', () => {
+  it('shows an example for every function', () => {
     const without = exported.filter(
       ([, symbol]) =>
         (symbol.flags & ts.SymbolFlags.Function) !== 0 &&
@@ -50,7 +50,7 @@ describe('the reference', () => {
     'The options for jobs',
     'The result of `files`.',
     'A rule.',
-  ])('refuses the stub %j', text => {
+  ])('may not contain the stub %j', text => {
     expect(isStub(text)).toBe(true);
   });
 });

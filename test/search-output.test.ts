@@ -13,7 +13,7 @@ it.each([
   pair('a@example.com'),
   pair('ab@example.com'),
   pair('abc@example.com'),
-])('a secret is found in the output of the suite, cut anywhere: %s', async printed => {
+])('OutputSearch finds a secret cut at any byte: %s', async printed => {
   const line = `Basic ${printed} is wrong\n`;
   for (let at = 0; at <= line.length; at++) {
     const stream = new PassThrough();
@@ -27,7 +27,7 @@ it.each([
   }
 });
 
-it('finds nothing without a secret', () => {
+it('OutputSearch finds nothing without a secret', () => {
   const stream = new PassThrough();
   const search = new OutputSearch([SECRET]);
   search.watch(stream);

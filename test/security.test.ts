@@ -57,7 +57,7 @@ describe('the page of security', () => {
     ["it.skipIf(isMissing || !isNightly)('one', () => {})", 'isNightly'],
     ["if (isNightly) it('one', () => {})", 'isNightly'],
     ["it.skip('one', () => {}); describe('all', () => { it('one', () => {}) })", 'twice'],
-  ])('would notice that a test does not run: %s', (text, state) => {
+  ])('is checked for tests that do not run: %s', (text, state) => {
     expect(statesIn(text).get('one')).toBe(state);
   });
 });
@@ -91,11 +91,11 @@ const sources = readdirSync(path.join(root, 'src'), { recursive: true, encoding:
   .filter(name => name.endsWith('.ts'))
   .map(name => ({ name, text: readFileSync(path.join(root, 'src', name), 'utf8') }));
 
-describe('credentials', () => {
+describe('the source', () => {
   const CANARY = 'kanarienvogel';
   afterEach(() => vi.restoreAllMocks());
 
-  it('a nonce does not depend on Math.random', () => {
+  it('does not use Math.random for a nonce', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
     const headers = Array.from({ length: 200 }, () =>
       authorization(
@@ -109,7 +109,7 @@ describe('credentials', () => {
     expect(nonces).not.toContain(undefined);
   });
 
-  it('secrets are not compared by operators', () => {
+  it('does not compare secrets with operators', () => {
     const secret = '(?:\\w+\\??\\.)*\\w*(?:password|secret|signature|verifier|csrf)';
     const other = '(?!undefined|null|\'\'|"")[\\w\'"(]';
     const compared = new RegExp(
@@ -130,7 +130,7 @@ describe('credentials', () => {
     expect(found).toEqual([]);
   });
 
-  it('a signed address in a response about files is never shown whole', () => {
+  it('never shows a signed URL of a file response whole', () => {
     const bad = `http://files.test/a.json.gz?Signature=${CANARY}`;
     const acts = [
       () => parseJobListing({ urlCount: 1, urlList: [bad] }, 'https://jobs.test/'),
@@ -150,7 +150,7 @@ describe('credentials', () => {
     }
   });
 
-  it('secret state of the service is readable by its owner only', async () => {
+  it('makes secret state of the service readable only by its owner', async () => {
     const folder = await temporaryFolder();
     const file = path.join(folder, 'oauth', 'grants.json');
     await new Grants(folder).grant({ id: '1', handle: 'ada', name: 'Ada' }, 'app', 0);
@@ -159,7 +159,7 @@ describe('credentials', () => {
     expect((await stat(path.dirname(file))).mode & 0o777).toBe(0o700);
   });
 
-  it('undici is a version that bounds memory, and sends each request itself', () => {
+  it('uses an undici version that bounds memory and sends each request itself', () => {
     const [major = 0, minor = 0, patch = 0] = manifest.dependencies.undici.split('.').map(Number);
     expect(major).toBe(7);
     expect(minor * 1_000 + patch).toBeGreaterThanOrEqual(30_002);
@@ -171,7 +171,7 @@ describe('credentials', () => {
 });
 
 describe('the local service', () => {
-  it('no page and no control path answers under another host name', async () => {
+  it('serves no page and no control path under another host name', async () => {
     const { baseUrl } = await started();
     const pages = ['/', '/console', '/console/jobs', '/console/sign-in', '/status'];
     const users = ['/oauth/authenticate?oauth_token=x', '/oauth/authorize', '/oauth/grants'];
@@ -186,7 +186,7 @@ describe('the local service', () => {
           );
   });
 
-  it('headers that are too large are refused, and the next request is answered', async () => {
+  it('refuses headers that are too large, and responds to the next request', async () => {
     const { baseUrl } = await started();
     expect(await statusOf(`${baseUrl}/status`, { 'x-large': 'x'.repeat(70_000) })).toBe(431);
     expect(await statusOf(`${baseUrl}/status`, {})).toBe(200);

@@ -5,13 +5,13 @@ import { isSkipped, SKIPPED_TESTS } from './skipped-everyday.js';
 
 const root = path.resolve(import.meta.dirname, '..');
 
-describe('the tests that npm test skips', () => {
-  it.each(Object.entries(SKIPPED_TESTS))('%s has each of them', (file, titles) => {
+describe('the list of skipped tests', () => {
+  it.each(Object.entries(SKIPPED_TESTS))('for %s contains only existing titles', (file, titles) => {
     const text = readFileSync(path.join(root, file), 'utf8').replaceAll("\\'", "'");
     for (const title of titles) expect(text).toContain(title);
   });
 
-  it('isSkipped compares the file and a part of the title', () => {
+  it('is searched by file and a part of the title', () => {
     expect(isSkipped('test/storage/lock.test.ts', 'tells others that its holder is alive')).toBe(
       true,
     );

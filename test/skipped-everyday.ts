@@ -270,12 +270,12 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/snippets.test.ts': [
     'run against the control path',
-    'compiles',
+    'compile',
     'print the environment of scripts',
   ],
   'test/source-readme.test.ts': [
-    'names only files that take a search into CSV',
-    'names exactly the files that take a stored file to a file, and not more of them',
+    'for a search into CSV contains only files that run',
+    'for stored files to a file contains exactly the files that run',
   ],
   'test/sources/local-files.test.ts': ['requests the sizes of a few hundred files at a time'],
   'test/sources/planned-sources.test.ts': [

@@ -80,12 +80,12 @@ function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): P
   return outputOf(child);
 }
 
-describe('the code of the pages', () => {
-  it('exists', () => {
+describe('the code snippets of the pages', () => {
+  it('are found', () => {
     expect(scripts.length).toBeGreaterThan(10);
   });
 
-  it('compiles', () => {
+  it('compile', () => {
     const texts = new Map(
       scripts.map(({ text }, index) => [
         path.join(root, 'examples', `page-${index}.ts`),
@@ -109,7 +109,7 @@ describe('the code of the pages', () => {
 
   const runs = isEveryday ? scripts.filter(({ page }) => page === 'README.md') : scripts;
   const runner = new ScriptRunner();
-  it.for(runs)('runs: $name', async ({ page, text }, { skip }) => {
+  it.for(runs)('run: $name', async ({ page, text }, { skip }) => {
     const needsNats = text.includes("'millrace/jetstream'");
     if (needsNats && !hasNatsServer) skip(INSTALL);
     await using node = needsNats ? await startNode() : undefined;
@@ -133,7 +133,7 @@ describe('the code of the pages', () => {
   });
 });
 
-describe('the commands of the pages', () => {
+describe('the command lines of the pages', () => {
   const commands = pages.flatMap(page => blocksOf(page, 'sh'));
   const cli = compiled(path.join(root, 'src/service/cli.ts'));
 
@@ -149,7 +149,7 @@ describe('the commands of the pages', () => {
     }
   });
 
-  it('use only existing options of the local service, and the page lists all of them', async () => {
+  it('use only options that the local service has, all of which one page lists', async () => {
     const { stdout } = await run([process.execPath, cli, '--help'], root, {});
     const help = [...stdout.matchAll(/^ {2}(--.{30})/gm)].flatMap(
       ([, flags]) => flags?.match(/--[a-z-]+/g) ?? [],

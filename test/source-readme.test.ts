@@ -144,7 +144,7 @@ function walkOf(title: string): { readonly steps: string; readonly onTheWay: str
   return { steps: startingWith('1. '), onTheWay: startingWith('On the way: ') };
 }
 
-describe('a walk of the architecture page', () => {
+describe('a list of files on the architecture page', () => {
   const filesOfRun = async (walk: string, input: string, env: NodeJS.ProcessEnv = {}) => {
     // From the sources: a bundle does not say which file a function is of.
     const script = path.join(import.meta.dirname, 'source-readme-child.ts');
@@ -157,7 +157,7 @@ describe('a walk of the architecture page', () => {
     return JSON.parse(stdout) as readonly string[];
   };
 
-  it('names exactly the files that take a stored file to a file, and not more of them', async () => {
+  it('for stored files to a file contains exactly the files that run', async () => {
     const folder = await temporaryFolder();
     const lines = Array.from(
       { length: 100 },
@@ -172,7 +172,7 @@ describe('a walk of the architecture page', () => {
     expect(filesIn(steps).length).toBeLessThanOrEqual(40);
   });
 
-  it('names only files that take a search into CSV', async () => {
+  it('for a search into CSV contains only files that run', async () => {
     const service = createService({ limits: 'relaxed' });
     await service.start();
     const called = await filesOfRun('search', '', environmentOf(service.addresses()));
@@ -193,7 +193,7 @@ describe('the page of the tests', () => {
     expect(files.filter(name => !existsSync(path.resolve(SOURCE, '..', name)))).toEqual([]);
   });
 
-  it('names each test that has no file of src, unless it tests a helper beside it', () => {
+  it('names each test without a source file, except tests of a helper beside it', () => {
     const root = path.resolve(SOURCE, '..');
     const listed = names.filter(name => name.startsWith('test/'));
     const others = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
@@ -205,7 +205,7 @@ describe('the page of the tests', () => {
     expect(others).toEqual([]);
   });
 
-  it('names only cells of faults that exist and have trials', () => {
+  it('names only fault cells that exist and have trials', () => {
     const cells = [matrix, disks, calls, jetstream, fuzz, long].flatMap(part =>
       part.cells
         .filter(({ expects }) => expects !== 'none')

@@ -33,8 +33,8 @@ const locked = Object.entries(lock.packages)
   .filter(([folder]) => folder !== '')
   .map(([folder, entry]) => ({ name: folder.replace(/^.*node_modules\//, ''), ...entry }));
 
-describe('dependencies', () => {
-  it('with install scripts are all in the list of src/README.md, and no others', async () => {
+describe('the dependencies of the package', () => {
+  it('with install scripts are exactly those listed in src/README.md', async () => {
     const rows = [...(await text('src/README.md')).matchAll(/^\| `([^`]+)` \| (with|for) /gm)];
     const listed = rows.map(([, name, installed]) => [name, installed === 'for']);
     const scripts = locked
@@ -43,7 +43,7 @@ describe('dependencies', () => {
     expect(listed.toSorted()).toEqual(scripts.toSorted());
   });
 
-  it('with install scripts are denied in the manifest, which npm 11 asks for', () => {
+  it('with install scripts are denied in the manifest', () => {
     const scripts = locked.filter(({ hasInstallScript }) => hasInstallScript);
     const denied = Object.fromEntries(scripts.map(({ name }) => [name, false]));
     expect(manifest.allowScripts).toEqual(denied);
@@ -62,7 +62,7 @@ describe('dependencies', () => {
       expect(version).toMatch(/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/);
   });
 
-  it('of the package are in its bill of materials, apart from those for development', async () => {
+  it('are all in its bill of materials, except development dependencies', async () => {
     const { stdout } = await exec('npm', ['run', '--silent', 'sbom'], {
       cwd: root,
       maxBuffer: 16 << 20,
@@ -97,8 +97,8 @@ function answered(advisories: object): http.RequestListener {
   };
 }
 
-describe('the release', () => {
-  it('is published with provenance from a checked commit, without scripts of dependencies', async () => {
+describe('the release workflow', () => {
+  it('publishes with provenance from a checked commit, without scripts of dependencies', async () => {
     const workflow = await text('.github/workflows/release.yml');
     expect(workflow).toMatch(/needs: check/);
     expect(workflow).toMatch(/id-token: write/);
@@ -114,7 +114,7 @@ describe('the release', () => {
     expect(workflow.match(/id-token: write/g)).toHaveLength(1);
   });
 
-  it('is signed in a job that runs neither the build nor a dependency, and no other job may write', async () => {
+  it('signs in a job that runs neither the build nor a dependency', async () => {
     const workflow = await text('.github/workflows/release.yml');
     const [, all = ''] = workflow.split(/^jobs:\n/m);
     const jobs = Object.fromEntries(
@@ -138,7 +138,7 @@ describe('the release', () => {
     ['the connection breaks', 1, request => request.socket.destroy()],
     ['the response is a page', 1, (_, response) => response.end('<html>')],
     ['npm is told to be offline', 1, (_, response) => response.writeHead(503).end(), OFFLINE],
-  ])('has an audit: where %s, it ends with %i', async (_, exitCode, listener, env) => {
+  ])('runs an audit: if %s, it ends with %i', async (_, exitCode, listener, env) => {
     const registry = http.createServer(listener).listen(0, '127.0.0.1');
     await once(registry, 'listening');
     onTestFinished(() => {
@@ -165,14 +165,14 @@ describe('a workflow', async () => {
   const folder = '.github/workflows';
   const names = await readdir(path.join(root, folder));
 
-  it.each(names)('%s: has each action by its commit, and its version beside it', async name => {
+  it.each(names)('%s pins each action to a commit, with its version in a comment', async name => {
     const uses = (await text(path.join(folder, name))).match(/^.*\buses:.*$/gm) ?? [];
     expect(uses.length).toBeGreaterThan(0);
     for (const line of uses)
       expect(line.trim()).toMatch(/^- uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  it.each(names)('%s: may only read, and ends where it hangs or is replaced', async name => {
+  it.each(names)('%s has read permission only, and a time limit', async name => {
     const workflow = await text(path.join(folder, name));
     expect(workflow).toMatch(/^permissions:\n {2}contents: read\n/m);
     expect(workflow).toMatch(/^concurrency:\n {2}group: .*\n {2}cancel-in-progress: /m);
@@ -183,7 +183,7 @@ describe('a workflow', async () => {
     expect(workflow.match(/persist-credentials: false/g) ?? []).toHaveLength(checkouts.length);
   });
 
-  it('that tests uses the packages of earlier runs, and the one that releases does not', async () => {
+  it('for tests caches packages, and the release workflow does not', async () => {
     const [ci, nightly, release] = await Promise.all(
       ['ci', 'nightly', 'release'].map(name => text(path.join(folder, `${name}.yml`))),
     );
@@ -200,35 +200,35 @@ describe('a workflow', async () => {
   describe('of each night', async () => {
     const nightly = await text(path.join(folder, 'nightly.yml'));
 
-    it('runs by the clock', () => {
+    it('runs on a schedule', () => {
       expect(nightly).toMatch(/^ {4}- cron: /m);
     });
 
-    it('tries the slow tests', () => {
+    it('runs the slow tests', () => {
       expect(nightly).toMatch(/npm run faults -- tests\n/);
     });
 
-    it('tries the mutants', () => {
+    it('runs the mutants', () => {
       expect(nightly).toMatch(/npm run mutants -- --sample 20 --seed /);
     });
 
-    it('tries a seed of all faults', () => {
+    it('runs all faults with a new seed', () => {
       const [, parts = ''] = /npm run faults -- ([a-z ]+) --seeds 1 --seed/.exec(nightly) ?? [];
       expect(parts.split(' ')).toEqual(['matrix', 'disks', 'calls', 'jetstream', 'fuzz']);
     });
 
-    it('tries other systems', () => {
+    it('runs on other systems', () => {
       expect(nightly).toMatch(/os: \[macos-latest, windows-latest\]/);
     });
 
-    it('draws other inputs, and files an issue with the seed of those that failed', () => {
+    it('uses new random inputs, and files an issue with the seed of a failure', () => {
       expect(nightly).toMatch(/MILLRACE_SEED=\$seed/);
       expect(nightly).toMatch(/if: \$\{\{ failure\(\) \}\}.*gh issue create/s);
     });
   });
 });
 
-describe('the notes of a release', () => {
+describe('the release notes', () => {
   const CHANGELOG = `# Changelog
 
 ## Unreleased
@@ -252,17 +252,20 @@ describe('the notes of a release', () => {
     ['v1.1', undefined],
     ['v1x10.0', undefined],
     ['v2.0.0', undefined],
-  ])('are the section of the changelog, and the release stops without: %s', async (tag, notes) => {
-    const folder = await temporaryFolder();
-    await writeFile(path.join(folder, 'CHANGELOG.md'), CHANGELOG);
-    const workflow = await text('.github/workflows/release.yml');
-    const [, command = ''] = /- run: (awk .* > notes\.md .*)/.exec(workflow) ?? [];
-    expect(workflow).toContain('--notes-file notes.md');
-    const made = exec('bash', ['-ec', command], {
-      cwd: folder,
-      env: { ...process.env, GITHUB_REF_NAME: tag },
-    }).then(async () => (await readFile(path.join(folder, 'notes.md'), 'utf8')).trim());
-    if (notes === undefined) await expect(made).rejects.toMatchObject({ code: 1 });
-    else expect(await made).toBe(notes);
-  });
+  ])(
+    'are the section of the changelog, and the release stops without it: %s',
+    async (tag, notes) => {
+      const folder = await temporaryFolder();
+      await writeFile(path.join(folder, 'CHANGELOG.md'), CHANGELOG);
+      const workflow = await text('.github/workflows/release.yml');
+      const [, command = ''] = /- run: (awk .* > notes\.md .*)/.exec(workflow) ?? [];
+      expect(workflow).toContain('--notes-file notes.md');
+      const made = exec('bash', ['-ec', command], {
+        cwd: folder,
+        env: { ...process.env, GITHUB_REF_NAME: tag },
+      }).then(async () => (await readFile(path.join(folder, 'notes.md'), 'utf8')).trim());
+      if (notes === undefined) await expect(made).rejects.toMatchObject({ code: 1 });
+      else expect(await made).toBe(notes);
+    },
+  );
 });

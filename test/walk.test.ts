@@ -103,7 +103,7 @@ async function idsIn(output: string): Promise<readonly string[]> {
 }
 
 // Detects hangs only: with a load of 12, the 20,000 posts took two minutes.
-it('leads from the README to posts in files and through the pages it links', {
+it('the walkthrough leads from the README to posts in files and through the linked pages', {
   timeout: 900_000,
 }, async () => {
   expect(commandWith('npm install')).toBe('npm install millrace tsx\n');

@@ -430,7 +430,7 @@ function thrownBy(call: () => unknown): unknown {
   }
 }
 
-describe('rules that are plain strings', () => {
+describe('rules given as strings', () => {
   const calls: [string, (rules: never) => unknown][] = [
     ['matchRules', rules => millrace.matchRules(rules)],
     ['rules.compileAll', rules => millrace.rules.compileAll(rules)],
@@ -453,17 +453,20 @@ describe('rules that are plain strings', () => {
     ],
   ];
 
-  it.each(calls)("are refused by %s with what to write: { value: 'coffee' }", async (_, call) => {
-    for (const [rules, written] of [
-      [['coffee'], "{ value: 'coffee' } instead of 'coffee'"],
-      [[{ value: 'tea' }, "it's"], '{ value: "it\'s" } instead of "it\'s"'],
-      ['coffee', "{ value: 'coffee' } instead of 'coffee'"],
-    ]) {
-      const error = await (async () => await call(unchecked(rules)))().catch(thrown => thrown);
-      expect(error).toBeInstanceOf(millrace.OptionError);
-      expect((error as Error).message).toContain(written);
-    }
-  });
+  it.each(calls)(
+    "are refused by %s with the correct form: { value: 'coffee' }",
+    async (_, call) => {
+      for (const [rules, written] of [
+        [['coffee'], "{ value: 'coffee' } instead of 'coffee'"],
+        [[{ value: 'tea' }, "it's"], '{ value: "it\'s" } instead of "it\'s"'],
+        ['coffee', "{ value: 'coffee' } instead of 'coffee'"],
+      ]) {
+        const error = await (async () => await call(unchecked(rules)))().catch(thrown => thrown);
+        expect(error).toBeInstanceOf(millrace.OptionError);
+        expect((error as Error).message).toContain(written);
+      }
+    },
+  );
 });
 
 describe('plain calls', () => {
@@ -499,7 +502,7 @@ describe('plain calls', () => {
     ['safeName', 'maxBytes', ['snow', 1]],
     ['usage.table', 'report', [Promise.resolve({})]],
     ['users.signInAddress', 'token', [acme, 'token']],
-  ] as const)('%s names `%s` where that is wrong (%#)', (name, option, args) => {
+  ] as const)('%s names the wrong argument `%s` (%#)', (name, option, args) => {
     const error = thrownBy(() => callNamed(name)(...args));
     expect(error).toBeInstanceOf(millrace.OptionError);
     expect((error as millrace.OptionError).option).toBe(option);
@@ -507,7 +510,7 @@ describe('plain calls', () => {
 });
 
 describe('the table of stages', () => {
-  it('has every export that is not a class, as a stage or as another call', () => {
+  it('contains every export that is not a class', () => {
     const listed = [...Object.keys(STAGES), ...OTHERS];
     expect(listed.toSorted()).toEqual([...EXPORTS.keys()].sort());
   });
