@@ -78,7 +78,7 @@ describe('a covering set of option rows', () => {
 
   const { conflicts } = RULES;
   it.each(conflicts.filter(({ refused }) => refused !== undefined))(
-    'includes conflicts that are refused before any read: $reason',
+    'excludes a pair that is refused before any read: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, DOMAIN, RULES);
       expect(holds(row)).toBe(true);

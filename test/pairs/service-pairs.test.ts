@@ -61,7 +61,7 @@ describe('a covering set of option rows for service sources', () => {
   });
 
   it.each(SERVICE_RULES.conflicts.filter(({ refused }) => refused !== undefined))(
-    'includes conflicts that are refused before a request: $reason',
+    'excludes a pair that is refused before a request: $reason',
     async ({ refused, holds }) => {
       const row = completed(refused!.row, SERVICE_DOMAIN, SERVICE_RULES);
       expect(holds(row)).toBe(true);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { localJobs } from './local-jobs.js';
 
-describe('the request to create a job', () => {
+describe('job creation', () => {
   it.each([
     [{ title: undefined }, /Missing field 'title'/],
     [{ title: ' ' }, /'title'.*a string that is not empty/],

@@ -345,7 +345,7 @@ describe('each step of a sign-in', () => {
     expect((await ask()).status).not.toBe(429);
   });
 
-  it('is rate-limited: the sign-in of users, with the right or a wrong password', async () => {
+  it('is rate-limited for users, with the right or a wrong password', async () => {
     const { service } = await localOAuth(POSTS, { limits: { signInRate: limited } });
     await service.oauth.signIn('ann', 'wrong');
     await service.oauth.signIn('ann', 'local-service');
