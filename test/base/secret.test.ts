@@ -180,7 +180,7 @@ describe('redact', () => {
     expect(redact('canary-twice')).toBe('canary-twice');
   });
 
-  it('excerpt removes a secret that its end cuts', () => {
+  it('removes a secret from an excerpt that cuts it', () => {
     const text = `${'x'.repeat(75)}canary-behind-the-cut`;
     const shown = whileSecret(['canary-behind-the-cut'], () => [
       excerpt(text),
