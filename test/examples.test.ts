@@ -167,7 +167,7 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/[1-9]\d* of [1-9]\d* posts match lang:en, such as: \S/);
   });
 
-  it('26-recorded: serves the posts that it has recorded, also without the account', async () => {
+  it('26-recorded: serves the recorded posts, even without the account', async () => {
     const first = await run('26-recorded.ts');
     expect(first).toMatchObject({ code: 0, stderr: '' });
     const [, posts] =
@@ -177,7 +177,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: `${posts} posts from the recording\n` });
   });
 
-  it('27-damaged-again: mends what can be mended, and keeps the rest', async () => {
+  it('27-damaged-again: repairs some records, and keeps the others', async () => {
     const first = await run('27-damaged-again.ts');
     expect(first).toMatchObject({ code: 0, stderr: '' });
     const [, posts, damaged, mended] =
@@ -325,7 +325,7 @@ describe('the examples work as described', () => {
     expect(together.at(-1).projected).toBeGreaterThanOrEqual(together.at(-1).activities);
   });
 
-  it('12-engagement-totals: gives totals of the posts of a user, who signs in once', async () => {
+  it('12-engagement-totals: prints totals of the posts of a user, who signs in once', async () => {
     const first = await run('12-engagement-totals.ts');
     expect(first.code).toBe(0);
     expect(first.stderr).toMatch(
@@ -443,7 +443,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('16-shards: four processes find what one finds', async () => {
+  it('16-shards: four processes find the same posts as one', async () => {
     const { code, stdout } = await run('16-shards.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
@@ -516,7 +516,7 @@ describe('the examples work as described', () => {
   });
 
   it.skipIf(!hasNatsServer)(
-    '20-several-machines: two readers of a log match what one matches, the same when it is run again',
+    '20-several-machines: two readers of a log match the same posts as one, even in a second run',
     async () => {
       const outputs: string[][] = [];
       for (let times = 0; times < bySuite(1, 2); times++) {

@@ -269,7 +269,7 @@ describe('Activity', () => {
     expect(read).toBeGreaterThan(draws(100, 100));
   });
 
-  it('names what is missing and shows the start of the document', () => {
+  it('reports the missing member with the start of the document', () => {
     const created_at = 'Wed Oct 10 20:19:24 +0000 2018';
     expect(() => minimal({ created_at }).id).toThrow(
       'Not a post: expected an id in id_str or id; it starts with "{\\"created_at\\"',

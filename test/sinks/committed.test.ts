@@ -46,7 +46,7 @@ describe('committed', () => {
     expect(target.rows).toEqual(numbers(4));
   });
 
-  it('resumes an incremental source after the last cursor, also if an earlier commit saved it', async () => {
+  it('resumes an incremental source after the last cursor, even one saved by an earlier commit', async () => {
     const target = new StandIn<number>();
     const opened: number[] = [];
     const run = (sizes: readonly number[]) =>

@@ -126,7 +126,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
   });
 });
 
-describe('an incremental run whose last items no cursor follows', () => {
+describe('an incremental run without a cursor after its last items', () => {
   /** Has cursors but not after its last batch. */
   const withoutLast = () =>
     new Flow<number>(

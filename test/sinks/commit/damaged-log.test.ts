@@ -346,7 +346,7 @@ describe('a sink with `damaged`', () => {
       () => tee(collect(), { damaged: 'b.jsonl' }),
       /tee: `damaged` needs a branch that writes files/,
     ],
-  ])('refuses it where it is %s', (_, make, message) => {
+  ])('is refused if it is %s', (_, make, message) => {
     expect(make).toThrow(message);
     expect(make).toThrow(OptionError);
   });
