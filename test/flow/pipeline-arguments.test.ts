@@ -138,11 +138,11 @@ describe('the arguments of pipeline', () => {
     );
     const locked = new TransformStream();
     locked.writable.getWriter();
-    await refused('stage', flow => [flow, locked, collect()], 'argument 2', 'It is locked');
-    await refused('sink', flow => [flow, locked.writable], 'argument 2', 'It is locked');
+    await refused('stage', flow => [flow, locked, collect()], 'argument 2', 'The stream is locked');
+    await refused('sink', flow => [flow, locked.writable], 'argument 2', 'The stream is locked');
     const { readable } = new TransformStream();
     readable.getReader();
-    await refused('source', () => [readable, collect()], 'argument 1', 'It is locked');
+    await refused('source', () => [readable, collect()], 'argument 1', 'The stream is locked');
   });
 
   it('are refused with an array or a string as source, with advice to wrap it', async () => {
