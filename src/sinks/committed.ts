@@ -181,6 +181,7 @@ export function committedOn<T, Tx = void>(
           idle: async () => committer?.idle(),
           fail: error => committer?.fail(error),
           commitNow: async cursor => committer?.commitLast(cursor),
+          spent: async cursor => committer?.commitLast(cursor),
         }),
     });
     return committedResult(uncommitted, result, { flow, progress });

@@ -145,7 +145,7 @@ export class FileSinkRun<T> implements Member {
     input: AsyncIterable<T>,
     pull: Pull,
     reached: (cursor: Cursor) => Promise<void> | undefined,
-    spent?: (cursor: Cursor) => Promise<void>,
+    spent: (cursor: Cursor) => Promise<void>,
   ): Promise<Cursor | null | undefined> {
     const { compression } = this.#config;
     const { outputs } = this;
@@ -181,7 +181,7 @@ export class FileSinkRun<T> implements Member {
       }
       return end;
     } catch (error) {
-      if (isBudgetSpent(error) && end != null) await spent?.(end);
+      if (isBudgetSpent(error) && end != null) await spent(end);
       throw error;
     } finally {
       clearInterval(watched);

@@ -218,7 +218,7 @@ export class TeeRun {
           reached: async cursor => commits?.reached(number, cursor),
           idle: async () => committer?.idle(),
           fail,
-          spent: cursor => commits?.spent(number, cursor),
+          spent: async cursor => commits?.spent(number, cursor),
         });
         guard(
           branch,
@@ -253,12 +253,10 @@ export class TeeRun {
     sinkRun: FileSinkRun<unknown> | undefined,
     run: RowsRun,
   ): Promise<Cursor | null | undefined> {
-    const { signal, resume, damaged, reached } = run;
+    const { signal, resume, damaged, reached, spent } = run;
     const bound = boundFlow(output, { signal, progress });
     if (sinkRun !== undefined)
-      return sinkRun.write(bound, { signal, resume, progress, damaged }, reached, async cursor =>
-        run.spent?.(cursor),
-      );
+      return sinkRun.write(bound, { signal, resume, progress, damaged }, reached, spent);
     return (this.#uncommitted as UncommittedRows<unknown, unknown>).write(bound, {
       ...run,
       progress,

@@ -37,8 +37,8 @@ export interface RowsRun extends Pull {
    * all branches.
    */
   readonly commitNow?: ((cursor: Cursor) => Promise<void>) | undefined;
-  /** Called in `tee` if the source has spent its budget and the rows before this cursor can be committed. */
-  readonly spent?: ((cursor: Cursor) => void) | undefined;
+  /** Called if the source has spent its budget and the rows before this cursor can be committed. */
+  spent(cursor: Cursor): Promise<void>;
 }
 
 /**
@@ -198,10 +198,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     } catch (error) {
       // The rows were paid for, so commit them. Not if some of them may already be in the target, since these can
       // be recognized only once all of them have arrived.
-      if (isBudgetSpent(error) && pending === undefined && !this.#partsPassCursor) {
-        await this.#commitReached(run);
-        if (last !== undefined) run.spent?.(last);
-      }
+      const isWhole = pending === undefined && !this.#partsPassCursor;
+      if (isBudgetSpent(error) && isWhole && last !== undefined) await run.spent(last);
       throw error;
     } finally {
       await batches.close();
