@@ -8,7 +8,7 @@ import { explainSuppressed } from './explain-suppressed.js';
 import { endProperties, propertyHooks } from './properties.js';
 import { propertySeed } from './property-seed.js';
 import { isSkipped } from './skipped-everyday.js';
-import { draws, isEveryday } from './suite.js';
+import { bySuite, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
 // Files share processes: what is secret in one is a word in messages that another expects.
@@ -18,7 +18,7 @@ forgetSecrets();
 const seed = propertySeed(process.env.MILLRACE_SEED);
 fc.configureGlobal({
   ...propertyHooks,
-  numRuns: draws(40, 400),
+  numRuns: bySuite(10, 400),
   ...(seed === undefined ? {} : { seed }),
 });
 

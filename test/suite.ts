@@ -21,14 +21,3 @@ export function bySuite<Value extends number | string>(
   if (isEveryday) return everyday;
   return isNightly ? nightly : all;
 }
-
-/** The part of a property's inputs that is drawn except nightly. */
-const DRAWN = 1 / 4;
-
-/**
- * How often a property draws an input: a quarter of `count`, and nightly, where the seed is another one each night,
- * `nightly`.
- */
-export function draws(count: number, nightly: number): number {
-  return isNightly ? nightly : Math.max(2, Math.ceil(count * DRAWN));
-}

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Channel } from '../../src/base/channel.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 /** Waits this many turns of the event loop. */
 async function turns(count: number): Promise<void> {
@@ -84,7 +84,7 @@ describe('a channel', () => {
           expect(held).toBe(0);
         },
       ),
-      { numRuns: draws(100, 100) },
+      { numRuns: bySuite(25, 100) },
     );
   });
 
@@ -102,7 +102,7 @@ describe('a channel', () => {
         await expect(read()).rejects.toBe(failure);
         expect(got).toEqual(items);
       }),
-      { numRuns: draws(50, 50) },
+      { numRuns: bySuite(13, 50) },
     );
   });
 

@@ -18,7 +18,7 @@ import type { ComplianceEvent } from '../../src/post/compliance-event.js';
 import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { askedOfThreads } from '../files/asked-of-threads.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
@@ -193,7 +193,7 @@ it('withoutDeleted writes the same stored posts with threads, without threads an
         await rm(here, { recursive: true });
       },
     ),
-    { numRuns: draws(25, 400), endOnFailure: true },
+    { numRuns: bySuite(7, 400), endOnFailure: true },
   );
   expect(whole).toBeGreaterThan(0);
   expect(asked('replace')).toBeGreaterThan(0);

@@ -24,7 +24,7 @@ import type { Activity } from '../../src/post/activity.js';
 import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { ofPost } from '../compliance/event.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { askedOfThreads } from './asked-of-threads.js';
@@ -83,7 +83,7 @@ describe('the memory of a decoded file', () => {
           expect((await readFile(at('out.jsonl'))).equals(Buffer.concat(posts))).toBe(true);
         },
       ),
-      { numRuns: draws(5, 40) },
+      { numRuns: bySuite(2, 40) },
     );
   });
 

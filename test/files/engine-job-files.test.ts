@@ -28,7 +28,7 @@ import {
   UUID,
   whole,
 } from '../jobs/job-server.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
@@ -177,7 +177,7 @@ describe('job files processed by threads', () => {
           await rm(here, { recursive: true });
         },
       ),
-      { numRuns: draws(12, 12), endOnFailure: true },
+      { numRuns: bySuite(3, 12), endOnFailure: true },
     );
     // Or no thread would have written anything.
     expect(scans.mock.calls.length).toBeGreaterThan(20);

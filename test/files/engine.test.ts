@@ -23,7 +23,7 @@ import { concat } from '../../src/sources/concat.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { MOUNT, onDisk } from '../storage/mounted-disk.js';
 import { nodeError, SimulatedDisk } from '../storage/simulated-disk.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { withSmallFiles } from './with-small-files.js';
 
@@ -183,7 +183,7 @@ describe('stored files processed by threads', () => {
         }),
         comesOutAsWithout,
       ),
-      { numRuns: draws(25, 300), endOnFailure: true },
+      { numRuns: bySuite(7, 300), endOnFailure: true },
     );
     expect(whole).toBeGreaterThanOrEqual(3);
     expect(writes).toHaveBeenCalled();

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readAhead, workAhead } from '../../src/flow/read-ahead.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 /** Waits this many turns of the event loop. */
 async function turns(count: number): Promise<void> {
@@ -28,7 +28,7 @@ describe('workAhead', () => {
           );
         },
       ),
-      { numRuns: draws(50, 50) },
+      { numRuns: bySuite(13, 50) },
     );
   });
 

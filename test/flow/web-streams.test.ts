@@ -11,7 +11,7 @@ import { through } from '../../src/operators/through.js';
 import { collect } from '../../src/sinks/collect.js';
 import { merge } from '../../src/sources/merge.js';
 import { all, cutAt, cuts } from '../json/cut.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 const unhandled: unknown[] = [];
 const onUnhandled = (error: unknown) => unhandled.push(error);
@@ -188,7 +188,7 @@ describe('a TransformStream as an operator', () => {
         );
         expect(texts.join('')).toBe(text);
       }),
-      { numRuns: draws(8, 80) },
+      { numRuns: bySuite(2, 80) },
     );
   });
 

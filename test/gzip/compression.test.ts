@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compressBlock, compressBlockSync } from '../../src/gzip/compression.js';
 import { nodeZstd } from '../../src/gzip/zstd.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 const block = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
@@ -24,7 +24,7 @@ describe('separately compressed blocks', () => {
         const here = blocks.map(one => compressBlockSync(one, { kind: 'gzip', level }));
         expect(gunzipSync(join(here))).toEqual(join(blocks));
       }),
-      { numRuns: draws(40, 40) },
+      { numRuns: bySuite(10, 40) },
     );
   });
 
@@ -36,7 +36,7 @@ describe('separately compressed blocks', () => {
         const inPool = await Promise.all(blocks.map(one => compressBlock(one, compression)));
         expect(inPool.map(one => Buffer.from(one))).toEqual(here.map(one => Buffer.from(one)));
       }),
-      { numRuns: draws(40, 40) },
+      { numRuns: bySuite(10, 40) },
     );
   });
 
@@ -50,7 +50,7 @@ describe('separately compressed blocks', () => {
             join(blocks),
           );
       }),
-      { numRuns: draws(40, 40) },
+      { numRuns: bySuite(10, 40) },
     );
   });
 

@@ -9,7 +9,7 @@ import { gunzip } from '../../src/operators/gunzip.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { all, blocks, cutAt, cuts, filesOf, texts, until } from '../json/cut.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { contentOf, frameOf, parts, SKIPPED } from './zstd-files.js';
@@ -68,7 +68,7 @@ describe.skipIf(nodeZstd === undefined)('zstd files', () => {
           );
         },
       ),
-      { numRuns: draws(20, 240) },
+      { numRuns: bySuite(5, 240) },
     );
   });
 

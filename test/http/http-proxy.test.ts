@@ -3,7 +3,7 @@ import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import { proxyFor } from '../../src/http/http-proxy.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
@@ -153,6 +153,6 @@ it('proxyFor decides like EnvHttpProxyAgent of undici, for any hosts and ports',
         );
       },
     ),
-    { numRuns: draws(100, 1_200) },
+    { numRuns: bySuite(25, 1_200) },
   );
 });

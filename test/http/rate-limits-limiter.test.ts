@@ -5,7 +5,7 @@ import { type Account, account } from '../../src/http/account.js';
 import { connectLive } from '../../src/http/live-connection.js';
 import { LIMITS, RateLimiter } from '../../src/http/rate-limits.js';
 import { request } from '../../src/http/request.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { PROXIED_HOST, proxiedServer } from './proxied-server.js';
 import type { ProxyServer } from './proxy-server.js';
 import { json, type ScriptedServer } from './scripted-server.js';
@@ -71,7 +71,7 @@ describe('the rate of calls', () => {
           expect(time.timers).toBe(0);
         },
       ),
-      { numRuns: draws(50, 600) },
+      { numRuns: bySuite(13, 600) },
     );
   });
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { collect, Flow, pipeline } from 'millrace';
 import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { connecting } from './connecting.js';
 import { HeldAcks } from './held-acks.js';
 import { manageStreams } from './manage-streams.js';
@@ -71,7 +71,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
           );
         },
       ),
-      { numRuns: draws(12, 100) },
+      { numRuns: bySuite(3, 100) },
     );
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { inflateJobFile } from '../../src/jobs/check-job-file.js';
 import { cutAt, cuts } from '../json/cut.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<string> {
   const blocks: Buffer[] = [];
@@ -43,7 +43,7 @@ describe('inflateJobFile', () => {
           expect(await inflated(cutAt(file, at))).toBe(texts.join(''));
         },
       ),
-      { numRuns: draws(20, 240) },
+      { numRuns: bySuite(5, 240) },
     ));
 
   it('refuses a file that ends at any earlier byte', async () => {

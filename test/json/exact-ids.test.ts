@@ -4,7 +4,7 @@ import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-ids.js';
 import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style, type Value } from '../post/print-json.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 /** The expected result of parsing a value exactly. */
 function exactly(value: Value, key?: string): unknown {
@@ -28,7 +28,7 @@ describe('parseExact', () => {
         expect(parseExact(text)).toEqual(exactly(value));
         expect(parseExact(Buffer.from(text))).toEqual(exactly(value));
       }),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 
@@ -52,7 +52,7 @@ describe('parseExact', () => {
         if (isJson) expect(() => parseExact(text)).not.toThrow();
         else expect(() => parseExact(text)).toThrow(DataError);
       }),
-      { numRuns: draws(650, 8_000) },
+      { numRuns: bySuite(163, 8_000) },
     );
   });
 

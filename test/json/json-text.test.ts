@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { jsonText } from '../../src/json/json-text.js';
 import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 /** What `JSON.parse` makes of a text, or that it refuses it. */
 function parsed(text: string): unknown {
@@ -44,7 +44,7 @@ describe('jsonText', () => {
       fc.property(fc.oneof(jsonObject, jsonValue), style, (value, look) => {
         expectSame(Buffer.from(printJson(value, look)));
       }),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 
@@ -54,7 +54,7 @@ describe('jsonText', () => {
         expectSame(Buffer.from(JSON.stringify({ [key]: value })));
         expectSame(Buffer.from(`{"${key}":"${value}"}`));
       }),
-      { numRuns: draws(350, 4_000) },
+      { numRuns: bySuite(88, 4_000) },
     );
   });
 
@@ -81,7 +81,7 @@ describe('jsonText', () => {
         ),
         expectSame,
       ),
-      { numRuns: draws(650, 8_000) },
+      { numRuns: bySuite(163, 8_000) },
     );
   });
 

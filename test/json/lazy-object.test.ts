@@ -5,7 +5,7 @@ import { LazyObject } from '../../src/json/lazy-object.js';
 import { jsonLike, jsonObject, key } from '../post/arbitrary-json.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { printJson, style, type Value } from '../post/print-json.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 const asked = fc.array(
   key.filter(name => /^[ -~]*$/.test(name)),
@@ -52,7 +52,7 @@ describe('LazyObject', () => {
           expect(object && viewed(document, object, name)).toEqual(parsed(members, name));
         }
       }),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 
@@ -152,7 +152,7 @@ describe('LazyObject', () => {
           }
         },
       ),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 

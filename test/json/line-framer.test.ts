@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { LineFramer, type Separator } from '../../src/json/line-framer.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { cutAt } from './cut.js';
 
 const LIMITS = { maxBytes: 1_000, maxDepth: 10 };
@@ -168,7 +168,7 @@ describe('the records of LineFramer', () => {
               expect(ofKind(found, kind)).toEqual(ofKind(expected, kind));
         },
       ),
-      { numRuns: draws(500, 20_000) },
+      { numRuns: bySuite(125, 20_000) },
     );
   });
 });

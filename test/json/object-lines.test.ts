@@ -4,10 +4,10 @@ import { isOneObject, scanObject } from '../../src/json/check-object.js';
 import { ObjectLines } from '../../src/json/object-lines.js';
 import { jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 const NO_LIMIT = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
-const RUNS = { numRuns: draws(3_000, 100_000) };
+const RUNS = { numRuns: bySuite(750, 100_000) };
 
 /** What the scan claims to prove. */
 function isParsedAsObject(json: Buffer): boolean {

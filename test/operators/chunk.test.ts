@@ -8,7 +8,7 @@ import { mapAsync } from '../../src/operators/map-async.js';
 import { collect } from '../../src/sinks/collect.js';
 import { all, until } from '../json/cut.js';
 import { itemsOf, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
@@ -40,7 +40,7 @@ describe('chunk', () => {
           }
         },
       ),
-      { numRuns: draws(35, 400) },
+      { numRuns: bySuite(9, 400) },
     );
   });
 

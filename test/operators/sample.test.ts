@@ -13,7 +13,7 @@ import { Activity } from '../../src/post/activity.js';
 import { files } from '../../src/sinks/files.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { all } from '../json/cut.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { source } from './batches.js';
@@ -141,7 +141,7 @@ describe('sample', () => {
           }
         },
       ),
-      { numRuns: draws(8, 200) },
+      { numRuns: bySuite(2, 200) },
     );
   });
 });

@@ -8,7 +8,7 @@ import { throttle } from '../../src/operators/throttle.js';
 import { collect } from '../../src/sinks/collect.js';
 import { all } from '../json/cut.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from '../sources/scripted-source.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 const each = (count: number, items: number): Step[] =>
   Array.from({ length: count }, () => ({ items, cursor: true, wait: 'none' }));
@@ -59,7 +59,7 @@ describe('throttle', () => {
           expect(await withCrashes(flow, crashes)).toEqual(itemsOf('a', script));
         },
       ),
-      { numRuns: draws(8, 80) },
+      { numRuns: bySuite(2, 80) },
     );
   });
 

@@ -5,7 +5,7 @@ import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-ids.js';
 import { LazyObject } from '../../src/json/lazy-object.js';
 import { Activity } from '../../src/post/activity.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { minimal } from './minimal-post.js';
 import { type AuthorModel, type PostModel, postModel } from './post-model.js';
@@ -72,7 +72,7 @@ describe('Activity', () => {
         expect(activity.format).toBe(format);
         expect(said(activity)).toEqual(expected(model));
       }),
-      { numRuns: draws(50, 600) },
+      { numRuns: bySuite(13, 600) },
     );
   });
 
@@ -197,7 +197,7 @@ describe('Activity', () => {
           ).toBeGreaterThanOrEqual(kept);
         },
       ),
-      { numRuns: draws(35, 400) },
+      { numRuns: bySuite(9, 400) },
     );
   });
 
@@ -264,9 +264,9 @@ describe('Activity', () => {
           expect(changed.matchingRules).toEqual(rules);
         },
       ),
-      { numRuns: draws(500, 5_000) },
+      { numRuns: bySuite(125, 5_000) },
     );
-    expect(read).toBeGreaterThan(draws(100, 100));
+    expect(read).toBeGreaterThan(bySuite(25, 100));
   });
 
   it('reports the missing member with the start of the document', () => {

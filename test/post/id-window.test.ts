@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IdWindow } from '../../src/post/id-window.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 
 /** The specification of the window, as a plain list. */
 class Model {
@@ -68,7 +68,7 @@ describe('IdWindow', () => {
             else expect(window.add(step), step).toBe(model.add(step));
         },
       ),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(25, 1_200) },
     );
   });
 
@@ -107,7 +107,7 @@ describe('IdWindow', () => {
           expect(JSON.stringify(state)).toBe(then);
         },
       ),
-      { numRuns: draws(10, 120) },
+      { numRuns: bySuite(3, 120) },
     );
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DataError } from '../../src/base/errors.js';
 import { parseExact } from '../../src/json/exact-ids.js';
 import { countLongIds, parsePost } from '../../src/post/parse-post.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { jsonObject, jsonValue } from './arbitrary-json.js';
 import { arbitraryPost, writePost } from './arbitrary-post.js';
 import { type AuthorModel, postModel } from './post-model.js';
@@ -15,7 +15,7 @@ describe('parsePost', () => {
       fc.property(arbitraryPost, ({ bytes, json }) => {
         expect(parsePost(bytes)).toEqual(parseExact(json));
       }),
-      { numRuns: draws(50, 600) },
+      { numRuns: bySuite(13, 600) },
     );
   });
 
@@ -31,7 +31,7 @@ describe('parsePost', () => {
         const expected = parseExact(text);
         expect(withoutShortIds(parsePost(Buffer.from(text)))).toEqual(withoutShortIds(expected));
       }),
-      { numRuns: draws(50, 600) },
+      { numRuns: bySuite(13, 600) },
     );
   });
 
@@ -45,7 +45,7 @@ describe('parsePost', () => {
         const untold = parsePost(Buffer.from(doubtful));
         expect({ ...told, last: 0 }).toEqual({ ...untold, last: 0 });
       }),
-      { numRuns: draws(350, 4_000) },
+      { numRuns: bySuite(88, 4_000) },
     );
   });
 
@@ -114,7 +114,7 @@ describe('countLongIds', () => {
         const count = countLongIds(Buffer.from(printJson(members, look)));
         if (count !== -1) expect({ count, listed }).toEqual({ count: keyed, listed: 0 });
       }),
-      { numRuns: draws(650, 8_000) },
+      { numRuns: bySuite(163, 8_000) },
     );
   });
 

@@ -28,7 +28,7 @@ import {
 import type { Fault } from 'millrace/service';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { formatTimestamp, HOUR, MINUTE, type Window } from '../../src/base/time.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import {
   acme as accountOf,
   folder,
@@ -221,7 +221,7 @@ describe('a replay of the local service', () => {
             .toSorted(),
         ).toEqual(whole.toSorted());
       }),
-      { numRuns: draws(6, 50) },
+      { numRuns: bySuite(2, 50) },
     );
   });
 

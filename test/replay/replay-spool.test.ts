@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { ReplaySpool } from '../../src/replay/replay-spool.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
@@ -55,7 +55,7 @@ describe('a spool', () => {
         expect(await readAll(spool)).toEqual(expected);
         await spool.close();
       }),
-      { numRuns: draws(65, 800) },
+      { numRuns: bySuite(17, 800) },
     );
     expect(await readdir(folder)).toEqual([]);
   });

@@ -18,7 +18,7 @@ import {
   within,
 } from '../http/live-wire.js';
 import { status } from '../http/scripted-server.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import {
   acme,
   collected,
@@ -129,7 +129,7 @@ describe('a consumer of a replay', () => {
         }
         expect(committed.toSorted()).toEqual(idsOf(sent).toSorted());
       }),
-      { numRuns: draws(12, 12) },
+      { numRuns: bySuite(3, 12) },
     );
   });
 

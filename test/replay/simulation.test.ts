@@ -6,10 +6,10 @@ import {
   ReplayMachine,
   type ReplayState,
 } from '../../src/replay/replay-machine.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { type Parts, REAL_PARTS, type SimulatedReplay, simulate } from './simulation.js';
 
-const REPLAYS = draws(500, 30_000);
+const REPLAYS = bySuite(125, 30_000);
 
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 

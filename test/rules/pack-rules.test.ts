@@ -7,7 +7,7 @@ import { compileRule } from '../../src/rules/match/compile-rule.js';
 import { packRules } from '../../src/rules/pack-rules.js';
 import type { RuleNode } from '../../src/rules/tree.js';
 import { samplePosts } from '../../src/service/index.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { acceptedRule } from './arbitrary-rule.js';
 
 const queriesOf = (values: readonly string[], options = {}) =>
@@ -127,7 +127,7 @@ describe('packed rules', () => {
             expect(matches(post)).toBe(each.some(matchesOne => matchesOne(post)));
         }
       }),
-      { numRuns: draws(60, 1_000) },
+      { numRuns: bySuite(15, 1_000) },
     );
   });
 });

@@ -20,7 +20,7 @@ import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import {
   allPosts,
@@ -116,7 +116,7 @@ describe('an incremental search', () => {
         for (const { path: name, bytes } of last.files)
           expect((await readFile(name)).length).toBe(bytes);
       }),
-      { numRuns: draws(6, 150) },
+      { numRuns: bySuite(2, 150) },
     );
   }, 120_000);
 
@@ -317,7 +317,7 @@ describe('incremental counts', () => {
           );
         },
       ),
-      { numRuns: draws(5, 100) },
+      { numRuns: bySuite(2, 100) },
     );
   }, 120_000);
 });

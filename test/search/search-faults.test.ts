@@ -10,7 +10,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { AT_ONCE_MS } from '../at-once.js';
 import { cut, type Reply, reset, silence, stall, status } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { afterPages, ECHO, PAGE, POSTS, run, server, setUpFaultyServer } from './faulty-search.js';
 import { PASSWORD, raw, searchPages, testAccount } from './paged-service.js';
 import { SNOW } from './scripted-search.js';
@@ -200,7 +200,7 @@ describe('a search over any faults', () => {
         }
         expect(posts).toEqual(POSTS.map(post => post.bytes));
       }),
-      { numRuns: draws(20, 240) },
+      { numRuns: bySuite(5, 240) },
     );
   });
 });

@@ -18,7 +18,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { testAccount } from './paged-service.js';
 
@@ -108,7 +108,7 @@ describe('a search for rules', () => {
           expect(sorted(tagged(found))).toEqual(sorted(expected));
         },
       ),
-      { numRuns: draws(10, 60) },
+      { numRuns: bySuite(3, 60) },
     );
   });
 
@@ -373,7 +373,7 @@ describe('a search for rules', () => {
         expect(ids.filter(id => !expected.includes(id) && isBefore(id, lines, end))).toEqual([]);
         expect(expected.filter(id => !ids.includes(id))).toEqual([]);
       }),
-      { numRuns: draws(6, 80) },
+      { numRuns: bySuite(2, 80) },
     );
   }, 120_000);
 

@@ -9,7 +9,7 @@ import type { Activity } from '../../src/post/activity.js';
 import { type CommittedOptions, committed, committedOn } from '../../src/sinks/committed.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { nodeError, SimulatedDisk, seeded } from '../storage/simulated-disk.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import {
   bytesOf,
@@ -28,7 +28,7 @@ import { ENDINGS, StandIn } from './stand-in.js';
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';
-const RUNS = draws(12, 300);
+const RUNS = bySuite(3, 300);
 
 type Calls = Pick<CommittedOptions<string>, 'load' | 'write' | 'save' | 'transaction'>;
 

@@ -24,7 +24,7 @@ import { askedOfThreads } from '../files/asked-of-threads.js';
 import { blocksOf, pageNamed } from '../pages.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
@@ -175,7 +175,7 @@ describe('csv', () => {
       );
       expect(await readFile(byThreads)).toEqual(await readFile(here));
     });
-    await fc.assert(property, { numRuns: draws(20, 300) });
+    await fc.assert(property, { numRuns: bySuite(5, 300) });
     expect(asked('decode')).toBeGreaterThan(0);
   });
 
@@ -254,7 +254,7 @@ describe('csv', () => {
           expect(rowsOf(String(files['/out/rows.csv']))).toEqual([['c0', 'c1', 'c2'], ...rows]);
         },
       ),
-      { numRuns: draws(80, 500) },
+      { numRuns: bySuite(20, 500) },
     );
   });
 
@@ -286,7 +286,7 @@ describe('csv', () => {
         );
         expect(parsed).toEqual(expected);
       }),
-      { numRuns: draws(40, 500) },
+      { numRuns: bySuite(10, 500) },
     );
   });
 

@@ -8,7 +8,7 @@ import type { Written } from '../../src/sinks/commit/run-result.js';
 import { type FilesOptions, filesOn } from '../../src/sinks/files.js';
 import type { FileSystem } from '../../src/storage/file-system.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
-import { bySuite, draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { places } from './cursors.js';
 
 // A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
@@ -131,7 +131,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
           expect(contentOf(disk)).toEqual(expected);
         },
       ),
-      { numRuns: draws(12, 200) },
+      { numRuns: bySuite(3, 200) },
     );
   });
 

@@ -20,7 +20,7 @@ import { localFiles } from '../../src/sources/local-files.js';
 import { nodeFileSystem } from '../../src/storage/file-system.js';
 import { texts } from '../json/cut.js';
 import { nodeError } from '../storage/simulated-disk.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
@@ -348,7 +348,7 @@ describe('files', () => {
           }
         },
       ),
-      { numRuns: draws(8, 100) },
+      { numRuns: bySuite(2, 100) },
     );
   });
 

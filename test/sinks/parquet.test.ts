@@ -20,7 +20,7 @@ import { tee } from '../../src/sinks/tee.js';
 import * as tables from '../../src/tables/tables.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
@@ -131,7 +131,7 @@ describe('parquet', () => {
           expect(await valuesOf(`list<${scalar}>`, lists, options)).toEqual(lists);
         },
       ),
-      { numRuns: draws(12, 200) },
+      { numRuns: bySuite(3, 200) },
     );
   });
 
@@ -205,7 +205,7 @@ describe('parquet', () => {
           }
         },
       ),
-      { numRuns: draws(15, 200) },
+      { numRuns: bySuite(4, 200) },
     );
   });
 
@@ -222,7 +222,7 @@ describe('parquet', () => {
           );
         },
       ),
-      { numRuns: draws(12, 200) },
+      { numRuns: bySuite(3, 200) },
     );
   });
 

@@ -6,7 +6,7 @@ import { Progress } from '../../src/flow/progress.js';
 import { jsonLines } from '../../src/operators/json-lines.js';
 import { concat } from '../../src/sources/concat.js';
 import { all, blocks, texts, until } from '../json/cut.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from './scripted-source.js';
 
@@ -33,7 +33,7 @@ describe('concat', () => {
           expect(await withCrashes(flow, crashes)).toEqual(expected);
         },
       ),
-      { numRuns: draws(35, 400) },
+      { numRuns: bySuite(9, 400) },
     );
   });
 

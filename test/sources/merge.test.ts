@@ -12,7 +12,7 @@ import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 import { merge } from '../../src/sources/merge.js';
 import { all, texts, until } from '../json/cut.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { itemsOf, newState, type Step, scripted, withCrashes } from './scripted-source.js';
@@ -89,7 +89,7 @@ describe('merge', () => {
           );
         },
       ),
-      { numRuns: draws(20, 240) },
+      { numRuns: bySuite(5, 240) },
     );
   });
 

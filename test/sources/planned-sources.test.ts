@@ -19,7 +19,7 @@ import { files } from '../../src/sinks/files.js';
 import { concat } from '../../src/sources/concat.js';
 import { localFiles } from '../../src/sources/local-files.js';
 import { merge } from '../../src/sources/merge.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const post = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(id % 50)}"}`;
@@ -138,7 +138,7 @@ describe('several sources of whole files', () => {
           }
           await rm(here, { recursive: true });
         }),
-        { numRuns: draws(5, 60) },
+        { numRuns: bySuite(2, 60) },
       );
       expect(writes).toHaveBeenCalled();
     },
@@ -174,7 +174,7 @@ describe('several sources of whole files', () => {
         }
         await rm(here, { recursive: true });
       }),
-      { numRuns: draws(5, 60) },
+      { numRuns: bySuite(2, 60) },
     );
     expect(writes).toHaveBeenCalled();
   });

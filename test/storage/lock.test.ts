@@ -8,7 +8,7 @@ import { thisProcess } from '../../src/base/process-identity.js';
 import { type FileSystem, nodeFileSystem } from '../../src/storage/file-system.js';
 import { takeLock } from '../../src/storage/lock.js';
 import { spawn } from '../child-processes.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
@@ -116,7 +116,7 @@ describe('a file lock', () => {
           expect([...files]).toEqual([]);
         },
       ),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(25, 1_200) },
     );
   });
 

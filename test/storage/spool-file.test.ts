@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/base/errors.js';
 import { SpoolFile } from '../../src/storage/spool-file.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 describe('a spool file', () => {
@@ -33,7 +33,7 @@ describe('a spool file', () => {
           }
         },
       ),
-      { numRuns: draws(50, 50) },
+      { numRuns: bySuite(13, 50) },
     );
   });
 

@@ -8,7 +8,7 @@ import { samplePosts } from '../../src/service/sample/sample-posts.js';
 import * as tables from '../../src/tables/tables.js';
 import { writePost } from '../post/arbitrary-post.js';
 import { type PostModel, postModel } from '../post/post-model.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 
 type PostRow = tables.Row<typeof tables.posts>;
@@ -266,7 +266,7 @@ describe('the row of a post', () => {
         ) as [Activity, Activity];
         expectSameRow(original, streams);
       }),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(25, 1_200) },
     );
   });
 

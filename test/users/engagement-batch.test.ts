@@ -6,7 +6,7 @@ import { type AccountOptions, account } from '../../src/http/account.js';
 import type { GroupBy } from '../../src/users/engagement-request.js';
 import { engagementTotals } from '../../src/users/engagement-totals.js';
 import { json, type Received, ScriptedServer, status } from '../http/scripted-server.js';
-import { draws } from '../suite.js';
+import { bySuite } from '../suite.js';
 import { unchecked } from '../unchecked.js';
 import { failureOf } from './failure-of.js';
 
@@ -218,7 +218,7 @@ describe('a batch of engagement totals', () => {
           );
         },
       ),
-      { numRuns: draws(10, 120) },
+      { numRuns: bySuite(3, 120) },
     );
   });
 });

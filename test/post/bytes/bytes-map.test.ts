@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BytesMap } from '../../../src/post/bytes/bytes-map.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 /** Few different bytes, so that many are equal or nearly equal. */
 const bytes = fc.uint8Array({ maxLength: 4, max: 2 });
@@ -30,7 +30,7 @@ describe('BytesMap', () => {
           expect(map.get(Buffer.from(bytes), 0, bytes.length)).toBe(value);
         }
       }),
-      { numRuns: draws(200, 200) },
+      { numRuns: bySuite(50, 200) },
     );
     expect(found).toBeGreaterThan(20);
   });

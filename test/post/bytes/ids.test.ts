@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LazyObject } from '../../../src/json/lazy-object.js';
 import { Activity } from '../../../src/post/activity.js';
 import { IdNumber, leadingId, trailingId } from '../../../src/post/bytes/ids.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { arbitraryPost, writePost } from '../arbitrary-post.js';
 import { postModel } from '../post-model.js';
 
@@ -113,7 +113,7 @@ describe('leadingId', () => {
         const found = leadingId(bytes);
         if (found !== undefined) expect(found).toBe(JSON.parse(json).id_str);
       }),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 
@@ -128,7 +128,7 @@ describe('leadingId', () => {
         expect(object?.lastDigits('id')).toBeUndefined();
         expect(object?.lastDigits('id_str')).toBe(id);
       }),
-      { numRuns: draws(3_000, 3_000) },
+      { numRuns: bySuite(750, 3_000) },
     );
     expect(found).toBeGreaterThan(100);
   });
@@ -174,7 +174,7 @@ describe('trailingId', () => {
         expect(parsed.id_str).toBe(id);
         expect(typeof parsed.id).toBe('number');
       }),
-      { numRuns: draws(3_000, 3_000) },
+      { numRuns: bySuite(750, 3_000) },
     );
     expect(found).toBeGreaterThan(100);
   });

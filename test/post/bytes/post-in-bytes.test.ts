@@ -10,7 +10,7 @@ import type { PostFields } from '../../../src/post/post-fields.js';
 import { fieldsOf } from '../../../src/post/read-fields.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { arbitraryDraft, original, streams } from '../../rules/match/arbitrary-matching-post.js';
-import { bySuite, draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { jsonValue } from '../arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../arbitrary-post.js';
 import { printJson, style, type Value } from '../print-json.js';
@@ -109,9 +109,9 @@ describe('the fields that rules read from the bytes of a post', () => {
         for (const text of [json, printJson(exactly(json) as Value, look)])
           if (expectSame(Buffer.from(text))) read++;
       }),
-      { numRuns: draws(150, 5_000) },
+      { numRuns: bySuite(38, 5_000) },
     );
-    expect(read).toBeGreaterThan(draws(60, 60));
+    expect(read).toBeGreaterThan(bySuite(15, 60));
   });
 
   it('equal those of the parsed post after any members are changed or added', () => {
@@ -139,9 +139,9 @@ describe('the fields that rules read from the bytes of a post', () => {
         }
         if (expectSame(Buffer.from(printJson(post as Value)))) read++;
       }),
-      { numRuns: draws(200, 10_000) },
+      { numRuns: bySuite(50, 10_000) },
     );
-    expect(read).toBeGreaterThan(draws(60, 60));
+    expect(read).toBeGreaterThan(bySuite(15, 60));
   });
 
   it.each([

@@ -7,7 +7,7 @@ import { DataError } from '../../../src/base/errors.js';
 import { Activity } from '../../../src/post/activity.js';
 import { countryNumber, ID_OF, SHOWN_INTS, ShownIds } from '../../../src/post/bytes/shown-ids.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { jsonValue } from '../arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../arbitrary-post.js';
 import type { PostModel } from '../post-model.js';
@@ -120,7 +120,7 @@ describe('the ids shown by a post', () => {
       fc.property(arbitraryPost, ({ bytes, model }) => {
         expect(idsIn(bytes)).toEqual(modelIds(model, 0));
       }),
-      { numRuns: draws(300, 5_000) },
+      { numRuns: bySuite(75, 5_000) },
     );
   });
 
@@ -149,7 +149,7 @@ describe('the ids shown by a post', () => {
           expect(idsIn(bytes)).toEqual(idsOf(bytes));
         },
       ),
-      { numRuns: draws(600, 10_000) },
+      { numRuns: bySuite(150, 10_000) },
     );
   });
 
@@ -192,7 +192,7 @@ describe('the ids shown by a post', () => {
           expect(idsIn(bytes)).toEqual(idsOf(bytes));
         },
       ),
-      { numRuns: draws(800, 15_000) },
+      { numRuns: bySuite(200, 15_000) },
     );
   });
 
@@ -210,7 +210,7 @@ describe('the ids shown by a post', () => {
           else idsIn(part);
         },
       ),
-      { numRuns: draws(600, 10_000) },
+      { numRuns: bySuite(150, 10_000) },
     );
   });
 

@@ -9,7 +9,7 @@ import { usualFrequency } from '../../../src/rules/index/term-frequency.js';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 import {
@@ -40,7 +40,7 @@ describe.each(PRODUCTS)('many rules together for %s', product => {
           }
         },
       ),
-      { numRuns: draws(200, 200) },
+      { numRuns: bySuite(50, 200) },
     );
     // Otherwise the property proves little.
     expect(matched).toBeGreaterThan(500);
@@ -82,7 +82,7 @@ describe.each(PRODUCTS)('many rules together for %s', product => {
           expect(index.terms).toBe(0);
         },
       ),
-      { numRuns: draws(50, 600) },
+      { numRuns: bySuite(13, 600) },
     );
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Lexicon } from '../../../src/rules/index/lexicon.js';
 import { hashText } from '../../../src/rules/post/tokeniser.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 const term = fc.oneof(
   fc.tuple(fc.constantFrom('', '#', 'from:', 'bio:'), fc.stringMatching(/^[a-d]{1,3}$/)),
@@ -68,7 +68,7 @@ describe('a lexicon', () => {
           }
         },
       ),
-      { numRuns: draws(65, 800) },
+      { numRuns: bySuite(17, 800) },
     );
   });
 

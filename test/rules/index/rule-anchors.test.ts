@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Postings } from '../../../src/rules/index/rule-anchors.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 describe('Postings', () => {
   it('list the rules of each term after any additions and removals', () => {
@@ -24,7 +24,7 @@ describe('Postings', () => {
           );
         }
       }),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(25, 1_200) },
     );
   });
 });

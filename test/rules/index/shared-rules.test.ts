@@ -6,7 +6,7 @@ import { anchorsNow, IS_REVIEWED, REVIEW_AFTER } from '../../../src/rules/index/
 import { SharedMatcher, type SharedRules } from '../../../src/rules/index/shared-rules.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -55,9 +55,9 @@ describe('shared rules', () => {
           }
         },
       ),
-      { numRuns: draws(150, 800) },
+      { numRuns: bySuite(38, 800) },
     );
-    expect(matched).toBeGreaterThan(draws(150, 150));
+    expect(matched).toBeGreaterThan(bySuite(38, 150));
   });
 
   it('use one memory in every thread, with a matcher for each thread', () => {
@@ -136,7 +136,7 @@ describe('shared rules', () => {
           }
         },
       ),
-      { numRuns: draws(100, 1_000) },
+      { numRuns: bySuite(25, 1_000) },
     );
   });
 });

@@ -4,7 +4,7 @@ import { applySuggestions } from '../../../src/rules/language/apply-suggestions.
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import type { Problem } from '../../../src/rules/language/problem.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 
 const product = 'replay';
@@ -133,7 +133,7 @@ test('a rule stays valid when its warnings are corrected', () => {
       const mended = applySuggestions(text, certain);
       if (mended.length <= 2048) expect(checkRule(mended, { product }).tree, mended).toBeDefined();
     }),
-    { numRuns: draws(350, 4_000) },
+    { numRuns: bySuite(88, 4_000) },
   );
 });
 
@@ -189,7 +189,7 @@ test('applying all suggestions of a rule never adds errors, and changes nothing 
       const left = errors(checkRule(mended, { product }).problems);
       expect(left, mended).toBeLessThanOrEqual(errors(problems));
     }),
-    { numRuns: draws(1_500, 20_000) },
+    { numRuns: bySuite(375, 20_000) },
   );
 });
 
@@ -209,6 +209,6 @@ test('applying all suggestions until none is left gives a valid rule', () => {
         expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
       },
     ),
-    { numRuns: draws(1_650, 20_000) },
+    { numRuns: bySuite(413, 20_000) },
   );
 });

@@ -5,7 +5,7 @@ import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import { serviceMessage } from '../../../src/rules/language/problem.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
@@ -288,7 +288,7 @@ test('a tag has at most 255 characters', () => {
 });
 
 test('a rule has a tree if and only if it has no errors', () => {
-  const numRuns = draws(250, 10_000);
+  const numRuns = bySuite(63, 10_000);
   for (const product of ['search', 'replay'] as const)
     fc.assert(
       fc.property(arbitraryRule(), tree => {
@@ -305,7 +305,7 @@ test('search accepts only rules that jobs accept', () => {
     fc.property(acceptedRule('search'), ({ text }) => {
       expect(errorsOf(text, 'historical')).toEqual([]);
     }),
-    { numRuns: draws(100, 1_200) },
+    { numRuns: bySuite(25, 1_200) },
   );
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 
 function treeOf(text: string): RuleNode {
@@ -147,7 +147,7 @@ test('any number of groups is parsed up to the length limit of a rule', () => {
 });
 
 describe('the rule parser', () => {
-  const numRuns = draws(1_000, 30_000);
+  const numRuns = bySuite(250, 30_000);
   const PIECES = fc.constantFrom(
     ...'( ) " - # @ $ : [ ] ~ \\ OR AND a the 1 ⚽ “ \' has: lang: is: sample: bounding_box:[ \ud83c'
       .split(' ')

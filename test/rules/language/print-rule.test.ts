@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { arbitraryRule, withoutPositions } from '../arbitrary-rule.js';
 
-const runs = draws(1_000, 20_000);
+const runs = bySuite(250, 20_000);
 
 test('a rule tree survives printing and parsing', () => {
   fc.assert(

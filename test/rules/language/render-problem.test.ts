@@ -3,7 +3,7 @@ import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { renderProblem } from '../../../src/rules/language/render-problem.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 function drawn(text: string): string {
   const { problems } = checkRule(text, { product: 'replay' });
@@ -66,6 +66,6 @@ test('any text is drawn without wide lines, with a pointer into it', () => {
         expect(carets).toContain('^');
       }
     }),
-    { numRuns: draws(150, 2_000) },
+    { numRuns: bySuite(38, 2_000) },
   );
 });

@@ -8,7 +8,7 @@ import {
   startsWord,
   wordEnd,
 } from '../../../src/rules/language/rule-characters.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 describe('a word of a rule', () => {
   it.each(['snow', '7', 'é', '東京', '🍕', '❤️', '#️⃣', '*⃣', "hello!%&'*+-./;<=>?,#@world", '＄'])(
@@ -31,7 +31,7 @@ describe('a word of a rule', () => {
         if (!isWord(text) || text === 'OR' || text === 'AND') return;
         expect(parseRule(text).tree).toMatchObject({ kind: 'keyword', text });
       }),
-      { numRuns: draws(500, 500) },
+      { numRuns: bySuite(125, 500) },
     );
   });
 

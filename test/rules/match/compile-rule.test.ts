@@ -5,7 +5,7 @@ import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { compileRule } from '../../../src/rules/match/compile-rule.js';
 import type { RuleProduct } from '../../../src/rules/post/dialect.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 import {
   arbitraryDraft,
@@ -406,7 +406,7 @@ describe('the two formats of a post', () => {
         const matches = compileRule(tree, { product });
         expect(matches(streams(draft))).toBe(matches(original(draft)));
       }),
-      { numRuns: draws(150, 1_600) },
+      { numRuns: bySuite(38, 1_600) },
     );
   });
 });
@@ -481,7 +481,7 @@ describe('a post with members of unexpected types', () => {
             for (const tree of rules) compileRule(tree, { product })(activity);
         },
       ),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(25, 1_200) },
     );
   });
 });

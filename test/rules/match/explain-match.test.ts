@@ -8,7 +8,7 @@ import {
   explainMatch,
   renderExplanation,
 } from '../../../src/rules/match/explain-match.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { acceptedRule } from '../arbitrary-rule.js';
 import { arbitraryDraft, IDS, original, USERS, WORDS } from './arbitrary-matching-post.js';
 
@@ -81,7 +81,7 @@ describe('explainMatch', () => {
           });
         },
       ),
-      { numRuns: draws(100, 1_200) },
+      { numRuns: bySuite(25, 1_200) },
     );
   });
 });

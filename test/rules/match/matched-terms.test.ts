@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { matchedTerms } from '../../../src/rules/match/matched-terms.js';
 import type { NewPost } from '../../../src/service/index.js';
 import { createService } from '../../../src/service/index.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 /** The parts of a text that are marked, and the clauses that are named. */
 function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'search') {
@@ -61,7 +61,7 @@ describe('the terms that matched', () => {
           expect(found.marks.length > 0).toBe(found.clauses.length > 0);
         },
       ),
-      { numRuns: draws(200, 200) },
+      { numRuns: bySuite(50, 200) },
     );
   });
 });

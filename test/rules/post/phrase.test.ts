@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dialectOf } from '../../../src/rules/post/dialect.js';
 import { holdsPhrase, holdsProximity, phraseOf } from '../../../src/rules/post/phrase.js';
 import { tokenise } from '../../../src/rules/post/tokeniser.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 const word = fc.constantFrom('a', 'b', 'c');
 
@@ -36,7 +36,7 @@ describe('a proximity operator', () => {
           expect(holdsProximity(tokens, words, distance)).toBe(near);
         },
       ),
-      { numRuns: draws(3_000, 3_000) },
+      { numRuns: bySuite(750, 3_000) },
     );
     expect(found).toBeGreaterThan(300);
   });
@@ -71,7 +71,7 @@ describe('a phrase', () => {
         const exact = pattern.test(post.replace(/\s+/g, ' '));
         expect(holdsPhrase(tokenise(post, 'kept'), phraseOf(phrase, dialect))).toBe(exact);
       }),
-      { numRuns: draws(1_000, 12_000) },
+      { numRuns: bySuite(250, 12_000) },
     );
   });
 
@@ -85,7 +85,7 @@ describe('a phrase', () => {
           words(post).includes(words(phrase)),
         );
       }),
-      { numRuns: draws(1_000, 12_000) },
+      { numRuns: bySuite(250, 12_000) },
     );
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fold, Scanner, tokenise } from '../../../src/rules/post/tokeniser.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -109,7 +109,7 @@ describe('the tokens of a string', () => {
         expect(folded).not.toMatch(/\s\s|[^\S ]/);
         expect(fold(input, accents)).toBe(folded);
       }),
-      { numRuns: draws(350, 4_000) },
+      { numRuns: bySuite(88, 4_000) },
     );
   });
 
@@ -125,7 +125,7 @@ describe('the tokens of a string', () => {
           if (/^[\w \n-]*$/.test(input))
             expect(tokenise(input.toUpperCase(), accents).words).toEqual(words);
         }),
-        { numRuns: draws(350, 4_000) },
+        { numRuns: bySuite(88, 4_000) },
       );
     },
   );
@@ -136,7 +136,7 @@ describe('the tokens of a string', () => {
         const joined = tokenise(`${a} ${b}`, 'kept').words;
         expect(joined).toEqual([...tokenise(a, 'kept').words, ...tokenise(b, 'kept').words]);
       }),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 });

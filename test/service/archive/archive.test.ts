@@ -10,7 +10,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { acceptedRule } from '../../rules/arbitrary-rule.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { addFiles, archivedPost, jobFile, shown } from './archive-folder.js';
@@ -160,7 +160,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(await pages(archive, query(rule.tree), window, limit)).toEqual(expected);
         },
       ),
-      { numRuns: draws(30, 500) },
+      { numRuns: bySuite(8, 500) },
     );
   });
 
@@ -177,7 +177,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
           expect(counted).toEqual(window);
         },
       ),
-      { numRuns: draws(30, 500) },
+      { numRuns: bySuite(8, 500) },
     );
   });
 
@@ -262,7 +262,7 @@ describe('the sample archive', () => {
         const found = await pages(archive, query(tree), window, 500);
         expect(buckets.reduce((sum, { count }) => sum + count, 0)).toBe(found.length);
       }),
-      { numRuns: draws(20, 200) },
+      { numRuns: bySuite(5, 200) },
     );
   });
 

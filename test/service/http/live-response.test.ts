@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LiveResponse } from '../../../src/service/http/live-response.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 function wireOf(options: Partial<ConstructorParameters<typeof LiveResponse>[0]> = {}) {
   const controller = new AbortController();
@@ -50,7 +50,7 @@ describe('a live response', () => {
           expect(text).toBe(steps.map(([text]) => `${text}\r\n`).join(''));
         },
       ),
-      { numRuns: draws(20, 240) },
+      { numRuns: bySuite(5, 240) },
     );
   });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createDataUrls, dataPath, localName } from '../../../src/service/jobs/data-files.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { at, JOB } from './opened-job.js';
 
 describe('the URL of a data file', () => {
@@ -33,7 +33,7 @@ describe('the URL of a data file', () => {
         url.pathname += 'x';
         expect(createDataUrls(seed, 'acme').expiryOf(url)).toBe(undefined);
       }),
-      { numRuns: draws(15, 160) },
+      { numRuns: bySuite(4, 160) },
     );
   });
 });

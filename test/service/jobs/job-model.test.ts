@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
@@ -88,7 +88,7 @@ it('a job passes its states at the modelled instants, over any restarts', async 
         await jobs.stop();
       }
     }),
-    { numRuns: draws(5, 100) },
+    { numRuns: bySuite(2, 100) },
   );
 });
 

@@ -16,7 +16,7 @@ import {
 } from '../../../src/index.js';
 import { partitionOf } from '../../../src/service/compliance/generated-events.js';
 import { createService, samplePosts } from '../../../src/service/index.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { COMPLIANCE_PATH, connect } from '../replay/local-streams.js';
 import { localOAuth } from '../users/local-oauth.js';
 import { added, FORMATS, NOW, serve, textsOf } from './serve-posts.js';
@@ -206,7 +206,7 @@ describe('exact posts of a service', () => {
         for (const [i, second] of seconds.entries())
           expect(second).toBeGreaterThanOrEqual((seconds[i - 1] ?? 0) - 1_000);
       }),
-      { numRuns: draws(50, 50) },
+      { numRuns: bySuite(13, 50) },
     );
   });
 });

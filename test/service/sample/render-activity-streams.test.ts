@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Activity } from '../../../src/post/activity.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { minute, options, streams } from './sample-posts-of.js';
 
 /** The values that both formats have. */
@@ -32,7 +32,7 @@ describe('sample posts in Activity Streams', () => {
         expect(a.every(post => post.format === 'original')).toBe(true);
         expect(b.every(post => post.format === 'activity_streams')).toBe(true);
       }),
-      { numRuns: draws(10, 120) },
+      { numRuns: bySuite(3, 120) },
     );
   });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MINUTE } from '../../../src/base/time.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { minute, options } from './sample-posts-of.js';
 
 describe('samplePosts', () => {
@@ -16,7 +16,7 @@ describe('samplePosts', () => {
           first,
         );
       }),
-      { numRuns: draws(10, 120) },
+      { numRuns: bySuite(3, 120) },
     );
   });
 
@@ -41,7 +41,7 @@ describe('samplePosts', () => {
           last = here;
         }
       }),
-      { numRuns: draws(15, 200) },
+      { numRuns: bySuite(4, 200) },
     );
   });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, SECOND } from '../../../src/base/time.js';
 import type { Archive } from '../../../src/service/index.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { idsOf, local, NOW, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive, originalPost, streamsPost } from '../memory-archive.js';
 
@@ -315,7 +315,7 @@ describe('the pages of a search', () => {
         const expected = archive.matches({ matches: () => true }, window).map(post => post.id);
         expect(all.flatMap(idsOf)).toEqual(expected);
       }),
-      { numRuns: draws(10, 120) },
+      { numRuns: bySuite(3, 120) },
     );
   });
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { DAY } from '../../../src/base/time.js';
 import { PRODUCT_NAMES, type ProductName } from '../../../src/service/usage/usage-meter.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { ALL, meterOf, START } from './local-meter.js';
 
@@ -74,7 +74,7 @@ describe('the usage meter', () => {
         await meter.close();
         expect(errors).toEqual([]);
       }),
-      { numRuns: draws(15, 160) },
+      { numRuns: bySuite(4, 160) },
     );
   });
 

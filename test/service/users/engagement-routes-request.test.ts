@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { BOTH, bodyOf, idOf, MINE, post, signedIn } from './engagement-posts.js';
 import type { Ask } from './local-oauth.js';
 
@@ -127,7 +127,7 @@ describe('a request for totals', () => {
             );
         },
       ),
-      { numRuns: draws(20, 240) },
+      { numRuns: bySuite(5, 240) },
     );
     expect(errors).toEqual([]);
   });

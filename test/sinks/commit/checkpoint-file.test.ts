@@ -9,7 +9,7 @@ import { pipeline } from '../../../src/flow/pipeline.js';
 import { readCheckpoint, writeCheckpoint } from '../../../src/sinks/commit/checkpoint-file.js';
 import { type FilesOptions, files } from '../../../src/sinks/files.js';
 import { nodeFileSystem } from '../../../src/storage/file-system.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { places } from '../cursors.js';
 
@@ -99,7 +99,7 @@ describe('a checkpoint', () => {
         const read = await readCheckpoint(nodeFileSystem, file, owner);
         expect(read).toEqual({ state: 'running', cursor: JSON.parse(cursor) ?? undefined, files });
       }),
-      { numRuns: draws(30, 30) },
+      { numRuns: bySuite(8, 30) },
     );
   });
 

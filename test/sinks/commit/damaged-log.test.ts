@@ -24,7 +24,7 @@ import { parquet, parquetOn } from '../../../src/sinks/parquet.js';
 import { tee } from '../../../src/sinks/tee.js';
 import { localFiles } from '../../../src/sources/local-files.js';
 import { nodeError, PowerCut, SimulatedDisk, seeded } from '../../storage/simulated-disk.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { unchecked } from '../../unchecked.js';
 import {
@@ -735,7 +735,7 @@ function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[]
   return [...damagedIn(flow, one, other), ...refused].toSorted();
 }
 
-const RUNS = draws(8, 150);
+const RUNS = bySuite(2, 150);
 
 describe.each(Object.keys(SINKS))('the records kept by %s', name => {
   it.each(Object.keys(FLOWS))('exist exactly once after any crashes: %s', async flow => {

@@ -13,7 +13,7 @@ import { MAX_LEAD } from '../../../src/sinks/commit/tee-input.js';
 import { filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { unchecked } from '../../unchecked.js';
 import { places } from '../cursors.js';
 import {
@@ -84,9 +84,9 @@ describe('tee with a checkpoint', () => {
           expect(stateOf(disk)?.state).toBe('complete');
         },
       ),
-      { numRuns: draws(60, 600) },
+      { numRuns: bySuite(15, 600) },
     );
-    expect(commits).toBeGreaterThan(draws(5, 5));
+    expect(commits).toBeGreaterThan(bySuite(2, 5));
   });
 
   it('commits at the next common cursor if a branch holds items back', async () => {

@@ -30,7 +30,7 @@ import { tee } from '../../../src/sinks/tee.js';
 import { localFiles } from '../../../src/sources/local-files.js';
 import { ofPost, scrubGeo } from '../../compliance/event.js';
 import { askedOfThreads } from '../../files/asked-of-threads.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { StandIn } from '../stand-in.js';
 
@@ -198,7 +198,7 @@ describe('tee over stored files', () => {
         fc.record({ at: fc.nat(), isDamaged: fc.boolean() }),
         holds,
       ),
-      { numRuns: draws(12, 150), endOnFailure: true },
+      { numRuns: bySuite(3, 150), endOnFailure: true },
     );
   });
 

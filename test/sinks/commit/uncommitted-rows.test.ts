@@ -18,7 +18,7 @@ import {
 import { filesOn } from '../../../src/sinks/files.js';
 import { tee } from '../../../src/sinks/tee.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
-import { bySuite, draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { places } from '../cursors.js';
 import { documents, keptIn, post } from '../damaged.js';
 import { ENDINGS, type Ending, StandIn } from '../stand-in.js';
@@ -113,7 +113,7 @@ describe('tee with a branch to committed', () => {
           if (target.writes.some(({ range }) => range.token.endsWith('.2'))) seen.parts++;
         },
       ),
-      { numRuns: draws(80, 1_000) },
+      { numRuns: bySuite(20, 1_000) },
     );
     expect(seen.commits).toBeGreaterThan(5);
     expect(seen.parts).toBeGreaterThan(5);

@@ -20,7 +20,7 @@ import {
   linesFormat,
 } from '../../../src/sinks/write/format.js';
 import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { places } from '../cursors.js';
 
 // A lock that a crash left empty is waited for; hundreds of crashes need not.
@@ -163,7 +163,7 @@ describe('a format with a header', () => {
         );
         expect(plain).toEqual(contentOf(whole));
       }),
-      { numRuns: draws(15, 150) },
+      { numRuns: bySuite(4, 150) },
     );
   });
 });
@@ -208,7 +208,7 @@ describe('a format whose files have an end', () => {
           const items = Object.values(named).flatMap(text => text.match(/[abc]\d+/g) ?? []);
           expect(items.toSorted()).toEqual(BATCHES.flat().toSorted());
         }),
-        { numRuns: draws(15, 150) },
+        { numRuns: bySuite(4, 150) },
       );
     },
   );

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OptionError } from '../../../src/base/errors.js';
 import type { Activity } from '../../../src/post/activity.js';
 import { parsePathTemplate } from '../../../src/sinks/write/path-template.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { post } from '../posts.js';
 
@@ -63,7 +63,7 @@ describe('a path template', () => {
           expect(filled.split('/').length).toBe(template.split('/').length);
         }
       }),
-      { numRuns: draws(150, 2_000) },
+      { numRuns: bySuite(38, 2_000) },
     );
   });
 
@@ -145,7 +145,7 @@ describe('a partition of a path template', () => {
       fc.asyncProperty(fc.array(tag, { minLength: 20, maxLength: 40 }), async tags => {
         expect(await readBack(tags)).toEqual(tags);
       }),
-      { numRuns: draws(5, 60) },
+      { numRuns: bySuite(2, 60) },
     );
   });
 

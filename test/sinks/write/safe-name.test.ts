@@ -2,7 +2,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MIN_NAME_BYTES, safeName } from '../../../src/sinks/write/safe-name.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -45,7 +45,7 @@ describe('safeName', () => {
         expect(name).not.toMatch(/^\.|\.$|\.part$/i);
         expect(Buffer.from(name).toString()).toBe(name);
       }),
-      { numRuns: draws(350, 4_000) },
+      { numRuns: bySuite(88, 4_000) },
     );
   });
 
@@ -54,7 +54,7 @@ describe('safeName', () => {
       fc.property(anyText, anyText, (a, b) => {
         if (a !== b) expect(safeName(a).normalize('NFD')).not.toBe(safeName(b).normalize('NFD'));
       }),
-      { numRuns: draws(350, 4_000) },
+      { numRuns: bySuite(88, 4_000) },
     );
   });
 

@@ -29,7 +29,7 @@ import { listColumns } from '../../../src/tables/table-options.js';
 import { jsonValue } from '../../post/arbitrary-json.js';
 import { type ArbitraryPost, arbitraryPost } from '../../post/arbitrary-post.js';
 import { printJson, style } from '../../post/print-json.js';
-import { bySuite, draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 
 const NAMES = Object.keys(posts) as PostColumnName[];
 const parsed = rowReader('csv', listColumns(NAMES), 'error');
@@ -140,7 +140,7 @@ describe('a row read from the bytes of a post', () => {
   it('equals that of the parsed post in both formats', () => {
     fc.assert(
       fc.property(arbitraryPost, ({ bytes }) => expectSame(bytes)),
-      { numRuns: draws(50, 3_000) },
+      { numRuns: bySuite(13, 3_000) },
     );
   });
 
@@ -165,7 +165,7 @@ describe('a row read from the bytes of a post', () => {
           expectSame(Buffer.from(printJson(post, look)));
         },
       ),
-      { numRuns: draws(130, 6_000) },
+      { numRuns: bySuite(33, 6_000) },
     );
   });
 
@@ -184,7 +184,7 @@ describe('a row read from the bytes of a post', () => {
           expectSame(Buffer.from(JSON.stringify(post)));
         },
       ),
-      { numRuns: draws(70, 3_000) },
+      { numRuns: bySuite(18, 3_000) },
     );
   });
 
@@ -204,7 +204,7 @@ describe('a row read from the bytes of a post', () => {
           } else if (cut !== null) expect(row).not.toMatch(/\r\n$/);
         },
       ),
-      { numRuns: draws(200, 6_000) },
+      { numRuns: bySuite(50, 6_000) },
     );
   });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RowValue } from '../../../src/tables/column.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { written } from './written-column.js';
 
 describe('the statistics of a Parquet column chunk', () => {
@@ -43,7 +43,7 @@ describe('the statistics of a Parquet column chunk', () => {
             );
           },
         ),
-        { numRuns: draws(30, 30) },
+        { numRuns: bySuite(8, 30) },
       );
     },
   );

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { written } from './written-column.js';
 
 /** The place of the first value that is another, or -1. `toEqual` takes seconds for a million values. */
@@ -121,7 +121,7 @@ describe('a Parquet column chunk', () => {
             expect(chunk.statistics).toBeUndefined();
           },
         ),
-        { numRuns: draws(30, 30) },
+        { numRuns: bySuite(8, 30) },
       );
     },
   );

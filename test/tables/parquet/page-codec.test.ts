@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { written } from './written-column.js';
 
 describe('the pages of a Parquet column', () => {
@@ -25,7 +25,7 @@ describe('the pages of a Parquet column', () => {
             ]);
           },
         ),
-        { numRuns: draws(30, 30) },
+        { numRuns: bySuite(8, 30) },
       );
     },
   );

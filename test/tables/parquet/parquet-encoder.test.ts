@@ -18,7 +18,7 @@ import type { Activity, Routed } from '../../../src/post/activity.js';
 import { samplePosts } from '../../../src/service/sample/sample-posts.js';
 import { type ParquetOptions, parquet } from '../../../src/sinks/parquet.js';
 import { localFiles } from '../../../src/sources/local-files.js';
-import { draws } from '../../suite.js';
+import { bySuite } from '../../suite.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 const TAGS = ['snow', 'rain', 'ice & co'];
@@ -162,7 +162,7 @@ describe('Parquet files written by threads', () => {
           await rm(here, { recursive: true });
         },
       ),
-      { numRuns: draws(8, 200) },
+      { numRuns: bySuite(2, 200) },
     );
     expect(columns).toHaveBeenCalled();
     expect(chunks).toHaveBeenCalled();

@@ -14,7 +14,7 @@ import {
   USERS,
   WORDS,
 } from '../../../rules/match/arbitrary-matching-post.js';
-import { draws } from '../../../suite.js';
+import { bySuite } from '../../../suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 import { MemoryArchive } from '../../memory-archive.js';
 import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from '../archive-folder.js';
@@ -77,7 +77,7 @@ test('a folder archive finds the same posts as a test of every post, without rea
         await archive.close();
       },
     ),
-    { numRuns: draws(8, 100) },
+    { numRuns: bySuite(2, 100) },
   );
 });
 
@@ -103,6 +103,6 @@ test('a folder archive serves posts with any content byte for byte', async () =>
         await archive.close();
       }
     }),
-    { numRuns: draws(8, 100) },
+    { numRuns: bySuite(2, 100) },
   );
 });

@@ -7,7 +7,7 @@ import { DataError, OptionError } from '../../../../src/base/errors.js';
 import { MINUTE, SEGMENT } from '../../../../src/base/time.js';
 import type { Activity } from '../../../../src/post/activity.js';
 import { parseRule } from '../../../../src/rules/language/parse-rule.js';
-import { draws } from '../../../suite.js';
+import { bySuite } from '../../../suite.js';
 import { ALWAYS, archivedPost, infoLine, jobFile, scanAll, shown } from '../archive-folder.js';
 import { folders, NOON, posts, prints, raws, served } from './noon-posts.js';
 
@@ -194,7 +194,7 @@ describe('a damaged archive', () => {
           expect(found).toEqual(prints(all));
         },
       ),
-      { numRuns: draws(10, 100) },
+      { numRuns: bySuite(3, 100) },
     );
   });
 });
