@@ -26,7 +26,6 @@ import { unchecked } from '../unchecked.js';
 import type { Row } from './covering-rows.js';
 import {
   END,
-  hasCheckpoint,
   isIncremental,
   LATER,
   NOW,
@@ -35,6 +34,7 @@ import {
   START,
   sourceOf,
 } from './service-values.js';
+import { hasCheckpoint, optionsIn } from './values.js';
 
 interface Post {
   readonly id: string;
@@ -56,6 +56,7 @@ const RULES = [
 ];
 /** The first run is to end after so many items. */
 const ABORTED_AFTER = 7;
+const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;
 
 let service: Service;
@@ -105,10 +106,10 @@ export class ServiceRow {
     const ending = new AbortController();
     let count = 0;
     const abort = tap(() => {
-      if (this.#run === 1 && ++count === ABORTED_AFTER) ending.abort(new Error('aborted'));
+      if (this.#run === 1 && ++count === ABORTED_AFTER) ending.abort(ABORTED);
     });
     const stages: unknown[] = [this.#source()];
-    if (row.dedupe === 'yes' && row.counts === 'no') stages.push(dedupe(this.#options('dedupe')));
+    if (row.dedupe === 'yes') stages.push(dedupe(this.#options('dedupe')));
     if (row.take === 'yes') stages.push(take(Number(row['take.(count)'])));
     if (row['flow.(stop)'] === 'abort') stages.push(abort);
     const sinks = [
@@ -157,13 +158,7 @@ export class ServiceRow {
         this.seen.set(what, [...(this.seen.get(what) ?? []), value]);
       },
     };
-    return Object.fromEntries(
-      Object.entries(SERVICE_VALUES[stage]!).flatMap(([option, values]) => {
-        const name = this.row[`${stage}.${option}`];
-        const isOption = !option.startsWith('(') && name !== undefined && name !== 'not given';
-        return isOption ? [[option, values[name]!(context)]] : [];
-      }),
-    );
+    return optionsIn(this.row, stage, SERVICE_VALUES, context);
   }
 
   /** What each sink has, one string an item. */
@@ -182,14 +177,11 @@ export class ServiceRow {
   async #lines(): Promise<string[]> {
     const names = (await readdir(this.out).catch(() => [])).filter(name => name.startsWith('all'));
     expect(names.filter(name => /\.(part|lock)$/.test(name))).toEqual([]);
-    const byNumber = (name: string) => Number(/all\.?-?(\d+)?/.exec(name)?.[1] ?? 0);
     const texts = await Promise.all(
-      names
-        .toSorted((a, b) => byNumber(a) - byNumber(b))
-        .map(async name => {
-          const bytes = await readFile(path.join(this.out, name));
-          return (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString();
-        }),
+      names.toSorted().map(async name => {
+        const bytes = await readFile(path.join(this.out, name));
+        return (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString();
+      }),
     );
     return texts.flatMap(text => text.split('\n').slice(0, -1));
   }
@@ -228,9 +220,8 @@ async function tryIn(run: ServiceRow): Promise<void> {
     } catch (error) {
       errors.push(error);
       const isExpected = error instanceof MillraceError && !(error instanceof OptionError);
-      const isAbort = String(error).includes('aborted');
-      if (runs === MAX_RUNS || !(isExpected || isAbort))
-        throw new AggregateError(errors, 'The row never ends');
+      if (!isExpected && error !== ABORTED) throw error;
+      if (runs === MAX_RUNS) throw new AggregateError(errors, 'The row never ends');
     }
     service.faults.clear();
   }

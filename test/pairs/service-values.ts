@@ -1,6 +1,15 @@
 import { formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
 import { type Conflict, type Domain, hasValues, type Row, type Rules } from './covering-rows.js';
-import { calls, flags, is, numbers, unset, type Values } from './option-values.js';
+import {
+  calls,
+  domainOf,
+  flags,
+  is,
+  numbers,
+  unset,
+  type Values,
+  type ValuesOfStages,
+} from './values.js';
 
 /** The window of all rows is six hours from midnight. */
 export const START = Date.UTC(2026, 10, 20);
@@ -16,7 +25,7 @@ const date = (time: number): Values => ({
 const shard: Values = { ...unset, '1/2': is({ index: 1, of: 2 }), '2/2': is({ index: 2, of: 2 }) };
 
 /** Options of all queries. */
-const query = (source: string): Readonly<Record<string, Values>> => ({
+const query = (source: string): ValuesOfStages[string] => ({
   product: { '30day': is('30day'), fullarchive: is('fullarchive') },
   fromDate: { ...date(START), ...unset },
   toDate: { ...date(END), ...unset },
@@ -26,7 +35,7 @@ const query = (source: string): Readonly<Record<string, Values>> => ({
   method: { ...unset, POST: is('POST'), GET: is('GET') },
 });
 
-const pages = (source: string): Readonly<Record<string, Values>> => ({
+const pages = (source: string): ValuesOfStages[string] => ({
   maxResults: numbers(10, 25),
   budget: { ...unset, 'enough posts': is({ posts: 5000 }), 'a request': is({ requests: 1 }) },
   slices: numbers(1, 3),
@@ -38,7 +47,7 @@ const pages = (source: string): Readonly<Record<string, Values>> => ({
  * The values of the options of sources that ask a service, and of some sinks. An option of these sources that is not
  * here fails a test. `(…)` are no options.
  */
-export const SERVICE_VALUES: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
+export const SERVICE_VALUES: ValuesOfStages = {
   flow: { '(stop)': { none: is(0), abort: is(0), 'the service fails': is(0) } },
   search: {
     ...query('search'),
@@ -107,28 +116,7 @@ export const optionOf = (row: Row, option: string): string | undefined =>
 
 export const isIncremental = (row: Row): boolean => optionOf(row, 'incremental') === 'true';
 
-export const hasCheckpoint = (row: Row): boolean =>
-  row.committed === 'yes' ||
-  row['tee.checkpoint'] === 'given' ||
-  row['files.checkpoint'] === 'given';
-
-export const SERVICE_DOMAIN: Domain = Object.fromEntries(
-  Object.entries(SERVICE_VALUES).map(([stage, options]) => [
-    stage,
-    Object.fromEntries(
-      Object.entries(options).map(([option, values]) => [option, namesOf(values)]),
-    ),
-  ]),
-);
-
-/** The names of values. Object.keys lists digits first, and an option that is not given is the simplest row. */
-function namesOf(values: Values): readonly string[] {
-  const [first = '', ...others] = Object.keys(values);
-  if (!/^\d/.test(first)) return [first, ...others];
-  return [first, ...others].toSorted(
-    (a, b) => Number(b === 'not given') - Number(a === 'not given'),
-  );
-}
+export const SERVICE_DOMAIN: Domain = domainOf(SERVICE_VALUES);
 
 /**
  * Values that a source refuses together, with an error of this option.
@@ -182,6 +170,10 @@ const CONFLICTS: readonly Conflict[] = [
   {
     reason: 'a pipeline has a sink',
     holds: row => row.files === 'no' && row.committed === 'no',
+  },
+  {
+    reason: 'dedupe compares posts, and buckets of counts have no ids',
+    holds: row => row.dedupe === 'yes' && row.counts === 'yes',
   },
   {
     reason: 'two sinks need tee',

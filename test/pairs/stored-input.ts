@@ -61,7 +61,7 @@ function post(number: number): Post {
   return { ...common, raw, withheld };
 }
 
-/** A post that exceeds a limit, which the values of options in option-values.ts set. */
+/** A post that exceeds a limit, which the values of options in stored-values.ts set. */
 function large(number: number, more: string): Post {
   const usual = post(number);
   return { ...usual, raw: usual.raw.replace('"user":', `${more},"user":`) };

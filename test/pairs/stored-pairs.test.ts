@@ -10,10 +10,10 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { conflictOf, coveringRows, hasValues, type Row } from './covering-rows.js';
 import { filesRead } from './expected.js';
 import { optionNames } from './option-names.js';
-import { DOMAIN, FIXED, RULES, VALUES } from './option-values.js';
-import { RowRun, tombstonesOfPairs, tryRow } from './run-row.js';
+import { RowRun, tombstonesOfPairs, tryRow } from './run-stored-row.js';
 import { completed, smallestFailure } from './smallest-failure.js';
 import { store, storedFiles } from './stored-input.js';
+import { DOMAIN, FIXED, RULES, VALUES } from './stored-values.js';
 
 let tombstones: Tombstones;
 beforeAll(async () => {

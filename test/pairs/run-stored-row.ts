@@ -39,7 +39,6 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import type { Row } from './covering-rows.js';
 import { filesRead, type Item, isKept, itemsOf, stagesOf } from './expected.js';
-import { type Context, postOf, SINKS, VALUES } from './option-values.js';
 import {
   DELETED,
   EDITED,
@@ -49,6 +48,8 @@ import {
   store,
   storedFiles,
 } from './stored-input.js';
+import { postOf, SINKS, VALUES } from './stored-values.js';
+import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
 /** The first run is to end after so many items, or at a call of the disk from the first of these on. */
 const ABORTED_AFTER = 7;
@@ -211,14 +212,7 @@ export class RowRun {
         this.seen.set(what, [...(this.seen.get(what) ?? []), value]);
       },
     };
-    const given: Record<string, unknown> = {};
-    for (const [option, values] of Object.entries(VALUES[stage]!)) {
-      const name = this.row[`${stage}.${option}`];
-      if (option.startsWith('(') || name === undefined) continue;
-      const value = values[name]!(context);
-      if (value !== undefined || name !== 'not given') given[option] = value;
-    }
-    return given;
+    return optionsIn(this.row, stage, VALUES, context);
   }
 
   /** The outputs by their paths below the folder. */
@@ -278,8 +272,8 @@ async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
       break;
     } catch (error) {
       errors.push(error);
-      if (runs === MAX_RUNS || error instanceof TypeError)
-        throw new AggregateError(errors, 'The row never ends');
+      if (error instanceof TypeError) throw error;
+      if (runs === MAX_RUNS) throw new AggregateError(errors, 'The row never ends');
     }
     if (run.disk !== undefined) {
       run.disk.cutAt = Number.POSITIVE_INFINITY;
@@ -310,13 +304,6 @@ function mayFail(row: Row): boolean {
   return (
     ENDINGS[row['committed.transaction'] ?? ''] !== undefined ||
     SINKS.some(sink => row[`${sink}.onFile`] === 'fails in the first run')
-  );
-}
-
-function hasCheckpoint(row: Row): boolean {
-  return (
-    row.committed === 'yes' ||
-    Object.entries(row).some(([key, value]) => key.endsWith('.checkpoint') && value === 'given')
   );
 }
 

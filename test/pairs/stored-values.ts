@@ -1,38 +1,22 @@
 import type { Activity, Routed } from '../../src/post/activity.js';
 import type { Conflict, Domain, Rules } from './covering-rows.js';
+import {
+  calls,
+  domainOf,
+  flags,
+  is,
+  names,
+  numbers,
+  unset,
+  type Values,
+  type ValuesOfStages,
+} from './values.js';
 
-/** What values of options are made of. */
-export interface Context {
-  /** The folder of outputs. */
-  readonly out: string;
-  /** Called by functions of the caller. */
-  readonly saw: (what: string, value: unknown) => void;
-  /** Which run it is, from 1. */
-  readonly run: number;
-}
-
-export type Values = Readonly<Record<string, (context: Context) => unknown>>;
-
-export const unset = { 'not given': () => undefined };
-export const is = (value: unknown) => () => value;
-export const numbers = (...list: readonly number[]): Values => ({
-  ...unset,
-  ...Object.fromEntries(list.map(value => [String(value), is(value)])),
-});
-export const flags: Values = { ...unset, true: is(true), false: is(false) };
-const names: Values = { ...unset, given: is('a name') };
-export const calls = (what: string): Values => ({
-  ...unset,
-  given:
-    ({ saw }) =>
-    (value: unknown) =>
-      saw(what, value),
-});
 export const postOf = (item: Activity | Routed): Activity =>
   'activity' in item ? item.activity : item;
 
 /** Options that all sinks of files have. */
-const written = (sink: string, extension: string): Readonly<Record<string, Values>> => ({
+const written = (sink: string, extension: string): ValuesOfStages[string] => ({
   path: {
     'one file': ({ out }) => `${out}/${sink}/all.${extension}`,
     '{day}': ({ out }) => `${out}/${sink}/{day}.${extension}`,
@@ -80,7 +64,7 @@ const columns: Values = {
 const invalidValues: Values = { ...unset, error: is('error'), null: is('null') };
 
 /** The values of all options. An option of the library that is not here fails a test. `(…)` are no options. */
-export const VALUES: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
+export const VALUES: ValuesOfStages = {
   flow: {
     '(source)': { folder: is(0), list: is(0), 'two folders': is(0), concat: is(0), merge: is(0) },
     '(stop)': { none: is(0), 'a file is cut short': is(0), abort: is(0), 'power cut': is(0) },
@@ -174,7 +158,7 @@ export const VALUES: Readonly<Record<string, Readonly<Record<string, Values>>>> 
     maxHeldBytes: numbers(1),
   },
   committed: {
-    // The functions are of the target: see run-row.ts.
+    // The functions are of the target: see run-stored-row.ts.
     transaction: {
       given: is(0),
       'given, calls again': is(0),
@@ -198,14 +182,7 @@ export const FIXED: readonly string[] = ['committed.load', 'committed.write', 'c
 export const SINKS = ['files', 'csv', 'parquet', 'committed'] as const;
 const FILE_SINKS = ['files', 'csv', 'parquet'] as const;
 
-export const DOMAIN: Domain = Object.fromEntries(
-  Object.entries(VALUES).map(([stage, options]) => [
-    stage,
-    Object.fromEntries(
-      Object.entries(options).map(([option, values]) => [option, Object.keys(values)]),
-    ),
-  ]),
-);
+export const DOMAIN: Domain = domainOf(VALUES);
 
 const CONFLICTS: readonly Conflict[] = [
   {
