@@ -157,7 +157,7 @@ export async function writeEntry(
         await connection.unstored(
           error,
           `KV_${name}`,
-          `the bucket ${name} was deleted during the run, with the cursor of this publisher. To publish everything again, and no post twice, create the stream again, too, or use another one`,
+          `the bucket ${name} was deleted during the run, with the cursor of this publisher. To publish everything again without posts that come twice, recreate the stream as well, or use another one`,
         );
     }
     const now = await readEntry(bucket, key);
