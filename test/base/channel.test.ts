@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { Channel } from '../../src/base/channel.js';
 import { bySuite } from '../suite.js';
 
-/** Waits this many turns of the event loop. */
+/** Yields to the event loop `count` times. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await setImmediate();
 }
 
-/** Runs what the test wants while it records every rejection that nobody handles. */
+/** Runs `work` and returns the rejections that nobody handled. */
 async function unhandledDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
   const unhandled: unknown[] = [];
   const others = process.listeners('unhandledRejection');
@@ -64,7 +64,7 @@ describe('a channel', () => {
           };
           const all = Promise.all(producers.map(produce)).then(() => channel.end());
           const got: Item[] = [];
-          // An add has at most 4 items of weight 9.
+          // One call of `add` contains at most 4 items, each with a weight of at most 9.
           const most = limit - 1 + producers.length * 4 * 9;
           for (let read = 0; await channel.ready(); read++) {
             expect(held).toBeLessThanOrEqual(most);
@@ -116,7 +116,7 @@ describe('a channel', () => {
       }
     })();
     await setImmediate();
-    // The second one waits for the reader, and the third one has not been added.
+    // The second `add` waits for the reader, so the third has not started.
     expect(added).toBe(1);
     expect(channel.takeAll()).toHaveLength(2);
     await adding;
@@ -197,7 +197,7 @@ describe('a channel', () => {
     const waiting = channel.ready(controller.signal);
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
-    // The channel itself continues.
+    // The aborted wait does not affect the channel.
     channel.push(1);
     expect(await channel.ready()).toBe(true);
   });

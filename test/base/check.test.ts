@@ -65,7 +65,7 @@ describe('options', () => {
       false,
       undefined,
     ]);
-    // The compiler knows that these are present.
+    // This compiles only if the type says that these options are present.
     const sum: number = maxResults + product.length + Number(dryRun);
     expect(sum).toBe(15);
   });

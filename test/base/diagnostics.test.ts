@@ -34,7 +34,10 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** The messages of some channels until the test ends, in order; each as it was when it came. */
+/**
+ * Records the messages of these channels until the test ends. `shown` is a copy of each message as
+ * it was published.
+ */
 function messagesOf(...names: readonly string[]) {
   const messages: { readonly name: string; readonly message: object; readonly shown: object }[] =
     [];
@@ -104,7 +107,7 @@ describe('diagnostics channels', () => {
     service.faults.plant({ kind: 'cut', afterBytes: 100, endpoint: 'search' });
     const messages = messagesOf(name);
     await pipeline(search(acme, query(1)), collect());
-    // The first was cut, and is repeated.
+    // The first request was cut off, so it is sent twice.
     expect(messages.length).toBe(name === REQUESTS[0] ? 2 : 1);
   });
 

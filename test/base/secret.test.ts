@@ -34,7 +34,7 @@ describe('a secret', () => {
   });
 });
 
-/** Runs with texts that are secret meanwhile. */
+/** Registers the strings as secrets while `run` runs. */
 function whileSecret<T>(texts: readonly string[], run: () => T): T {
   const release = protect(...texts);
   try {
@@ -85,7 +85,7 @@ describe('redact', () => {
   });
 
   it('removes a secret in base64 of each alphabet, even without padding', () => {
-    // Its base64 has both characters that differ, and padding.
+    // The base64 of this word contains `+`, `/` and padding, which differ between the alphabets.
     const word = 'pass>?>?>ü';
     const base64 = Buffer.from(word).toString('base64');
     expect(base64).toMatch(/^(?=.*\+)(?=.*\/).*=$/);

@@ -230,7 +230,7 @@ describe('all shards of a source', () => {
     const parts = await Promise.all(
       shardsOf(4).map(shard => pipeline(search(acme, { ...query, shard }), collect())),
     );
-    // The first shard is the oldest, and a search goes from new to old.
+    // A search delivers the newest posts first, but the first shard is the oldest.
     expect(
       parts
         .toReversed()
@@ -273,7 +273,7 @@ describe('all shards of a source', () => {
       expect(verdict).toEqual(verdicts.at(-1));
       expect(verdict).toMatchObject({ shard, exitCode: 0, missing: [] });
       expect(verdict.summary).toContain(`shard ${shardName(shard)}: `);
-      // The files of a shard are all in it when they are read from the folder again.
+      // If the files of one shard are sharded again, all of them stay in that shard.
       expect((await texts(localFiles(into, { shard }))).length).toBe(some.length);
       parts.push(...some.map(String));
     }

@@ -12,7 +12,7 @@ const commands = await Promise.all(
   Object.entries(COMMANDS).map(async ([name, { load }]) => ({ name, command: await load() })),
 );
 
-/** A row of the page for each flag, with the commands that have it. */
+/** Returns one table row for each flag, with the commands that accept it. */
 function flagRows(): string[] {
   const rows = new Map<string, { readonly flag: Flag; readonly names: string[] }>();
   const add = (flag: Flag, name: string) => {
@@ -111,7 +111,8 @@ describe('commands', () => {
     const ignored: string[] = [];
     for (const { name, command } of commands)
       for (const [out, flag, other] of pairsOfFlags(command)) {
-        // The flags of the sink are checked, and nothing is written.
+        // `--dry-run` checks the flags of the sink but writes nothing, so they don't change the
+        // outcome.
         if (other.name === 'dry-run' && SINK_FLAGS.includes(flag)) continue;
         const [args = []] = CALLS[name] ?? [];
         const both = { ...out, [flag.name]: textFor(flag), [other.name]: textFor(other) };
@@ -202,7 +203,7 @@ describe('commands', () => {
   });
 });
 
-/** The script of a command with these values of flags. */
+/** Builds the script of a command for these flag values. */
 async function scriptOf(
   name: string,
   positionals: readonly string[],
@@ -213,7 +214,7 @@ async function scriptOf(
   return command.build({ positionals, options: flags => optionsOf(flags, values), isTerminal });
 }
 
-/** Commands with `--out`, and their arguments. */
+/** Commands with `--out`, each with its arguments. */
 const OF_OUT = [
   ['search', ['tea']],
   ['counts', ['tea']],
@@ -223,7 +224,7 @@ const OF_OUT = [
   ['usage', []],
 ] as const;
 
-/** A call of each command that has flags, with `--out` where there is one. */
+/** A valid call of each command that has flags. `--out` is set if the command has it. */
 const CALLS: Readonly<
   Record<string, readonly [readonly string[], Readonly<Record<string, string>>?]>
 > = {
@@ -237,7 +238,7 @@ const CALLS: Readonly<
   'job download': [['abc'], { out: 'x' }],
 };
 
-/** Their examples name tombstones that are not there. */
+/** The examples of these commands refer to tombstones that do not exist. */
 const NEEDS_FILES = ['apply'];
 
 const textFor = ({ isSwitch, described }: Flag) =>
@@ -250,7 +251,9 @@ async function refusalOf(script: Promise<Script>): Promise<string> {
   );
 }
 
-/** The script of a command as text, with the values that the library gets, or why it refuses. */
+/**
+ * Returns the script of a command as a string, including the option values, or the error message.
+ */
 async function outcomeOf(
   ...args: Parameters<typeof scriptOf>
 ): Promise<{ readonly text: string; readonly isRefused: boolean }> {
@@ -260,7 +263,10 @@ async function outcomeOf(
   );
 }
 
-/** Each pair of flags of a command, with each kind of `--out` where neither is `--out`. */
+/**
+ * Yields each pair of flags of a command, once for each kind of `--out` unless `--out` is in the
+ * pair.
+ */
 function* pairsOfFlags(
   command: Command,
 ): Generator<readonly [Readonly<Record<string, string>>, Flag, Flag]> {
@@ -274,7 +280,7 @@ function* pairsOfFlags(
         yield [out === undefined ? {} : { out }, flag, other];
 }
 
-/** The names of the stages of its pipeline. */
+/** Returns the names of the stages in the command's pipeline. */
 async function stagesOf(...args: Parameters<typeof scriptOf>): Promise<readonly string[]> {
   const { call } = await scriptOf(...args);
   return call.args.flatMap(stage => (stage instanceof Call ? [stage.name] : []));

@@ -40,17 +40,20 @@ afterAll(() => service.stop());
 
 const scripts = new ScriptRunner();
 
-/** Runs a command in the process of all commands: starting Node and loading the library takes most of a run. */
+/**
+ * Runs a command in the process that all tests share, because starting Node and loading the library
+ * would take most of the time.
+ */
 function millrace(...args: string[]) {
   return scripts.run({ script: COMMAND, args, env, cwd: folder });
 }
 
-/** Starts a command in a process of its own, which it may end. */
+/** Starts a command in a separate process. The test can kill it. */
 function start(...args: string[]) {
   return spawn(process.execPath, [COMMAND, ...args], { env, cwd: folder });
 }
 
-/** Commands of a shell, in which `millrace` is the command. */
+/** Runs a shell script in which `millrace` is a command. */
 function shell(script: string) {
   const head = `set -o pipefail; millrace() { ${process.execPath} ${COMMAND} "$@"; }`;
   return outputOf(spawn('bash', ['-c', `${head}\n${script}`], { env, cwd: folder }));
@@ -211,7 +214,7 @@ describe('millrace', () => {
     const ids = idsOf((await millrace('search', 'coffee', ...window)).stdout);
     expect(total).toBe(ids.length);
     const written = await millrace('counts', 'coffee', ...window, '--out', 'counts.csv', '--json');
-    // Buckets are rows, not posts.
+    // The rows of counts are buckets, so the summary says "rows" and not "posts".
     expect(written.stdout).toMatch(/"rows":\d+,"bytes":\d+,"files":\[{"rows":\d+/);
     expect(written.stdout).not.toContain('"posts"');
     expect(await readFile(path.join(folder, 'counts.csv'), 'utf8')).toMatch(/^time_period,start/);
@@ -330,7 +333,7 @@ describe('millrace', () => {
     expect(await ended).toMatchObject({ code: 2 });
     const live = start('compliance');
     const output = outputOf(live);
-    // A line of progress says that it is connected.
+    // The first line of progress shows that the stream is connected.
     await once(live.stderr, 'data');
     live.kill('SIGINT');
     expect(await output).toMatchObject({
@@ -383,7 +386,7 @@ describe('millrace', () => {
     const { code, stderr } = await millrace('replay', '--from', '2020-01-01', '--to', '2020-01-02');
     expect([code, stderr]).toEqual([3, expect.stringContaining('(expired)\n')]);
     expect(stderr).not.toContain('onGap');
-    // No other run gets what has expired, and a job may.
+    // Expired posts cannot be fetched by another run. Only a job may still have them.
     expect(stderr).not.toMatch(/To (start again|continue)/);
     expect(stderr).toContain('millrace job run');
   });
@@ -512,7 +515,7 @@ describe('millrace', () => {
         /^publisher +product +period +fromDate +.*\ntwitter /,
       );
       expect(await onTerminal('usage --quiet --json')).toMatch(/^\{"publisher":"twitter",/);
-      // The line of progress is cleared before the chart.
+      // The chart must clear the line of progress first.
       const chart = await onTerminal(`counts coffee ${window.join(' ')}`);
       expect(chart).toMatch(/\x1b\[1G\x1b\[0K +\d+\.?\d* [┤┼]/);
     },

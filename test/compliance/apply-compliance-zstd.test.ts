@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => tombstones.close());
 
-/** Writes posts as zstd, with the sink that users write them with. */
+/** Writes the posts with `files()`, as zstd. */
 async function write(name: string, some: readonly Activity[]): Promise<string> {
   const file = path.join(archive, name);
   const sink = files({ path: `${archive}/written.jsonl.zst` });

@@ -190,7 +190,10 @@ describe('applyCompliance', () => {
     expect((await readdir(archive)).filter(name => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  /** What is left of 40 files of which the second is damaged, where each has a post to remove and one to keep. */
+  /**
+   * Applies tombstones to 40 files and returns their contents. Each file has one post to remove and
+   * one to keep, and the second file is damaged.
+   */
   const appliedToDamaged = async () => {
     const names = Array.from({ length: 40 }, (_, index) => `many/${100 + index}.jsonl`);
     const victim = posts[0]?.[0];

@@ -28,7 +28,7 @@ interface Happened {
   readonly at: number;
 }
 
-/** A compliance stream whose events a test makes, and its replay. */
+/** A compliance stream, and its replay, with the events that a test adds. */
 class ComplianceServer {
   readonly happened: Happened[] = [];
   readonly open: {
@@ -54,7 +54,10 @@ class ComplianceServer {
     };
   }
 
-  /** Sends heartbeats until the end of the test, ten seconds of the clock apart: a connection vouches for times up to the last but one. */
+  /**
+   * Sends heartbeats until the test ends, 10 s apart on the test's clock. A connection is known to
+   * be complete up to its last heartbeat but one.
+   */
   keepAlive(timing: Timing): void {
     const timer = setInterval(() => {
       void timing.sleep(10 * SECOND);
@@ -63,7 +66,7 @@ class ComplianceServer {
     onTestFinished(() => clearInterval(timer));
   }
 
-  /** Adds an event; every connection receives it. */
+  /** Adds an event and sends it to every open connection. */
   happen(id: number, at: number): void {
     this.happened.push({ id, at });
     for (const one of this.open) this.write(one, textOf({ id, at }));
@@ -74,7 +77,7 @@ class ComplianceServer {
     gzip.flush(constants.Z_SYNC_FLUSH);
   }
 
-  /** Resolves when all connections are cut; clients may have connected again by then. */
+  /** Cuts all connections and waits until they are closed. Clients may have reconnected by then. */
   async cut(): Promise<void> {
     const all = [...this.open];
     const closed = all.map(({ response }) => once(response, 'close'));
@@ -121,7 +124,7 @@ function acme(options: Partial<AccountOptions> = {}): Account {
   );
 }
 
-/** A run that a test reads until it has seen the events it expects. */
+/** Starts a run that a test can stop after the events it expects. */
 function reading(options: ComplianceOptions = {}, of = acme()) {
   const ids: string[] = [];
   let cursor: Cursor | undefined;
@@ -208,7 +211,7 @@ describe('compliance', () => {
       gzip.write(textOf(event).slice(part * 2, part * 2 + 2));
       gzip.flush(constants.Z_SYNC_FLUSH);
       await timing.sleep(MINUTE);
-      // Each part is an arrival.
+      // The delay makes each part arrive on its own.
       await new Promise(resolve => setTimeout(resolve, 10));
     }
     await service.cut();
@@ -251,9 +254,10 @@ describe('compliance', () => {
     const began = timing.now();
     const second = reading({ ...options, resume: first.cursor() });
     await second.done;
-    // Each partition has its own gap, and events may be repeated.
+    // Events may be repeated because each partition has its own gap.
     expect(new Set(second.ids)).toEqual(new Set(['1', '2']));
-    // On a busy machine a heartbeat may be late by the clock: then its connection is cut, and has a gap after the beginning.
+    // On a busy machine a heartbeat can be late on the test's clock. The run then cuts that
+    // connection, which adds a gap after `began`.
     const { gaps } = JSON.parse(JSON.stringify(second.cursor())) as {
       readonly gaps: readonly { readonly fromDate: string }[];
     };
@@ -284,7 +288,8 @@ describe('compliance', () => {
     const flow = compliance(acme(), { folder, until: 'caught up', fromDate });
     for await (const _ of flow.batches({ progress }));
     expect(waits.map(({ reason }) => reason)).toContain('too recent');
-    // The replay waits in parts: the last ends when the last minute is available, which the first knows.
+    // The replay waits in several steps. The first step must already report when the last minute
+    // becomes available, and the last step ends then.
     expect(Number(waits.at(-1)?.until)).toBeGreaterThan(began + 30 * MINUTE);
     expect(lefts[0]).toBeGreaterThan(25 * MINUTE);
     expect(progress.counts()).toMatchObject({ received: 1, wait: undefined });
@@ -362,11 +367,11 @@ describe('compliance', () => {
     service.happen(0, sent);
     await first.has('0');
     ahead = HOUR / 2;
-    // Each comes by itself, and much later than it happened.
+    // Each event arrives on its own, long after it happened.
     for (let id = 1; id <= 10; id++) {
       service.happen(id, sent + id);
       await first.has(String(id));
-      // Nothing else arrives for a while, as with a network that stalls or a consumer that blocks the event loop.
+      // A pause without data, as from a stalled network or a blocked event loop.
       if (id === 5) await timing.sleep(6 * SECOND);
     }
     service.happened.push({ id: 11, at: sent + 11 });

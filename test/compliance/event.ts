@@ -4,13 +4,13 @@ export function event(value: object): ComplianceEvent {
   return parseComplianceEvent(Buffer.from(JSON.stringify(value)));
 }
 
-/** An event about a post. */
+/** Creates an event about a post. */
 export function ofPost(kind: string, id: string, at = 1, more: object = {}): ComplianceEvent {
   const status = { id_str: id, user_id_str: '1' };
   return event({ [kind]: { status, timestamp_ms: String(at), ...more } });
 }
 
-/** An event about a user. */
+/** Creates an event about a user. */
 export function ofUser(kind: string, id: string, at = 1, more: object = {}): ComplianceEvent {
   return event({ [kind]: { id_str: id, timestamp_ms: String(at), ...more } });
 }

@@ -17,7 +17,10 @@ beforeEach(async () => {
 });
 afterEach(() => tombstones.close());
 
-/** Two events for each run, the first with a cursor; `opens` gets where each run begins. */
+/**
+ * Delivers two events per run, the first with a cursor. Each run adds its start position to
+ * `opens`.
+ */
 function source(opens: unknown[]): Flow<ComplianceEvent> {
   return new Flow(async function* ({ resume }) {
     opens.push(resume);

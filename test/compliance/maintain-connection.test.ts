@@ -13,7 +13,10 @@ import { impatient } from '../http/virtual-time.js';
 import { LOGIN } from '../login.js';
 
 const START = 1_700_000_000_000;
-/** How far apart the service sends heartbeats while nothing happens, and how long one takes on the wire. */
+/**
+ * While nothing happens, the service sends a heartbeat this often. Each takes `HEARTBEAT_SENDS_MS`
+ * to transfer.
+ */
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT_SENDS_MS = 5;
 
@@ -25,15 +28,15 @@ interface Message {
 }
 
 const step = fc.record({
-  /** Until the event happens. */
+  /** The time before the event happens. */
   pauseMs: fc.nat(100_000),
-  /** On the wire: more than a pause, and the stream is behind. */
+  /** The transfer time. If it exceeds `pauseMs`, the stream falls behind. */
   sendMs: fc.nat(60_000),
-  /** What the consumer needs for it. */
+  /** The time that the consumer takes for the event. */
   busyMs: fc.nat(30_000),
 });
 
-/** What the service sends for these events: heartbeats while none happen. */
+/** Returns the messages that the service sends: the events, with heartbeats in the pauses. */
 function messagesOf(
   steps: readonly { readonly pauseMs: number; readonly sendMs: number; readonly busyMs: number }[],
 ): Message[] {
@@ -50,7 +53,7 @@ function messagesOf(
   });
 }
 
-/** Throws if the time is ahead of an event that was not delivered yet by more than this. */
+/** Throws if the delivered time is later than an event that was not delivered yet. */
 function mustNotBeAhead(
   messages: readonly Message[],
   { stallAt = 0, stallMs = 0 }: { readonly stallAt?: number; readonly stallMs?: number } = {},
@@ -58,7 +61,7 @@ function mustNotBeAhead(
   const delivered = new DeliveredTime();
   let [arrived, read, until] = [START, START, START];
   for (const [index, { sent, sendMs, busyMs, isHeartbeat }] of messages.entries()) {
-    // In order, and one after the other.
+    // Messages arrive in order, one after another.
     arrived = Math.max(arrived, sent) + sendMs + (index === stallAt ? stallMs : 0);
     read = Math.max(read, arrived);
     const follow = (time: number | undefined) => {
@@ -159,7 +162,7 @@ describe('DeliveredTime', () => {
   });
 });
 
-/** A promise and what resolves it. */
+/** Returns a promise and the function that resolves it. */
 function signalled(): [promise: Promise<void>, resolve: () => void] {
   let resolve = () => {};
   const promise = new Promise<void>(settle => {
@@ -175,7 +178,10 @@ describe('a compliance connection', () => {
       `{"delete":{"status":{"id":${n},"id_str":"${n}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${START}"}}`,
   );
 
-  /** Connects to a server that sends the events one by one: the first, and the others once it is allowed to. */
+  /**
+   * Connects to a server that sends the first event at once and the others, one by one, after
+   * `allowed`.
+   */
   async function connected(events: ConnectionListener['events'], allowed: Promise<void>) {
     const server = await new ScriptedServer().start();
     onTestFinished(() => server.stop());
@@ -216,7 +222,7 @@ describe('a compliance connection', () => {
       await room;
     }, first);
     await allSent;
-    // Enough turns of the event loop for what was sent to arrive.
+    // Enough turns of the event loop for everything sent to arrive.
     for (let turn = 0; turn < 1_000 && calls === 1; turn++) await setImmediate();
     expect([calls, received]).toEqual([1, 1]);
     makeRoom();

@@ -44,7 +44,7 @@ describe('the gaps of a compliance stream', () => {
       fc.property(fc.array(step, { maxLength: 40 }), steps => {
         let ledger = new ConnectionGaps(3);
         let now = START;
-        /** Since when each connection stands, or nothing; and moments that were not covered. */
+        /** The time since which each connection is open, or `undefined` if it is closed. */
         const stands: (number | undefined)[] = [undefined, undefined, undefined];
         const ever = [false, false, false];
         const missed: number[] = [];

@@ -1,7 +1,7 @@
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { ofPost } from './event.js';
 
-// Another process for the tests of tombstones: ROLE FOLDER.
+// The second process of the tombstone tests. Arguments: ROLE FOLDER.
 const [role, folder = ''] = process.argv.slice(2);
 const tell = (message: object) => process.send?.(message);
 

@@ -22,9 +22,12 @@ import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { edit, ofPost, ofUser, scrubGeo } from './event.js';
 
-// Threads run the compiled script: build first.
+// Threads run the compiled script, so build before you run this file.
 
-/** `items`: a function of the user before `withoutDeleted`, so that it gets items. */
+/**
+ * `items` puts a user function before `withoutDeleted`, which then gets items instead of stored
+ * bytes.
+ */
 type Way = 'items' | 'here' | 'threads';
 
 interface Setup {
@@ -72,7 +75,7 @@ interface PostParts {
   readonly text: string;
   readonly geo: string;
   readonly versions: readonly string[];
-  /** Where the post is withheld, and where its author is. */
+  /** The countries in which the post is withheld. `authorWithheld` has those of its author. */
   readonly withheld: unknown;
   readonly authorWithheld: unknown;
   readonly shared: PostParts | undefined;
@@ -96,12 +99,13 @@ const { posts } = fc.letrec<{ posts: PostParts }>(tie => ({
     authorWithheld: withheld,
     shared: fc.option(tie('posts'), { nil: undefined, depthSize: 'small', freq: 4 }),
     quoted: fc.option(tie('posts'), { nil: undefined, depthSize: 'small', freq: 3 }),
-    // A post within another without an author can be told to be hidden, and not told to be visible.
+    // If false, a post nested in another one has no author. Such a post can be recognised as
+    // hidden, but never as visible.
     isWhole: fc.integer({ max: 60, min: 0 }).map(n => n > 0),
   }),
 }));
 
-/** A member, if it has a value. */
+/** Returns a JSON member, or nothing if the value is undefined. */
 const member = (key: string, value: unknown) =>
   value === undefined ? '' : `,"${key}":${JSON.stringify(value)}`;
 const WITHHELD = 'withheld_in_countries';

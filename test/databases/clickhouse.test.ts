@@ -13,10 +13,16 @@ import { blocksOf, pageNamed, root } from '../pages.js';
 import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** What happens to a call: it is lost on its way there or back, or the process of the script is killed then. */
+/**
+ * What goes wrong with a call: the request or the response is lost, or the script is killed before
+ * or after the call.
+ */
 type Mishap = 'request lost' | 'answer lost' | 'killed before' | 'killed after';
 
-/** What the recipe uses of the HTTP interface of ClickHouse: two tables, and tokens that are remembered. */
+/**
+ * The parts of the ClickHouse HTTP interface that the recipe uses: two tables and deduplication
+ * tokens.
+ */
 class ClickHouseStandIn {
   readonly posts: { readonly id: string }[] = [];
   saved: { readonly saved: string; readonly version: number } | undefined;
@@ -76,13 +82,14 @@ class ClickHouseStandIn {
 
 describe('posts written to a ClickHouse stand-in', () => {
   const MISHAPS: Mishap[] = ['request lost', 'answer lost', 'killed before', 'killed after'];
-  // The calls of the script: two tables, `load`, `save`, and for a range `load`, `save`, `write`, `save`.
+  // The script's calls: create two tables, `load`, `save`, then for each range `load`, `save`,
+  // `write`, `save`.
   const cells = Array.from({ length: 12 }, (_, index) => index + 3).flatMap(call =>
     MISHAPS.map(mishap => [mishap, call] as const),
   );
   const chosen = cells.filter(([mishap, call]) =>
     isNightly
-      ? // A run that begins does not try again.
+      ? // The first calls of a run are not retried.
         call > 4 || mishap.startsWith('killed')
       : call === 7,
   );

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 export interface CutOptions {
-  /** Which COMMIT, from 1. */
+  /** The number of the COMMIT whose connection is cut. The first one is 1. */
   readonly at: number;
-  /** What is lost: the server commits only where it is the answer. */
+  /** The lost message. If it is the answer, the server has committed. */
   readonly lost: 'request' | 'answer';
 }
 
-/** A proxy before PostgreSQL that cuts the connection of one COMMIT. */
+/** A proxy in front of PostgreSQL that cuts the connection during one COMMIT. */
 export class CommitCutter {
-  /** How many connections it has cut. */
+  /** The number of connections cut so far. */
   cuts = 0;
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();

@@ -10,30 +10,29 @@ import { spawn } from '../child-processes.js';
 import { freePorts } from '../jetstream/free-ports.js';
 import { SmallDisk } from '../jetstream/small-disk.js';
 
-/** The folder of the server's programs; Debian does not put them into PATH. */
+/** The folder of the server programs. Debian does not add it to PATH. */
 const PROGRAMS = findPrograms();
 
-/** Whether this machine has PostgreSQL; tests skip without it. */
+/** Whether PostgreSQL is installed. Tests are skipped if not. */
 export const hasPostgres = PROGRAMS !== undefined;
 
-/** What a skipped test says. */
+/** The reason shown for skipped tests. */
 export const INSTALL_POSTGRES =
   'needs PostgreSQL, which tests start themselves: apt-get install postgresql';
 
 if (!hasPostgres) console.warn(`test/databases ${INSTALL_POSTGRES}`);
 
-/** PostgreSQL refuses to run as root: a user that may do nothing else runs it then. */
+/** PostgreSQL refuses to run as root, so root starts it as the unprivileged user `nobody`. */
 const USER = process.getuid?.() === 0 ? idsOf('nobody') : undefined;
 
-/** How a server differs from others. */
 export interface PostgresOptions {
-  /** The size of a disk of its own, see `canHaveDisk`. @default the disk of its folder */
+  /** The size of a separate disk for the server, see `canHaveDisk`. @default no separate disk */
   readonly megabytes?: number;
 }
 
-/** One server on a port of loopback, with a folder of its own. */
+/** A PostgreSQL server on a loopback port, with its own data folder. */
 export class PostgresServer {
-  /** Whether a server can have a disk of its own here. */
+  /** Whether this machine lets the server have a separate disk. */
   static readonly canHaveDisk: boolean =
     USER !== undefined && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
@@ -42,10 +41,10 @@ export class PostgresServer {
   readonly #port: number;
   #child: ChildProcess | undefined;
 
-  /** Makes its files, and starts it. */
+  /** Creates the data folder and starts the server. */
   static async open({ megabytes }: PostgresOptions = {}): Promise<PostgresServer> {
     const disk = megabytes === undefined ? undefined : await SmallDisk.mount(megabytes, true);
-    // Its user must be able to enter all folders above.
+    // The server's user must be able to enter every parent folder.
     const parent = disk?.folder ?? (await mkdtemp(path.join(os.tmpdir(), 'millrace-postgres-')));
     const data = path.join(parent, 'data');
     await mkdir(data, { recursive: true });
@@ -74,7 +73,7 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** What clients read from the environment. */
+  /** The environment variables that PostgreSQL clients read. */
   env(port = this.#port): Readonly<Record<string, string>> {
     return {
       PGHOST: '127.0.0.1',
@@ -85,11 +84,14 @@ export class PostgresServer {
     };
   }
 
-  /** Starts it, again on the same port and folder. Resolves when it accepts connections. */
+  /**
+   * Starts the server, or restarts it on the same port and folder. Resolves when it accepts
+   * connections.
+   */
   async start(): Promise<void> {
     const { command, args } = this.#asUser('postgres', [
       ...['-p', String(this.#port), '-c', 'listen_addresses=127.0.0.1'],
-      // Nothing is read after a power cut here.
+      // No test simulates a power cut for this server, so it needs no fsync.
       ...['-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'shared_buffers=16MB'],
     ]);
     for (;;) {
@@ -99,12 +101,13 @@ export class PostgresServer {
         if (await this.#answers()) return;
         await wait(20);
       }
-      // After a kill, it refuses to start until the last process of the one before has ended.
+      // After a kill, the server does not start until the last process of the previous one has
+      // ended.
       await wait(50);
     }
   }
 
-  /** Ends it and all of its processes as a crash does: SIGKILL. */
+  /** Kills the server and all its processes with SIGKILL, as a crash would. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child?.pid === undefined || child.exitCode !== null) return;
@@ -118,7 +121,7 @@ export class PostgresServer {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended by itself, as its parent is gone.
+        // The process has already ended because its parent is gone.
       }
     }
     await closed;

@@ -45,7 +45,7 @@ describe('posts written to SQLite', () => {
       search(account(addresses), { ...query, maxResults: 100, fromDate, toDate }),
       collect(),
     );
-    // The limit counts what the search delivers, with the posts that pages repeat.
+    // The limit counts all posts that the search delivers, including duplicates.
     const expected = [...new Map(found.map(({ id, text }) => [id, text]))];
     expect(expected.length).toBeLessThan(found.length);
 

@@ -3,7 +3,6 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import Database from 'libsql';
 import type { PostgresServer } from './postgres-server.js';
 
-/** What a database has. */
 export interface Contents {
   readonly ids: readonly string[];
   readonly saved: string | undefined;

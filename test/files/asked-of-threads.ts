@@ -2,7 +2,10 @@ import { onTestFinished, vi } from 'vitest';
 import type { ThreadCalls } from '../../src/files/thread-calls.js';
 import { EngineThread } from '../../src/files/worker-thread.js';
 
-/** Watches what threads are asked until the end of the test. Returns how often they were asked for something. */
+/**
+ * Counts the calls to threads until the test ends. The returned function gives the count of one
+ * kind of call.
+ */
 export function askedOfThreads(): (name: keyof ThreadCalls) => number {
   const ask = vi.spyOn(EngineThread.prototype, 'ask');
   onTestFinished(() => ask.mockRestore());

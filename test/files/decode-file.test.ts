@@ -26,7 +26,7 @@ interface Seen {
   readonly raw: string;
 }
 
-/** What the stages themselves read of a file, or their error. */
+/** Returns what the stages read from a file, or their error. */
 async function read(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -50,7 +50,7 @@ function fieldsOf(post: Activity): Seen {
   return { id: post.id, tags: [...post.tags], day, raw: post.raw.toString('latin1') };
 }
 
-/** What the engine reads of it, or `undefined` if it refuses the file. */
+/** Returns what the engine decodes from the same file, or `undefined` if it refuses the file. */
 async function decode(
   file: Buffer,
   plain: 'refuse' | 'pass',
@@ -108,7 +108,7 @@ const rules = fc
   .map(all => `[${all.map(([t, i]) => `{"tag":${t},"id":${i},"id_str":"${i}"}`).join(',')}]`);
 const TIME = '"created_at":"Wed Oct 10 20:19:24 +0000 2018"';
 
-/** Posts as the service prints them, and with spaces between members. */
+/** Posts as the service prints them, some with spaces between members. */
 const post = fc
   .tuple(id, rules, fc.string({ unit: 'grapheme' }), fc.constantFrom('', '', ' '))
   .map(
@@ -116,7 +116,7 @@ const post = fc
       `{${TIME},${s}"id":${s}${BigInt(i)},${s}"id_str":${s}"${i}",${s}"text":${JSON.stringify(text)}${s},${s}"matching_rules"${s}:${s}${r}${s}}`,
   );
 
-/** Other lines that may occur, good and bad. */
+/** Unusual lines, valid and invalid. */
 const oddLine = fc.oneof(
   fc
     .tuple(id, rules)
@@ -151,7 +151,7 @@ const oddLine = fc.oneof(
     '\u001f\u008b',
   ),
 );
-/** Records may share a line, too. */
+/** The separators include an empty string and a space, so records can share a line. */
 const ends = fc.constantFrom('\n', '\n', '\r\n', '\n\n', ' \n', '', ' ');
 
 const text = fc
@@ -164,7 +164,7 @@ const text = fc
 
 const zstd = (content: Buffer) => Buffer.from(compressBlockSync(content, { kind: 'zstd' }));
 
-/** Ways to store and damage a file. */
+/** Ways to store and to damage a file. */
 const stored = fc
   .tuple(text, fc.nat(nodeZstd ? 14 : 12), fc.nat(), fc.nat(2_000))
   .map(([content, way, at, cut]) => {
@@ -216,7 +216,7 @@ describe('decodeFile', () => {
       ),
       { numRuns: bySuite(250, 20_000) },
     );
-    // Or it would hold where all files are refused.
+    // Without this, the test would pass if the engine refused all files.
     expect(decoded).toBeGreaterThan(bySuite(25, 100));
   });
 

@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 const at = (name: string) => path.join(folder, name);
 
-/** Posts of the given size, in several files. */
+/** Creates posts of the given sizes, spread over several files. */
 function postsOf(sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) =>
     Buffer.from(
@@ -212,7 +212,8 @@ describe('a replacement of a post in a decoded file', () => {
     const block = Buffer.alloc(1 << 20, 'x');
     await file.replace(new Map([[0, { raw: block.subarray(100, 110) }]]));
     expect(sent.map(record => Buffer.from(record).toString())).toEqual(['x'.repeat(10)]);
-    // A copy to another thread has all of the memory that it is a view of.
+    // Sending a view to a thread copies its whole buffer, so each record must first be copied into
+    // a buffer of its own size.
     expect(sent.map(({ buffer }) => buffer.byteLength)).toEqual([10]);
   });
 
@@ -234,7 +235,7 @@ describe('a replacement of a post in a decoded file', () => {
       withoutDeleted(tombstones, { mask: true }),
       files({ path: `${out}/{lang}.jsonl`, workers }),
     );
-    // A mask has no language.
+    // A masked post has no language.
     expect(await readFile(`${out}/en.jsonl`, 'utf8')).toBe(lines[0]);
     expect(await readFile(`${out}/und.jsonl`, 'utf8')).toContain('"hidden":"deleted"');
     expect(asked('replace')).toBe(workers === 0 ? 0 : 1);

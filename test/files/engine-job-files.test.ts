@@ -34,7 +34,7 @@ import { withSmallFiles } from './with-small-files.js';
 
 const INFO = '{"info":{"message":"Replay Request Completed with Errors","activity_count":3,';
 
-/** Replies in place of a file. */
+/** Replies that replace a file. */
 const FAULTS: Record<string, (file: ServedFile) => Reply> = {
   cut: ({ gzip }) => whole(gzip.subarray(0, gzip.length / 2)),
   reset: () => response => void response.socket?.resetAndDestroy(),
@@ -65,7 +65,7 @@ const FAULTS: Record<string, (file: ServedFile) => Reply> = {
 interface Fault {
   readonly file: number;
   readonly name: string;
-  /** Requests that get it. */
+  /** The numbers of the requests that get the fault. */
   readonly times: number;
 }
 
@@ -75,11 +75,11 @@ interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Runs the pipeline, and returns its result or error, its verdicts, and all files. */
+/** Runs the pipeline. Returns its result or error, its verdicts and all files. */
 async function run(served: JobServer, out: string, { workers, concurrency, signal }: RunOptions) {
   await mkdir(out, { recursive: true });
   const verdicts: JobVerdict[] = [];
-  // The check of a checkpoint covers the names of the files.
+  // The checksum of a checkpoint depends on the file names, so both are removed.
   const clean = (text: string) =>
     text
       .replaceAll(out, 'OUT')
@@ -110,13 +110,13 @@ async function run(served: JobServer, out: string, { workers, concurrency, signa
   for (const name of (await readdir(out)).toSorted())
     if (!name.endsWith('.lock'))
       contents[name] = clean(await readFile(path.join(out, name), 'utf8'));
-  // A bad post ends the run at a moment that varies: later files may have been requested or not, and the verdict may
-  // have come or not.
+  // A bad post ends the run at an unpredictable moment. Later files may have been requested, and
+  // the verdict may have arrived.
   if ('code' in result && result.code === 'ERR_DATA') return { result, contents };
   return { result, contents, verdicts, fetched: Object.fromEntries(served.fetched) };
 }
 
-/** From the checkpoint, without the faults. */
+/** Continues from the checkpoint, without the faults. */
 async function runAgain(served: JobServer, out: string, options: RunOptions) {
   served.faults.clear();
   served.fetched.clear();
@@ -132,7 +132,7 @@ async function serve(options: JobServerOptions, faults: readonly Fault[]): Promi
   return served;
 }
 
-/** A server until the end of the test, and the outcome of a run without a fault. */
+/** Starts a server until the test ends, and returns the outcome of a run without faults. */
 async function withGoodRun(files: readonly ServedFile[], options: RunOptions) {
   const folder = await temporaryFolder();
   const served = await jobServer({ files });
@@ -179,14 +179,14 @@ describe('job files processed by threads', () => {
       ),
       { numRuns: bySuite(3, 12), endOnFailure: true },
     );
-    // Or no thread would have written anything.
+    // Without this, the test would pass if no thread wrote anything.
     expect(scans.mock.calls.length).toBeGreaterThan(20);
   });
 
   it('are decoded in list order, whatever order they arrive in', async () => {
     const folder = await temporaryFolder();
     const served = await jobServer({ files: servedFiles(16) });
-    // The first of four comes when the others have had time to be scanned: the thread could be full of them.
+    // The first of four files arrives last, when the other three could already fill the thread.
     const come = served.files.map(() => deferred());
     for (const [index, { segment }] of served.files.entries())
       served.faults.set(segment, (_, file) => async (response, request) => {
@@ -300,7 +300,7 @@ describe('job files processed by threads', () => {
   });
 });
 
-/** The threads of this process, where the system tells. */
+/** The number of threads of this process, on systems that report it. */
 async function threads(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
 }

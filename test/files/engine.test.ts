@@ -43,7 +43,8 @@ async function contentsOf(folder: string): Promise<Record<string, string>> {
   const contents: Record<string, string> = {};
   for (const name of names) {
     const bytes = await readFile(path.join(folder, name));
-    // Members end at other places where threads make them.
+    // Threads may split the output into gzip members at other places, so the inflated content is
+    // compared.
     const content = /\.(gz|zst)$/.test(name) ? await inflateWholeHere(bytes, 1e9) : bytes;
     contents[name] = (content as Buffer).toString('latin1');
   }
@@ -60,13 +61,13 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** CSV and other files by their name. */
+/** Returns the sink for this path: CSV by its extension, otherwise `files()`. */
 function sinkOf(template: string): (options: FilesOptions<Routed>) => Sink<Routed, Written> {
   if (!template.includes('.csv')) return files;
   return options => csv({ ...options, columns: ['id', 'posted_at', 'text', 'tag', 'rule_tags'] });
 }
 
-/** Runs the pipeline, and returns its result or error, and all files. */
+/** Runs the pipeline. Returns its result or error, and all files. */
 async function run(
   paths: readonly string[],
   out: string,
@@ -97,7 +98,7 @@ async function run(
     },
   );
   const all = await contentsOf(out);
-  // It names the folder.
+  // The checkpoint contains the folder's name, so it differs between runs.
   delete all['checkpoint.json'];
   return { result, files: 'error' in result ? undefined : all };
 }
@@ -108,7 +109,7 @@ async function store(folder: string, contents: readonly Buffer[]): Promise<strin
   return paths;
 }
 
-/** The threads of this process, where the system tells. */
+/** The number of threads of this process, on systems that report it. */
 async function threads(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/task')).length : 0;
 }
@@ -154,7 +155,8 @@ describe('stored files processed by threads', () => {
       if (expected.files !== undefined) whole++;
       await rm(here, { recursive: true });
     };
-    // What is drawn may be damaged, or one file a post: these are written and encoded by threads.
+    // The generated input can be damaged or have one post per file. This fixed input makes sure
+    // that threads write and encode files.
     for (const template of ['{tag}.jsonl', '{tag}.jsonl.gz', '{day}/{tag}.csv'])
       await comesOutAsWithout(
         [gz([post(1, ['rain', 'snow']), post(2, ['x'])]), gz([post(2, ['x']), post(3, ['rain'])])],
@@ -265,7 +267,8 @@ describe('stored files processed by threads', () => {
       const failed = await run(paths, out, first, { checkpoint: true });
       expect(failed.result).toMatchObject({ code: 'ERR_DATA' });
       await writeFile(paths[4]!, good[4]!);
-      // The size of a file is part of the cursor, so the checkpoint is from before the damaged one.
+      // The cursor contains the size of a file, so resuming works only because the checkpoint is
+      // older than the damaged file.
       const resumed = await run(paths, out, second, { checkpoint: true });
       expect(resumed).toEqual(expected);
     },
@@ -357,7 +360,7 @@ it.each(['open', 'write', 'close'])(
         gunzip(),
         jsonLines(),
         activities(),
-        // The first output is closed where the second is opened.
+        // With `maxOpen: 1`, opening the second file closes the first.
         files({ path: `${MOUNT}/{day}.jsonl`, workers: 1, maxOpen: 1 }),
       ).catch((error: unknown) => error);
     });

@@ -2,8 +2,8 @@ import { onTestFinished, vi } from 'vitest';
 import { Plan } from '../../src/files/plan.js';
 
 /**
- * Counts files that are not decoded as a whole, until the end of the test: the stages process them in blocks, which gives
- * the same posts and takes longer. A mistake in a column shows only here.
+ * Counts the files that are processed in blocks instead of as a whole, until the test ends. Blocks
+ * give the same posts but take longer, so a mistake in a column shows only in this count.
  */
 export function filesInBlocks(): () => number {
   const postsOf = vi.spyOn(Plan.prototype, 'postsOf');

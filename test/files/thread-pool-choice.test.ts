@@ -31,7 +31,7 @@ const SETUP = {
   encodings: [],
 };
 
-/** What decodes the files of these readers, once so much input is expected. */
+/** Returns what decodes the files of these readers if this much input is expected. */
 function decoderFor(
   readers: ConstructorParameters<typeof FileDecoder>[1],
   expected = { count: 20, bytes: 1 },

@@ -29,7 +29,7 @@ function threadsOf(size: number, options: { script?: URL; decoding?: Decoding } 
   return new Threads(script, size, { decoding, columns: [IDS], encodings: [] });
 }
 
-/** Threads with another script. */
+/** Creates threads that run this code instead of the engine's script. */
 function threadsWith(code: string, size: number): Threads {
   const script = `import { parentPort, workerData } from 'node:worker_threads';\n${code}`;
   const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
@@ -91,7 +91,7 @@ describe('the thread pool', () => {
     const encoding = encode();
     await expect(encoding).rejects.toThrow(StorageError);
     await expect(encoding).rejects.toThrow(/out\.parquet.*ended with code 1.*Run it again/);
-    // None is left: the rows are encoded on the main thread.
+    // No thread is left, so the rows are encoded on the main thread.
     expect(encode()).toBeUndefined();
     await threads.close();
   });
@@ -209,7 +209,7 @@ describe('the thread pool', () => {
     await writeFile(input, lines.join(''));
     const wanted = `${lines[0]}${lines[2]}`;
     const worker = JSON.stringify(fileURLToPath(scriptOfThreads()!));
-    // Each call writes one byte more than the one before.
+    // Each call writes one byte more than the previous one.
     const threads = threadsWith(
       `import fs from 'node:fs';
       import { createRequire } from 'node:module';
@@ -265,7 +265,8 @@ describe('the thread pool', () => {
   it('keeps the process alive until its threads have ended', async () => {
     const folder = await temporaryFolder();
     const replied = path.join(folder, 'replied');
-    // The reply waits for the main thread when that ends the worker, which cannot end at once.
+    // When the main thread ends this worker, the reply is waiting to be read and the worker is in a
+    // blocking call, so it cannot end at once.
     const worker = `
       import { execFileSync } from 'node:child_process';
       import { writeFileSync } from 'node:fs';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { EngineThread } from '../../src/files/worker-thread.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-// Compiled by the set-up of all tests.
+// The setup of all tests compiles this file.
 const SCRIPT = new URL('../../dist/engine-worker.cjs', import.meta.url);
 const START = {
   decoding: { limits: { maxBytes: 1e6, maxDepth: 100 }, records: 'posts' },
@@ -43,6 +43,6 @@ it('a worker thread whose answer cannot be read fails and still ends', async () 
   await expect(asked).rejects.toThrow('unreadable');
   expect(thread.failed).toBe(true);
   await thread.end();
-  // `terminate` would give 1.
+  // If the thread had been terminated, its exit code would be 1.
   expect(await exit).toEqual([0]);
 });

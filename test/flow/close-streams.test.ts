@@ -28,7 +28,7 @@ import { unchecked } from '../unchecked.js';
 
 let folder: string;
 let server: Server;
-/** What would end the process. */
+/** Unhandled rejections and uncaught errors, which would end the process. */
 let unhandled: unknown[];
 const onUnhandled = (error: unknown) => unhandled.push(error);
 
@@ -44,14 +44,14 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   server.close();
-  // Events of streams, and reports of rejections, come in later turns.
+  // Stream events and rejection reports arrive in later turns of the event loop.
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   process.off('unhandledRejection', onUnhandled);
   process.off('uncaughtException', onUnhandled);
   expect(unhandled).toEqual([]);
 });
 
-/** Resolves once the condition holds; the time limit of the test is for one that never does. */
+/** Resolves when the condition holds. If it never does, the test times out. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(2);
 }
@@ -61,7 +61,7 @@ interface Opened {
   isClosed(): boolean | Promise<boolean>;
 }
 
-/** Each gives one item and then waits. */
+/** Each source delivers one item and then waits. */
 const SOURCES: Readonly<Record<string, () => Opened | Promise<Opened>>> = {
   'a Readable': () => {
     const source = new Readable({ read() {} });
@@ -150,7 +150,9 @@ const failsAtItem = async (input: AsyncIterable<unknown>) => {
 };
 const aborted = () => AbortSignal.abort(reason);
 
-/** Runs that end before or while they read their source, and what they reject with. */
+/**
+ * Ways for a run to end before or while it reads its source, each with the error it rejects with.
+ */
 const ENDS: Readonly<
   Record<string, { run(source: Source<unknown>): Promise<unknown>; readonly error?: unknown }>
 > = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DeadlineReader } from '../../src/flow/deadline-reader.js';
 
-/** An input whose values come when the test says so. */
+/** Creates an input whose values arrive when the test sends them. */
 function controlled() {
   const waiting: ((result: IteratorResult<number>) => void)[] = [];
   let closed = 0;

@@ -33,7 +33,7 @@ import { LOGIN } from '../login.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
-/** A source with an identity like that of `search`, with a cursor for each item. */
+/** Creates a source that has an identity, as `search` has, and a cursor for each item. */
 function words(query: string, { failAfter }: { readonly failAfter?: number } = {}): Flow<string> {
   return new Flow<string>(
     async function* ({ resume }) {
@@ -131,7 +131,7 @@ describe('the checkpoint of a run of a service', () => {
     return { service, addresses: await service.start() };
   }
 
-  /** The posts of a search, in a run that stops after some of them. */
+  /** Runs a search that fails after `failAfter` posts. */
   const run = (acme: Account, out: string, failAfter = Number.POSITIVE_INFINITY) => {
     let seen = 0;
     return pipeline(
@@ -238,13 +238,14 @@ describe('the checkpoint of a run of a service', () => {
     expect(flowDifference(at('http://localhost:1/x', 'one'), at('http://[::1]:2/x', 'two'))).toBe(
       `\`service\` of ${step}() was "one" and is now "two"`,
     );
-    // A checkpoint of an older version, and one of an address that is any service of this machine.
+    // Without `localService`, as in checkpoints of older versions, a local address means any local
+    // service.
     const older = at('http://localhost:1/x');
     expect(JSON.stringify(older)).not.toContain('service');
     expect(flowDifference(older, at('http://localhost:2/x'))).toBeUndefined();
     expect(flowDifference(older, a)).toBeUndefined();
     expect(flowDifference(a, older)).toContain('`service`');
-    // A variable that is left over says nothing of a remote service.
+    // A leftover environment variable does not affect the identity of a remote service.
     expect(at('https://a.example/x', 'one')).toEqual(a);
   });
 });

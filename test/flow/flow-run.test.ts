@@ -29,7 +29,7 @@ beforeAll(async () => {
   folder = await temporaryFolder();
 });
 
-/** Files of one post each. */
+/** Writes files of one post each. */
 async function store(name: string, posts: readonly (string | Buffer)[]): Promise<string[]> {
   const paths = posts.map((_, index) => path.join(folder, `${name}-${index}.json.gz`));
   for (const [index, post] of posts.entries())
@@ -40,7 +40,7 @@ async function store(name: string, posts: readonly (string | Buffer)[]): Promise
 const postsIn = (paths: readonly string[]) =>
   activities()(jsonLines()(gunzip()(localFiles(paths))));
 
-/** Reads a flow up to its error. */
+/** Reads a flow until it fails. */
 async function failing<T>(flow: Flow<T>): Promise<{ items: T[]; error: MillraceError }> {
   const items: T[] = [];
   try {
@@ -66,7 +66,7 @@ describe('an error that ends a flow', () => {
     const { items, error } = await failing(take<Activity>(100)(dedupe()(postsIn(paths))));
     expect(error).toBeInstanceOf(DataError);
     expect(idsOf(items)).toEqual(['1', '2']);
-    // Another run, once the file is mended. The cursor has the size of the files before it.
+    // Repairs the file and resumes. The cursor has the sizes of the files before the damaged one.
     await store(what, GOOD);
     const resume = JSON.parse(JSON.stringify(error.cursor)) as Cursor;
     const rest: Activity[] = [];
@@ -79,7 +79,7 @@ describe('an error that ends a flow', () => {
     const second = await store('second', GOOD.with(1, '{"id_str":"1"\n'));
     expect((await failing(postsIn(paths))).error.cursor).toBeUndefined();
     expect((await failing(chunk(2)(postsIn(paths)))).error.cursor).toBeUndefined();
-    // A cursor of several sources, of which the operator behind them fails.
+    // An operator behind several sources fails, so the cursor covers all of them.
     const noIds = await store('no-ids', GOOD.with(3, '{"text":"no id"}\n'));
     for (const join of [merge, concat]) {
       const both = join(postsIn(noIds), postsIn(await store('good', GOOD)));

@@ -20,7 +20,10 @@ function flowOf<T>(...batches: readonly (readonly T[])[]): Flow<T> {
   });
 }
 
-/** Gives one item, then waits until its signal fires. Records when it has closed. */
+/**
+ * Creates a flow that delivers one item, then waits until its signal fires. `state.closed` counts
+ * the closed runs.
+ */
 function stuckFlow(): { flow: Flow<number>; state: { open: number; closed: number } } {
   const state = { open: 0, closed: 0 };
   const flow = new Flow<number>(async function* ({ signal }) {

@@ -6,7 +6,9 @@ import { DataError } from '../../src/base/errors.js';
 import { liveRecords } from '../../src/flow/live-stream-records.js';
 import type { LiveConnection } from '../../src/http/live-connection.js';
 
-/** A connection that delivers these bytes, two at a time, before it ends or fails. */
+/**
+ * Creates a connection that delivers these bytes in pieces of two bytes before it ends or fails.
+ */
 function connectionOf(wire: Buffer, cuts: readonly number[], failure?: Error): LiveConnection {
   async function* blocks() {
     let at = 0;
@@ -30,7 +32,7 @@ async function recordsOf(connection: LiveConnection) {
   return { records, error: undefined };
 }
 
-/** Messages that are flushed one by one, as in a stream. */
+/** Compresses the messages and flushes after each one, as a stream does. */
 function flushed(messages: readonly string[]): Buffer {
   const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
   const out: Buffer[] = [];

@@ -238,7 +238,10 @@ describe('a Minipass stream as sink', () => {
   });
 });
 
-/** Like `Unpack` of tar and `WriteStream` of fs-minipass: only `write`, `end` and events. */
+/**
+ * A writable with only `write`, `end` and events, like tar's `Unpack` and fs-minipass's
+ * `WriteStream`.
+ */
 class Store extends EventEmitter {
   readonly items: number[] = [];
   aborted: unknown;

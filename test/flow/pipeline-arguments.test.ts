@@ -8,10 +8,10 @@ import { Activity } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
 import { files } from '../../src/sinks/files.js';
 
-/** Without types, as plain JavaScript calls it. */
+/** `pipeline` without its types, as JavaScript callers see it. */
 const call = pipeline as (...args: unknown[]) => Promise<unknown>;
 
-/** A source that counts how often it was opened. */
+/** Creates a source that counts how often it is opened. */
 function source(): { readonly flow: Flow<string>; readonly state: { opened: number } } {
   const state = { opened: 0 };
   const flow = new Flow<string>(async function* () {
@@ -21,7 +21,7 @@ function source(): { readonly flow: Flow<string>; readonly state: { opened: numb
   return { flow, state };
 }
 
-/** Expects an `OptionError` with all of these texts before anything is read. */
+/** Expects an `OptionError` that contains these strings, before any input is read. */
 async function refused(
   option: string,
   args: (flow: Flow<string>) => readonly unknown[],

@@ -137,7 +137,7 @@ describe('pipeline', () => {
   });
 });
 
-/** What never settles and ignores every signal. */
+/** A step that never settles and ignores its signal. */
 const never = () => new Promise<never>(() => {});
 const stuckFlow = () =>
   new Flow<number>(async function* () {
@@ -157,7 +157,7 @@ describe('an abort rejects with the reason of the signal, and does not wait for'
     folder = await temporaryFolder();
     controller = new AbortController();
   });
-  /** Aborts a while after an item, when all stages wait. */
+  /** Aborts shortly after an item, when all stages are waiting. */
   const abort = () => void setTimeout(() => controller.abort(reason), 10);
   const options = () => ({ signal: controller.signal });
   const intoFiles = () => {

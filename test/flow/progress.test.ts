@@ -22,7 +22,7 @@ const hour = () => ({
   toDate: formatTimestamp(Date.now() - 2 * HOUR),
 });
 
-/** Runs the flow until a wait has been shown and is over, and returns the waits. */
+/** Runs the flow until a wait has started and ended. Returns all waits. */
 async function waitsOf(flow: Flow<unknown>): Promise<readonly Wait[]> {
   const waits: Wait[] = [];
   const over = new AbortController();
@@ -120,7 +120,7 @@ it.concurrent('the progress shows a wait for the connection limit', async () => 
   const waits = await waitsOf(compliance(acme, { onGap() {} }));
   over.abort('seen');
   expect(await connected).toBe('seen');
-  // Any connection of the stream may wait, depending on timing.
+  // Which connection waits depends on timing, so the waits are compared as a set.
   expect(new Set(waits.map(wait => wait.reason))).toEqual(new Set(['connect limit']));
   expect(new Set(waits.map(wait => wait.setting))).toEqual(new Set(['limits.compliance']));
 });

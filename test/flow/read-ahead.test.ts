@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readAhead, workAhead } from '../../src/flow/read-ahead.js';
 import { bySuite } from '../suite.js';
 
-/** Waits this many turns of the event loop. */
+/** Yields to the event loop `count` times. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await nextTurn();
 }
@@ -40,7 +40,8 @@ describe('workAhead', () => {
     const ahead = workAhead([2, 2, 2, 9, 1], work, 5, weight => weight);
     await ahead.next();
     await turns(5);
-    // The first is taken, so that the next three may come: before the last of them, four are begun.
+    // After the first item is taken, 2 + 2 are in progress. That is below 5, so the item of weight
+    // 9 may start too.
     expect(begun).toEqual([2, 2, 2, 9]);
     await ahead.return();
   });
@@ -100,7 +101,7 @@ describe('workAhead', () => {
   });
 });
 
-/** Counts up, and how far it was asked. */
+/** Creates a source that counts up, and records how far it was read. */
 function numbers(end: number, failure?: Error) {
   const state = { begun: 0, closed: false };
   const input = (async function* () {
@@ -148,7 +149,7 @@ describe('readAhead', () => {
   it('throws the error of its input after the items before it', async () => {
     const failure = new Error('failed');
     const ahead = readAhead(numbers(2, failure).input, 5);
-    // An unhandled rejection would end the process now.
+    // If the rejection were unhandled, the process would end in this turn.
     await nextTurn();
     expect(await untilError(ahead)).toEqual({ items: [0, 1], error: failure });
   });
@@ -156,7 +157,7 @@ describe('readAhead', () => {
   it('does not wait for a pending item when the consumer stops', async () => {
     const input = (async function* () {
       yield 0;
-      // Like a live connection, which only its signal ends.
+      // Waits until its signal fires, as a live connection does.
       await new Promise(() => {});
     })();
     for await (const item of readAhead(input, 2)) {

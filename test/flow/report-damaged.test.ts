@@ -31,7 +31,10 @@ afterEach(() => server.stop());
 const acme = () => scriptedAccount(server);
 
 const HUGE = `{"id":7,"text":"${'x'.repeat(16 * 1024 * 1024)}"}`;
-/** Without an id, not JSON, not an object, too large. */
+/**
+ * A record without an id, one that is not JSON, one that is not an object, and one that is too
+ * large.
+ */
 const DAMAGED = ['{"text":"no id"}', '{"id":1', 'not JSON', HUGE];
 const short = (record: DamagedRecord) => record.raw.toString().slice(0, 30);
 
@@ -70,7 +73,7 @@ describe('a damaged record in a replay', () => {
       const got = await collect<Activity>()(posts({ onDamaged }));
       expect(got.map(({ id }) => id)).toEqual(sent.map(({ id }) => id));
       expect(told).toEqual([[record.slice(0, 30), expect.any(DataError)]]);
-      // These streams do not have the option.
+      // Streams have no `maxBytes` option.
       expect(told[0]?.[1].message).not.toContain('maxBytes');
     },
   );

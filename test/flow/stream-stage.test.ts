@@ -8,7 +8,7 @@ import type { StageStream } from '../../src/flow/stream-stage.js';
 import { take } from '../../src/operators/take.js';
 import { collect } from '../../src/sinks/collect.js';
 
-/** A Transform that does something at its third item, and drops what comes after it. */
+/** Creates a Transform that calls `act` at the third item and drops later items. */
 function atThird(act: (stream: Transform, done: TransformCallback) => void): Transform {
   let count = 0;
   return new Transform({
@@ -22,7 +22,7 @@ function atThird(act: (stream: Transform, done: TransformCallback) => void): Tra
   });
 }
 
-/** Numbers, until it is closed. */
+/** Creates a source of numbers that records when it is closed. */
 function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
   const state = { read: 0, isClosed: false };
   const flow = new Flow<number>(async function* ({ signal }) {
@@ -30,7 +30,7 @@ function numbers({ upTo = Number.POSITIVE_INFINITY, waits = false } = {}) {
       for (let item = 1; item <= upTo; item++) {
         state.read++;
         yield { items: [item] };
-        // A source that has no more items for now.
+        // Waits without delivering another item.
         if (waits && item > 3)
           await new Promise((_, reject) => {
             signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -146,7 +146,10 @@ describe('a Node Transform that ends before its input', () => {
   });
 });
 
-/** A pair of web streams whose readable end closes as if all were read, whatever ends the writable one. */
+/**
+ * A pair of web streams. Its readable side always closes as if all items were read, even if the
+ * writable side failed.
+ */
 function endingWebPair() {
   let output: ReadableStreamDefaultController<number> | undefined;
   const close = () => output?.close();
@@ -164,7 +167,7 @@ function endingWebPair() {
   };
 }
 
-/** A Duplex whose readable side ends as if all were read when its input is destroyed. */
+/** A Duplex whose readable side ends as if all items were read when its input is destroyed. */
 function endingDuplex(): Duplex {
   return new Duplex({
     objectMode: true,

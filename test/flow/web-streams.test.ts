@@ -32,7 +32,10 @@ const numbers = (count: number) =>
     for (let n = 0; n < count; n++) yield { items: [n] };
   });
 
-/** A source that delivers one item and then waits; `closed` resolves with what ended its run. */
+/**
+ * Creates a source that delivers one item and then waits. `closed` resolves with the reason its run
+ * ended.
+ */
 function waiting() {
   let close: (reason: unknown) => void = () => {};
   const closed = new Promise<unknown>(resolve => {

@@ -15,7 +15,7 @@ const zstd = (text: string | Buffer) =>
   Buffer.from(compressBlockSync(Buffer.from(text), { kind: 'zstd' }));
 const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 
-/** What the decoder of blocks finds, or `undefined` where it fails. */
+/** Returns what the decoder of blocks inflates, or `undefined` if it fails. */
 async function inBlocks(file: Buffer): Promise<Buffer | undefined> {
   const decoder = new ZstdDecoder({ origin: 'x', maxBytes: Number.POSITIVE_INFINITY });
   const blocks: Buffer[] = [];
@@ -56,7 +56,7 @@ describe('a whole zstd file', () => {
           if (change !== null) file[change[0] % file.length] = change[1];
           const part = cut === null ? file : file.subarray(0, cut % (file.length + 1));
           const found = await inflated(part);
-          // Only what a changed byte makes of it may be gzip or plain.
+          // The file was not inflated as a whole, so there is nothing to compare.
           if (found === undefined) return;
           whole++;
           expect(found).toEqual(await inBlocks(part));
@@ -71,7 +71,7 @@ describe('a whole zstd file', () => {
     const texts = ['one', '', 'two'.repeat(100_000)];
     const file = Buffer.concat([SKIPPED, ...texts.map(zstd), SKIPPED]);
     expect(String(await inflated(file))).toBe(texts.join(''));
-    // A view, as of a file within a larger buffer.
+    // The file is a view of a larger buffer.
     const within = Buffer.concat([Buffer.from('before'), file, Buffer.from('after')]);
     expect(String(await inflated(within.subarray(6, 6 + file.length)))).toBe(texts.join(''));
   });

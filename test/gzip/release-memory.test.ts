@@ -39,7 +39,7 @@ describe('releaseMemory', () => {
     expect(shared.length).toBe(10);
   });
 
-  // The allocators of other systems decide for themselves.
+  // The threshold that this test checks exists only in glibc's allocator.
   it.runIf(header.glibcVersionRuntime !== undefined)(
     'lets the process reuse large blocks without page faults',
     async () => {

@@ -3,7 +3,10 @@ import fc from 'fast-check';
 export const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 export const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 
-/** A frame with a window of 1 KiB and blocks that are stored as they are, or repeat one byte. */
+/**
+ * Creates a zstd frame with a window of 1 KiB. Its blocks are stored uncompressed or repeat one
+ * byte.
+ */
 export function frameOf(
   parts: readonly { readonly bytes: Buffer; readonly repeat: boolean }[],
 ): Buffer {

@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { decompressZstd } from 'hyparquet-compressors';
 
-/** Blocks of at most 128 KiB, in a window of the same size: the most that a block may have. */
+/** The block size and the window size: 128 KiB is the largest block that zstd allows. */
 const BLOCK = 128 * 1024;
 const START = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3]);
 
@@ -40,7 +40,7 @@ function createZstdDecompress(): Transform {
   });
 }
 
-/** Decodes the first frame alone, as Node does. */
+/** Like Node's function, decodes only the first frame. */
 function zstdDecompressSync(frame: Buffer, { maxOutputLength }: { maxOutputLength: number }) {
   const content = Buffer.from(decompressZstd(frame));
   if (content.length > maxOutputLength) throw new RangeError('ERR_BUFFER_TOO_LARGE');
@@ -72,8 +72,9 @@ function zstdCompress(
 }
 
 /**
- * `node:zlib`, with zstd also where Node lacks it: frames are right, but hold their blocks as they are. For tests of
- * what the library does with zstd, on every Node; those of the format itself need the real one.
+ * `node:zlib` with zstd functions, even if this version of Node lacks them. Frames are valid but
+ * their blocks are uncompressed. Use it to test what the library does with zstd. Tests of the
+ * format need the real one.
  */
 export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
   if ('createZstdCompress' in zlib) return zlib;

@@ -6,12 +6,12 @@ import path from 'node:path';
 export interface Certificate {
   readonly key: string;
   readonly cert: string;
-  /** The file of the certificate, for `NODE_EXTRA_CA_CERTS`. */
+  /** The path of the certificate, for `NODE_EXTRA_CA_CERTS`. */
   readonly file: string;
   remove(): void;
 }
 
-/** A new self-signed certificate for these names, such as `DNS:search.example`, made by openssl. */
+/** Creates a self-signed certificate for names such as `DNS:search.example`, with openssl. */
 export function makeCertificate(names: readonly string[]): Certificate {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-certificate-'));
   const [keyFile, file] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];

@@ -103,7 +103,7 @@ describe('NO_PROXY', () => {
   });
 });
 
-/** Whether undici's agent would take a proxy, seen by what it makes a dispatcher for. */
+/** Returns whether undici's agent would use a proxy, judged by the dispatchers it creates. */
 function undiciProxies(
   target: URL,
   options: { readonly httpProxy: string; readonly httpsProxy: string; readonly noProxy: string },

@@ -11,7 +11,9 @@ import {
 } from '../../src/base/time.js';
 import { type Received, type Reply, status } from './scripted-server.js';
 
-/** The compressed bytes of a stream: messages that end in CRLF, flushed after each. */
+/**
+ * Returns the compressed bytes of a stream. Each message ends in CRLF and is flushed separately.
+ */
 export async function wireOf(
   messages: readonly string[],
   { trailer = true } = {},
@@ -36,7 +38,7 @@ export async function wireOf(
   return pieces;
 }
 
-/** Starts the response of a stream. */
+/** Sends the head of a stream's response. */
 export function begin(response: ServerResponse): void {
   response.writeHead(200, {
     'content-type': 'application/json; charset=utf-8',
@@ -46,14 +48,14 @@ export function begin(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-/** Writes, and waits until the bytes are sent. */
+/** Writes the bytes and waits until they are sent. */
 export function send(response: ServerResponse, bytes: Buffer): Promise<void> {
   return new Promise(resolve => {
     response.write(bytes, () => resolve());
   });
 }
 
-/** A stream of these messages that ends cleanly. */
+/** Replies with a stream of these messages that ends cleanly. */
 export function stream(messages: readonly string[]): Reply {
   return async response => {
     begin(response);
@@ -71,17 +73,16 @@ export function info(message: string, count: number, more: object = {}): string 
   return JSON.stringify({ info: { message, sent, activity_count: count, ...more } });
 }
 
-/** A post in a minute of the replay. */
 export interface WirePost {
   readonly id: string;
   readonly minute: number;
   readonly json: string;
 }
 
-/** Characters of one to four bytes, and text that looks like the end of a replay. */
+/** Contains characters of 1 to 4 bytes, and text that looks like the last message of a replay. */
 const LONG = 'snö ☃ 😀 "info" {"info":{"message":"Replay Request Completed"}}';
 
-/** Posts with ids past 2^53 and text of several bytes a character, `perMinute` in each minute. */
+/** Creates `perMinute` posts for each minute, with ids above 2^53 and multi-byte text. */
 export function wirePosts({ from, to }: Window, perMinute = 2, text = LONG): WirePost[] {
   const posts: WirePost[] = [];
   for (let minute = from; minute < to; minute += MINUTE)
@@ -105,12 +106,12 @@ export function windowOf({ url }: Received): Window {
   return { from, to };
 }
 
-/** The posts within the window of a request. */
+/** Returns the posts within the window of a request. */
 export function within(posts: readonly WirePost[], window: Window): WirePost[] {
   return posts.filter(({ minute }) => window.from <= minute && minute < window.to);
 }
 
-/** A service that delivers every window completely. */
+/** Replies to every replay request with all posts of its window. */
 export function wholeReplay(posts: readonly WirePost[]): Reply {
   return async (response, request) => {
     const found = within(posts, windowOf(request)).map(({ json }) => json);
@@ -118,7 +119,7 @@ export function wholeReplay(posts: readonly WirePost[]): Reply {
   };
 }
 
-/** The same from a service whose clock is `now()`, with a 406 for dates out of range. */
+/** Like `wholeReplay`, but replies with 406 to dates that are out of range at `now()`. */
 export function judgedReplay(posts: readonly WirePost[], now: () => number): Reply {
   return async (response, request) => {
     const { from, to } = windowOf(request);

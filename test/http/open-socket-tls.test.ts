@@ -17,7 +17,7 @@ const PASSWORD = 'canary:p@ss';
 const service = createService({ postsPerMinute: 20, limits: 'relaxed' });
 let addresses: Addresses;
 let certificate: Certificate;
-/** TLS in front of the service. */
+/** A TLS server in front of the service. */
 let front: Server;
 let frontPort: number;
 
@@ -86,7 +86,7 @@ it.each(['http', 'https'] as const)(
     });
     expect(stderr).toBe('');
     expect(code).toBe(0);
-    // Newer posts may have come since.
+    // Newer posts may have arrived between the two searches.
     const direct = await pipeline(
       search(account(addresses, {}), { product: '30day', query: 'rain', limit: 200 }),
       collect(),
@@ -98,7 +98,7 @@ it.each(['http', 'https'] as const)(
     expect(result.counted).toBeGreaterThan(50);
     expect(result.replayed).toBeGreaterThan(500);
     expect(result.some).toBe(1);
-    // Idle connections keep no process alive: the service closes them after 5 s.
+    // The service closes idle connections after 5 s. The process must end before that.
     expect(result.endMs).toBeLessThan(4_000);
     expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`${HOST}:443`]));
     await proxy.closed();

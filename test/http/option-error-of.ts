@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 
-/** The error of a call that refuses an option. */
+/** Returns the `OptionError` that the call throws. */
 export function optionErrorOf(act: () => unknown): OptionError {
   try {
     act();

@@ -1,4 +1,4 @@
-// Uses a service at the https address of MILLRACE_URL through the proxy of HTTPS_PROXY, and prints what it got.
+// Uses the service at MILLRACE_URL through the proxy of HTTPS_PROXY, and prints the results.
 import { account, collect, counts, MillraceError, pipeline, replay, search, take } from 'millrace';
 
 const acme = account({ retry: { attempts: 1 }, limits: { replay: [] } });
@@ -12,7 +12,7 @@ try {
   const end = Math.floor(Date.now() / hour) * hour - 2 * hour;
   const window = { fromDate: new Date(end - hour), toDate: new Date(end) };
   const replayed = await pipeline(replay(acme, { streamType: 'firehose', ...window }), collect());
-  // Stopped in the middle: its tunnel closes, too.
+  // This run stops early, which must close its tunnel.
   const some = await pipeline(
     replay(acme, { streamType: 'firehose', ...window }),
     take(1),

@@ -6,20 +6,23 @@ import { pipeline } from 'node:stream';
 
 export type Tunnel = (socket: Duplex, request: IncomingMessage) => unknown;
 
-/** A real proxy: it makes tunnels, whatever their host, to a port of this machine. */
+/** A real proxy. Whatever host a client asks for, its tunnels lead to one port of this machine. */
 export class ProxyServer {
-  /** Every CONNECT that it got: its target and credentials. */
+  /** The target and credentials of every CONNECT request. */
   readonly asked: { readonly target: string; readonly authorization: string | undefined }[] = [];
   readonly sockets = new Set<Duplex>();
-  /** What to do with the next tunnels, in turn; `otherwise` when there is none. */
+  /** What to do with the next tunnels, in order. When it is empty, `otherwise` is used. */
   readonly script: Tunnel[] = [];
   otherwise: Tunnel;
-  /** What it wants, in the form `user:password`. */
+  /** The credentials that the proxy requires, as `user:password`. */
   login: string | undefined;
   readonly #server: Server;
   readonly #isTls: boolean;
 
-  /** @param port The port that tunnels lead to. @param tls Makes it an https proxy. */
+  /**
+   * @param port The port that all tunnels lead to.
+   * @param tls If given, clients connect to the proxy over TLS.
+   */
   constructor(port: number, tls?: { readonly key: string; readonly cert: string }) {
     this.#isTls = tls !== undefined;
     this.#server = tls === undefined ? createServer() : createTlsServer(tls);
@@ -52,7 +55,7 @@ export class ProxyServer {
     return `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${this.port}`;
   }
 
-  /** Milliseconds until no connection is open. */
+  /** Waits until no connection is open, and returns how many milliseconds it took. */
   async closed(): Promise<number> {
     const start = performance.now();
     while (this.sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 1));
@@ -89,7 +92,10 @@ function tunnelTo(port: number, onUpstream: (socket: Socket) => void): Tunnel {
   };
 }
 
-/** Answers CONNECT with a status, and with what the proxy was sent, as some do. */
+/**
+ * Refuses CONNECT with a status. Like some proxies, repeats the request's credentials in the
+ * response.
+ */
 export function refuse(code: number, ...headers: readonly string[]): Tunnel {
   return (socket, request) => {
     const echo = JSON.stringify(request.headers);
@@ -98,19 +104,19 @@ export function refuse(code: number, ...headers: readonly string[]): Tunnel {
   };
 }
 
-/** Never answers CONNECT. */
+/** Never answers a CONNECT request. */
 export const stalledProxy: Tunnel = socket => untilClosed(socket);
 
-/** Closes instead of an answer to CONNECT. */
+/** Closes the connection instead of answering CONNECT. */
 export const closingProxy: Tunnel = socket => socket.destroy();
 
-/** Does not answer CONNECT as HTTP. */
+/** Answers CONNECT with something that is not HTTP. */
 export const babblingProxy: Tunnel = socket => socket.end('SSH-2.0-OpenSSH\r\n');
 
-/** Makes a tunnel that leads nowhere. */
+/** Accepts CONNECT but forwards nothing. */
 export const deafTunnel: Tunnel = socket => untilClosed(socket).write(ESTABLISHED);
 
-/** Makes a tunnel, and closes it when it gets bytes. */
+/** Accepts CONNECT, and closes the tunnel when it receives bytes. */
 export const closingTunnel: Tunnel = socket => {
   socket.write(ESTABLISHED);
   socket.once('data', () => socket.destroy());
@@ -118,7 +124,10 @@ export const closingTunnel: Tunnel = socket => {
 
 const UNAUTHORIZED = refuse(407, 'Proxy-Authenticate: Basic realm="proxy"');
 
-/** Sockets of an HTTP server stay half open after the other side has closed. */
+/**
+ * Ends the socket when the client ends it. Sockets of an HTTP server would otherwise stay half
+ * open.
+ */
 function untilClosed(socket: Duplex): Duplex {
   return socket.resume().on('end', () => socket.end());
 }

@@ -11,7 +11,9 @@ import type { ProxyServer } from './proxy-server.js';
 import { json, type ScriptedServer } from './scripted-server.js';
 import { settled, VirtualTime } from './virtual-time.js';
 
-/** The maximum number of moments within any span of this length, its end excluded. */
+/**
+ * Returns the largest number of moments within any span of `perMs`. The end of a span is exclusive.
+ */
 function mostIn(moments: readonly number[], perMs: number): number {
   const sorted = moments.toSorted((a, b) => a - b);
   return Math.max(
@@ -28,7 +30,7 @@ describe('the rate of calls', () => {
     });
     const call = fc.record({
       at: fc.integer({ min: 0, max: 3000 }),
-      // Until its connection is open.
+      // The time until the connection is open.
       opening: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5000 })),
       fate: fc.constantFrom('response', 'response', 'no response', 'not sent'),
       latency: fc.integer({ min: 0, max: 1500 }),
@@ -52,7 +54,7 @@ describe('the rate of calls', () => {
               const sentAt = time.elapsed() + opening;
               time.at(sentAt, () => start.sent());
               if (fate === 'not sent') return;
-              // A request arrives within 250 ms, and before its response.
+              // A request reaches the service within 250 ms, and before its response is sent.
               const maxTransit = fate === 'response' ? Math.min(250, latency) : 250;
               arrivals.push(sentAt + maxTransit * (transit / 100));
               if (fate === 'response') time.at(sentAt + latency, () => start.responded());
@@ -88,7 +90,7 @@ describe('the rate of calls', () => {
     await time.run();
     await Promise.all(all);
     expect(mostIn(starts, SECOND)).toBe(20);
-    // Ten bursts of twenty: nine windows and nine short transfers.
+    // Ten bursts of twenty take nine full windows and nine short transfers.
     expect(starts.at(-1)).toBeLessThanOrEqual(9 * 1010);
   });
 
@@ -225,7 +227,7 @@ describe('a request whose connection takes long to open', () => {
     expect(await first).toBe(reason);
     await time.run();
     await second;
-    // It may still be on its way to the service.
+    // The last request may still be on its way to the service.
     expect(time.elapsed()).toBe(rate.perMs + 250);
   });
 });

@@ -5,7 +5,7 @@ import { JsonMembers } from '../../src/http/read-json.js';
 const ORIGIN = 'https://usage.test/x';
 const of = (value: unknown) => new JsonMembers(value, 'a usage report', ORIGIN);
 
-/** What a reader of one member gives, or the message of its error. */
+/** Returns the result of `read`, or the message of its error. */
 function outcome(read: () => unknown): unknown {
   try {
     return read();

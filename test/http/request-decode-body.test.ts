@@ -55,7 +55,7 @@ describe('a gzip body', () => {
       const outcome = await all(decodeBody(inPieces(wrong, []), URL)).catch(
         (caught: unknown) => caught,
       );
-      // Some bits of the header do not affect the content.
+      // Some bits of a gzip header do not affect the content, so damage there is not detected.
       if (outcome instanceof Buffer) expect(outcome.toString()).toBe(plain);
       else expect(outcome instanceof DataError || outcome instanceof ConnectionError).toBe(true);
     }

@@ -109,7 +109,7 @@ describe('sendRequest', () => {
     other.otherwise = json({});
     const acme = accountFor();
     await textOf(await sendRequest(acme, { method: 'GET', url: new URL(`${other.url}/file`) }));
-    // The same port under another name is another origin, too.
+    // The same port under another host name is a different origin.
     const named = new URL(server.url);
     named.hostname = 'localhost';
     server.script.push(json({}));
@@ -129,7 +129,7 @@ describe('a connection that is kept alive', () => {
       socket.on('error', () => {});
       socket.on('data', () => {
         requests++;
-        // One response more than requests on this connection.
+        // Sends an extra response that no request asked for.
         socket.write(answer(`right${requests}`) + (requests === 1 ? answer('poison') : ''));
       });
     }).listen(0, '127.0.0.1');

@@ -82,7 +82,7 @@ describe('an error response', () => {
     const last = (await errorOf(get(acme))) as HttpError;
     expect(last.status).toBe(500);
     expect(last.body.length).toBeLessThanOrEqual(500);
-    // The connection of the second response, which was complete.
+    // Only the connection of the second response, which was complete, stays open.
     await server.closed(1);
   });
 

@@ -41,7 +41,7 @@ const http = (status: number, retryAfterMs?: number): HttpError =>
 const broken = (failure: 'refused' | 'reset' | 'stalled' | 'cut'): ConnectionError =>
   new ConnectionError(failure, { failure, url: 'https://host.test/' });
 
-/** Fails with these errors in turn, then succeeds. */
+/** Calls `retry` with a function that fails with these errors in order, then succeeds. */
 async function run(
   errors: readonly unknown[],
   policy: Partial<RetryPolicy> = {},
@@ -103,7 +103,7 @@ describe('a call with retries', () => {
 
   it('waits longer each time, up to a maximum', async () => {
     const { waits } = await run(Array.from({ length: 20 }, () => http(503)));
-    // Three quarters of 1, 2, 4 ... 32 seconds, because `random` is always a half.
+    // Each wait is 3/4 of 1, 2, 4 ... 32 s because `random` always returns 0.5.
     expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 24_000, 24_000, 24_000, 24_000]);
   });
 

@@ -7,14 +7,14 @@ interface Held {
   readonly id: bigint;
 }
 
-/** The documented rule endpoints of one stream, on a scripted server. */
+/** A scripted server with the documented rule endpoints of one stream. */
 export class RulesStream {
   readonly rules = new Map<string, Held>();
-  /** Values that contain this text are invalid. */
+  /** Rules whose value contains this string are rejected as invalid. */
   readonly bad = 'has:vidoes';
   connections = 0;
   hasValidation = true;
-  /** The body of the response to a delete, instead of the outcome of each rule. */
+  /** The body to send for a delete, instead of the outcome of each rule. */
   deletedBody: string | undefined;
   #nextId = 9_007_199_254_740_993n;
 

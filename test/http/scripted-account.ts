@@ -3,7 +3,7 @@ import { LOGIN } from '../login.js';
 import type { ScriptedServer } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
 
-/** An account whose addresses of every kind are those of one server, and which waits for nothing. */
+/** Creates an account whose addresses all lead to one server and whose waits end immediately. */
 export function scriptedAccount(server: ScriptedServer, options: AccountOptions = {}): Account {
   return account(
     {

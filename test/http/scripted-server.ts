@@ -7,29 +7,30 @@ export interface Received {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  /** The parameters, from the query or the body. */
+  /** The parameters, from the query string or the body. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 export type Reply = (response: ServerResponse, request: Received) => unknown;
 
-/** A server that sends one scripted reply for each request, and records the requests. */
+/** A server that sends one scripted reply per request and records the requests. */
 export class ScriptedServer {
   readonly received: Received[] = [];
   readonly sockets = new Set<Socket>();
-  /** The next replies in order; `otherwise` when there are none. */
+  /** The next replies, in order. When it is empty, `otherwise` is used. */
   readonly script: Reply[] = [];
   otherwise: Reply = response => {
     response.statusCode = 500;
     response.end('nothing is left in the script');
   };
-  /** The `Date` header of responses, which have none by default. */
+  /** The clock for the `Date` header. Without it, responses have no such header. */
   now: (() => number) | undefined;
   readonly #server: Server;
 
   constructor() {
     this.#server = createServer((request, response) => this.#answer(request, response));
-    // Clients keep an idle connection for as long as its server does.
+    // Clients keep an idle connection for as long as the server says, so connections stay reusable
+    // for 5 minutes.
     this.#server.keepAliveTimeout = 300_000;
     this.#server.on('connection', socket => {
       this.sockets.add(socket);
@@ -43,7 +44,7 @@ export class ScriptedServer {
     return this;
   }
 
-  /** Also drops the recorded requests and the remaining replies. */
+  /** Also clears the recorded requests and the remaining replies. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise(resolve => this.#server.close(resolve));
@@ -55,7 +56,7 @@ export class ScriptedServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The milliseconds until at most this number of connections is open. */
+  /** Waits until at most `left` connections are open, and returns how many milliseconds it took. */
   async closed(left = 0): Promise<number> {
     const start = performance.now();
     while (this.sockets.size > left) await new Promise(resolve => setTimeout(resolve, 1));
@@ -77,7 +78,7 @@ export class ScriptedServer {
   }
 }
 
-/** A complete response with a Content-Length. */
+/** Replies with a complete JSON response and its Content-Length. */
 export function json(value: unknown, { gzip = false } = {}): Reply {
   return response => {
     const body = Buffer.from(JSON.stringify(value));
@@ -93,10 +94,10 @@ export function status(code: number, body = '', headers: Record<string, string> 
   };
 }
 
-/** The connection is reset before any response. */
+/** Resets the connection before any response. */
 export const reset: Reply = response => response.socket?.resetAndDestroy();
 
-/** The connection breaks in the middle of the body: reset, or closed cleanly. */
+/** Ends the connection in the middle of the body, with a reset or a clean close. */
 export function cut(
   value: unknown,
   how: 'length' | 'chunked' | 'reset' | 'document',
@@ -114,7 +115,7 @@ export function cut(
   };
 }
 
-/** Sends a part of the body, then nothing more. */
+/** Sends part of the body, then nothing more. */
 export function stall(value: unknown): Reply {
   return response => {
     const whole = Buffer.from(JSON.stringify(value));
@@ -122,5 +123,5 @@ export function stall(value: unknown): Reply {
   };
 }
 
-/** Sends nothing. */
+/** Never replies. */
 export const silence: Reply = () => {};

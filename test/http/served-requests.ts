@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from '../../src/http/http-message.js';
 import { sendRequest } from '../../src/http/request.js';
 import { ScriptedServer } from './scripted-server.js';
 
-/** A password that no error may show. */
+/** A password that must not appear in any error. */
 export const CANARY = 'canary pa55/word"';
 export const SPELLINGS = [
   CANARY,
@@ -16,10 +16,10 @@ export const SPELLINGS = [
   Buffer.from(`a@b.c:${CANARY}`).toString('base64'),
 ];
 
-/** The server of the test that runs. */
+/** The server of the current test. */
 export let server: ScriptedServer;
 
-/** Starts a server for each test of a file. */
+/** Starts a new server for each test of a file. */
 export function serveEachTest(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();
@@ -44,7 +44,7 @@ export async function textOf(answer: HttpResponse): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The error of a call, which shows no password. */
+/** Returns the error of a call, and checks that it contains no password. */
 export async function errorOf(promise: Promise<unknown>): Promise<MillraceError> {
   try {
     await promise;

@@ -31,7 +31,10 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** An account whose machine's clock is off by this much; without it, the account has the service's clock. */
+/**
+ * Creates an account on a machine whose clock is off by `skewMs`. If it is undefined, the account
+ * uses the service's clock.
+ */
 function accountAt(skewMs: number | undefined, slept: number[]): Account {
   const timing = timingOf(service);
   const sleep: typeof timing.sleep = (ms, signal) => {
@@ -62,7 +65,7 @@ const SOURCES: Record<string, (acme: Account, folder: string) => Flow<unknown>> 
     replay(acme, { streamType: 'firehose', fromDate, incremental: true, folder, onGap }),
 };
 
-/** Two incremental runs, 4 hours apart, each in a process of its own. */
+/** Runs two incremental searches, 4 hours apart, each in a separate process. */
 async function twoRuns(source: (typeof SOURCES)[string], skewMs?: number) {
   const folder = await temporaryFolder();
   const slept: number[] = [];

@@ -34,13 +34,13 @@ afterAll(async () => {
 
 const scripts = new ScriptRunner();
 
-/** Runs the command in the process of all commands. */
+/** Runs the command in the process that all tests share. */
 function check(variables: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
   const env = { PATH: process.env.PATH, ...variables };
   return scripts.run({ script: CLI, args: ['check', ...args], cwd: process.cwd(), env });
 }
 
-/** Runs the command in a process of its own, whose flags Node may read. */
+/** Runs the command in a separate process, so that Node also parses the flags. */
 function checkAlone(variables: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [CLI, 'check', ...args], {
     env: { PATH: process.env.PATH, ...variables },
@@ -110,7 +110,7 @@ describe('millrace-service check', () => {
     expect(unasked.stderr).toContain(
       'The account is not on this machine: to send requests to it, pass --yes',
     );
-    // One address is enough to ask.
+    // The confirmation is required even if only one address is remote.
     const partly = await check({ ...env, MILLRACE_RULES_URL: 'https://service.invalid' });
     expect(partly).toMatchObject({ code: 2, stdout: '' });
     const confirmed = await check(other, '--yes');
@@ -164,7 +164,7 @@ describe('millrace-service check', () => {
 
   it.concurrent('refuses a file of variables that does not exist', async () => {
     const { code, stdout, stderr } = await checkAlone(env, '--env-file', 'nowhere.env');
-    // Node 20 reads the flag itself, wherever it is, and ends with 9.
+    // Node 20 parses this flag itself, wherever it stands, and exits with 9.
     expect([2, 9]).toContain(code);
     expect(stdout).toBe('');
     expect(stderr).toContain('nowhere.env');

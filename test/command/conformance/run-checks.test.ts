@@ -21,7 +21,7 @@ afterTests(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Other limits of a service, without rates. */
+/** Relaxed limits without rates, with these changes. */
 const lifted = (limits: object) => ({ ...limitsOf('relaxed'), ...limits });
 
 async function started(options: ServiceOptions = {}) {
@@ -39,7 +39,7 @@ async function resultsOf(acme: Account, query = 'coffee'): Promise<CheckResult[]
   return results;
 }
 
-/** What differs: the name of each check, with the parts of its response. */
+/** Returns the failed checks by name, each with the parts of its response that differ. */
 function differing(results: readonly CheckResult[]): Record<string, string[]> {
   const wrong = results.filter(({ result }) => result === 'differs');
   return Object.fromEntries(
@@ -50,13 +50,13 @@ function differing(results: readonly CheckResult[]): Record<string, string[]> {
 interface Answer {
   status: number;
   headers: Record<string, string>;
-  /** Not compressed. */
+  /** The body, decompressed. */
   text: string;
 }
 
 type Alter = (answer: Answer, request: IncomingMessage, body: string) => void;
 
-/** An account of a service whose answers are altered on their way. */
+/** Opens an account of a service whose responses pass through `alter`. */
 async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Account> {
   const { addresses } = await started(options);
   const server = http.createServer(async (request, response) => {
@@ -75,7 +75,8 @@ async function altered(alter: Alter, options: ServiceOptions = {}): Promise<Acco
     };
     delete answer.headers['transfer-encoding'];
     delete answer.headers.connection;
-    // Announced as compressed, for the check of it, by the smallest means: one that was not altered is sent as it came.
+    // Altered responses are sent uncompressed. Unaltered ones keep their gzip body, which the check
+    // of the compression needs.
     alter(answer, request, body.toString());
     const same = answer.text === text && encoding !== undefined;
     response.writeHead(answer.status, {
@@ -167,7 +168,7 @@ describe('the conformance checks', () => {
 
   it('exceed the rate of search only if requested', async () => {
     const { service, addresses } = await started({ limits: 'strict' });
-    // All requests come within one second of the service, on a busy machine, too.
+    // With a frozen clock, all requests fall within one second even on a busy machine.
     service.clock.freeze();
     const acme = account(addresses, {});
     const chosen = chooseChecks(acme, ['search'], { withRates: true });
