@@ -3,10 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-/** The posts of some files: how often each is in them, by id and sha256 of its line. */
+/** Counts posts by their id and the sha256 of their line. */
 export type PostCounts = ReadonlyMap<string, number>;
 
-/** Reads all lines of `.jsonl` and `.json.gz` files below folders, with nothing of the library. */
+/**
+ * Reads all lines of `.jsonl` and `.json.gz` files in these folders, without code of the library.
+ */
 export function readPosts(...folders: readonly string[]): PostCounts {
   const counts = new Map<string, number>();
   for (const folder of folders)
@@ -27,7 +29,7 @@ export function readPosts(...folders: readonly string[]): PostCounts {
   return counts;
 }
 
-/** What of some posts is missing, there twice, or there without being one of them. */
+/** Returns which expected posts are missing or duplicated, and which posts were not expected. */
 export function comparePosts(
   expected: PostCounts,
   actual: PostCounts,

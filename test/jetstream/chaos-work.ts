@@ -2,9 +2,9 @@ import type { FromJetStreamOptions } from '../../src/jetstream/from-jet-stream.j
 import type { ToJetStreamOptions } from '../../src/jetstream/to-jet-stream.js';
 import type { Activity } from '../../src/post/activity.js';
 
-/** What `posts-to-jetstream.ts` gets as its argument, as JSON. */
+/** The argument of `posts-to-jetstream.ts`, passed as JSON. */
 export interface PublishWork {
-  /** The folder of the library as a URL with a slash at its end. */
+  /** The URL of the library's folder, ending in a slash. */
   readonly library: string;
   /** The folder of stored files. */
   readonly archive: string;
@@ -13,12 +13,12 @@ export interface PublishWork {
   readonly options: Omit<ToJetStreamOptions<Activity>, 'connection'>;
 }
 
-/** What `jetstream-to-files.ts` gets as its argument, as JSON. */
+/** The argument of `jetstream-to-files.ts`, passed as JSON. */
 export interface ConsumeWork {
-  /** The folder of the library as a URL with a slash at its end. */
+  /** The URL of the library's folder, ending in a slash. */
   readonly library: string;
   readonly out: string;
-  /** The file that has a line of JSON for each gap. */
+  /** The file to which each gap is appended as a line of JSON. */
   readonly gaps: string;
   readonly servers: string[];
   readonly options: Omit<FromJetStreamOptions, 'connection'>;

@@ -13,52 +13,52 @@ import { RestartedScript } from './restarted-script.js';
 import { RouteProxies } from './route-proxies.js';
 import { SmallDisk } from './small-disk.js';
 
-/** What happens at random moments, again and again, while posts are published and consumed. */
+/** A fault that is injected at random moments while posts are published and consumed. */
 export type Fault =
-  /** The node that leads the stream: kill -9, and a start after 0 to 3 s. */
+  /** Kills the stream's leader with SIGKILL and restarts it after 0 to 3 s. */
   | 'leader'
-  /** The publisher: kill -9, and a start after 0 to 0.5 s. */
+  /** Kills the publisher with SIGKILL and restarts it after 0 to 0.5 s. */
   | 'publisher'
-  /** One of the consumers, the same. */
+  /** Kills one of the consumers with SIGKILL and restarts it after 0 to 0.5 s. */
   | 'consumer'
-  /** The leader stops where it is for 0.5 to 6 s, with its connections open. */
+  /** Pauses the leader for 0.5 to 6 s. Its connections stay open. */
   | 'freeze'
-  /** The leader is cut off from the other nodes for 1 to 8 s. Clients still reach it. */
+  /** Cuts the leader off from the other nodes for 1 to 8 s. Clients still reach it. */
   | 'partition'
-  /** A node reaches its `max_file_store`; 1 to 4 s later it starts again, with more. */
+  /** Lets a node reach its `max_file_store`. After 1 to 4 s it restarts with a larger limit. */
   | 'limit'
-  /** The disk of a node is full (ENOSPC); 1 to 4 s later it has room and the node starts again. */
+  /** Fills the disk of a node (ENOSPC). After 1 to 4 s, frees space and restarts the node. */
   | 'disk';
 
-/** Stored files to publish, and what is in them. */
+/** Stored files to publish, with the posts they contain. */
 export interface PostArchive {
   readonly folder: string;
   readonly posts: PostCounts;
 }
 
-/** One run: a new cluster, a publisher, two consumers, and faults. */
+/** The options of one run with a new cluster, one publisher, two consumers and faults. */
 export interface ChaosOptions {
   readonly faults: readonly Fault[];
-  /** Of each kind. @default 2 */
+  /** The maximum number of faults of each kind. @default 2 */
   readonly maxFaults?: number | undefined;
   readonly random: Random;
   readonly archive: PostArchive;
   /** An empty folder. */
   readonly folder: string;
-  /** The folder of the library as a URL with a slash at its end. */
+  /** The URL of the library's folder, ending in a slash. */
   readonly library: URL;
-  /** The path of the JavaScript of a script of this folder. */
+  /** Returns the path of the compiled JavaScript of a script in this folder. */
   readonly script: (name: string) => string;
   readonly signal: AbortSignal;
 }
 
 /**
- * A leader that is alone for a while and comes back may leave replicas of nats-server 2.9 that differ, so that
- * acknowledged messages are lost. The consumers must name them then, and no others.
+ * These faults isolate a leader. When it rejoins, nats-server 2.9 may be left with replicas that
+ * differ, which loses acknowledged messages. The consumers must then report exactly these messages.
  */
 const LOSING: readonly Fault[] = ['freeze', 'partition'];
 
-/** Whether posts may be lost that the consumers name. */
+/** Returns whether posts may be lost, provided that the consumers report them. */
 export function mayLose(faults: readonly Fault[]): boolean {
   return faults.some(fault => LOSING.includes(fault));
 }
@@ -68,7 +68,7 @@ const CONSUMERS = 2;
 const SUBJECTS = 2 * CONSUMERS;
 const PER_SECOND = 400;
 
-/** Writes an archive of made-up posts: files of a minute. */
+/** Writes an archive of generated posts, one file per minute. */
 export async function writeArchive(folder: string, minutes: number): Promise<PostArchive> {
   await mkdir(folder, { recursive: true });
   for (let minute = 0; minute < minutes; minute++) {
@@ -81,10 +81,13 @@ export async function writeArchive(folder: string, minutes: number): Promise<Pos
 }
 
 /**
- * Publishes an archive while faults happen, consumes it in two shards, and compares all files with it.
+ * Publishes an archive while faults happen, consumes it in two shards, and compares all files with
+ * the archive.
  *
- * @returns What happened, by name; `hits` are faults that came before the last post was published.
- * @throws Error If posts are doubled, altered, or lost without being named as a gap, or if a script ends with an error.
+ * @returns The number of events, by name. `hits` counts the faults before the last post was
+ * published.
+ * @throws Error If posts are duplicated, altered, or lost without being reported as a gap, or if a
+ * script fails.
  */
 export async function chaos(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
   const { faults, random, archive, folder, signal } = options;
@@ -112,7 +115,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
     signal.throwIfAborted();
     throw error;
   } finally {
-    // After a failure, scripts still run.
+    // If a check fails, the scripts are still running.
     over.abort();
   }
   const written = readPosts(...run.outputs);
@@ -132,7 +135,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
   };
 }
 
-/** How many posts are lost beyond the positions that are named for their subjects. */
+/** Returns how many posts are lost that no reported gap covers. */
 function unnamedPosts(
   expected: PostCounts,
   written: PostCounts,
@@ -154,7 +157,9 @@ function unnamedPosts(
   );
 }
 
-/** Without `max_bytes`: no node would take a stream that may become larger than its `max_file_store`. */
+/**
+ * Sets no `max_bytes`, because a node refuses a stream that may grow beyond its `max_file_store`.
+ */
 async function makeStream(cluster: NatsCluster): Promise<void> {
   const config = {
     name: STREAM,
@@ -182,7 +187,7 @@ class Run {
   readonly #published = new AbortController();
   readonly #publisher: RestartedScript;
   #consumers: readonly RestartedScript[] = [];
-  /** One node at a time: with two of three down, nothing can continue. */
+  /** Faults hit one node at a time: with two of three nodes down, the cluster stops. */
   #nodeIsFree: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -225,7 +230,7 @@ class Run {
     this.#consumers = this.#startConsumers('never');
     const faults = this.#options.faults.map(fault => this.#injectAgainAndAgain(fault));
     try {
-      // A consumer that ends early has failed.
+      // A consumer must not end before the publisher, so an early end is a failure.
       await Promise.race([
         this.#publisher.ended,
         ...this.#consumers.map(async ({ ended }) => {
@@ -241,13 +246,15 @@ class Run {
     }
     await Promise.all(faults);
     await Promise.all(this.#consumers.map(consumer => consumer.stop()));
-    // They continue where their checkpoints are, and end.
+    // The new consumers continue from the checkpoints and end when they have caught up.
     const last = this.#startConsumers('caught up');
     await Promise.all(last.map(({ ended }) => ended));
     this.#options.signal.throwIfAborted();
   }
 
-  /** What the consumers could not deliver; one that was killed may have said it twice. */
+  /**
+   * Returns the gaps that the consumers reported. A killed consumer may have reported a gap twice.
+   */
   async gaps(): Promise<readonly JetStreamGap[]> {
     const files = this.outputs.map(out => readFile(gapsOf(out), 'utf8').catch(() => ''));
     const lines = (await Promise.all(files)).join('').split('\n');
@@ -364,7 +371,7 @@ class Run {
     this.counts.hits = (this.counts.hits ?? 0) + 1;
   }
 
-  /** The node that leads the stream; waits for the stream and for an election. */
+  /** Returns the node that leads the stream. Waits until the stream exists and has a leader. */
   async #leader(): Promise<NatsNode> {
     while (true) {
       this.#options.signal.throwIfAborted();

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { spawn } from '../child-processes.js';
 import { compiled } from '../compiled.js';
 
-/** A script of this folder in a process of its own. */
+/** Runs a script of this folder in a separate process. */
 export class Child {
   readonly process: ChildProcess;
   readonly lines: string[] = [];
@@ -22,14 +22,14 @@ export class Child {
       this.lines.push(line);
       this.#wake();
     });
-    // A process that has ended may have printed lines that are not read yet.
+    // After `exit`, printed lines may still be unread, so this also waits for the reader.
     this.#closed = Promise.all([once(this.process, 'close'), once(lines, 'close')]).then(() => {
       this.#hasClosed = true;
       this.#wake();
     });
   }
 
-  /** Waits for a line that begins so, or for the end of the process. */
+  /** Waits for a line with this prefix, or for the end of the process. */
   async line(start: string): Promise<string | undefined> {
     while (true) {
       const found = this.lines.find(line => line.startsWith(start));
@@ -43,7 +43,7 @@ export class Child {
     }
   }
 
-  /** Lets a child continue that waits at its `holdAt`. */
+  /** Lets the child continue from its `holdAt`. */
   release(): void {
     this.process.kill('SIGUSR2');
   }

@@ -1,12 +1,15 @@
 import { type ConnectionOptions, connect, type NatsConnection } from '@nats-io/transport-node';
 
-/** The arguments of `connecting`, as a child process gets them in JSON. */
+/** The arguments of `connecting`. Child processes receive them as JSON. */
 export type ConnectingJson = readonly [
   servers: string | string[],
   login?: Pick<ConnectionOptions, 'user' | 'pass'>,
 ];
 
-/** Opens a connection as the page shows, so that only `maxOutageMs` ends a run. As JSON, it is its arguments. */
+/**
+ * Opens a connection with the reconnect options that the page recommends, so that only
+ * `maxOutageMs` ends a run. Serialised as JSON, it becomes its arguments.
+ */
 export interface Connecting {
   (): Promise<NatsConnection>;
   toJSON(): ConnectingJson;

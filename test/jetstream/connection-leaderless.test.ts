@@ -10,12 +10,13 @@ import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 const CREATED = '2024-01-01T00:00:00Z';
 const NOT_FOUND = { error: { code: 404, err_code: 10059, description: 'stream not found' } };
 
-// Tests at the same time poll by the `expect` of their own context: the global one is of the test that began last.
+// Concurrent tests must use the `expect` of their own context, because the global one belongs to
+// the test that started last.
 describe.skipIf(!hasNatsServer).concurrent('a stream without a leader', () => {
   it('is queried again until a leader answers, as other nodes answer with old state', async () => {
-    // Without JetStream: the test answers for it.
+    // This node has no JetStream. The test answers the API requests.
     await using node = await startNode({ jetstream: 'enabled: false' });
-    // The end of the stream, by a node that does not lead: wrong.
+    // The answer of a node that is not the leader and reports an outdated end of the stream.
     const late = (leader?: string) =>
       streamInfo({ last_seq: 50 }, { name: 'test', ...(leader !== undefined && { leader }) });
     const answers = [late(), late(''), streamInfo()];
@@ -108,7 +109,7 @@ describe
       });
       const waits: unknown[] = [];
       const running = pipeline(flow, collect(), { progress: ({ wait }) => waits.push(wait) });
-      // Only the first server is there to connect to.
+      // The second server is not running yet.
       await expect.poll(() => waits.length).toBeGreaterThan(0);
       await other.start();
       const server = await connect({ servers: other.url });
@@ -150,10 +151,10 @@ describe
   });
 
 /**
- * Answers for a server without JetStream what it says about the stream, and counts how often it is asked.
+ * Answers JetStream API requests for a server without JetStream, and counts them.
  *
- * @param answer - Gets the number of the question, from 1.
- * @param begun - Nothing is answered before it.
+ * @param answer - Called with the number of the request. The first one is 1.
+ * @param begun - No request is answered before this resolves.
  */
 async function answering(
   { url }: NatsNode,
@@ -172,7 +173,7 @@ async function answering(
   return [server, () => asked];
 }
 
-/** What a server says about the stream: that it is empty, and who leads it. */
+/** Returns a server's answer with the state of an empty stream and the name of its leader. */
 function streamInfo(state: object = {}, cluster: object = { name: 'test', leader: 'n1' }): object {
   return {
     config: { name: 'posts', subjects: ['posts.0'], retention: 'limits', num_replicas: 3 },

@@ -25,14 +25,14 @@ const create = { maxBytes: 64 << 20, shards: 2 };
 
 type Options = Pick<FromJetStreamOptions, 'connection' | 'domain' | 'apiPrefix' | 'maxOutageMs'>;
 
-/** Publishes and reads some posts; returns how many came. */
+/** Publishes some posts, reads them and returns how many were read. */
 async function roundTrip(options: Options): Promise<number> {
   const to = { ...options, ...stream };
   await pipeline(numberedSource({ total: 20 }), toJetStream({ ...to, create }));
   return (await pipeline(fromJetStream({ ...to, until: 'caught up' }), collect())).length;
 }
 
-/** How many watchers of its status a connection has. */
+/** Returns how many listeners watch the status of a connection. */
 function watchersOf(connection: NatsConnection): number {
   const { protocol } = unchecked<{ readonly protocol: { readonly listeners: unknown[] } }>(
     connection,
@@ -40,14 +40,17 @@ function watchersOf(connection: NatsConnection): number {
   return protocol.listeners.length;
 }
 
-/** Forwards connections to a server, and counts them. */
+/** Forwards connections to a server and counts them. */
 class TestProxy {
   connections = 0;
   readonly #port: number;
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
 
-  /** @param isSlow Whether what the client sends on a connection arrives late, by its number from 1. */
+  /**
+   * @param isSlow Returns whether to delay what the client sends on a connection. Its argument is
+   * the connection's number, starting at 1.
+   */
   static async to(
     port: number,
     { isSlow = () => false }: { isSlow?: (number: number) => boolean } = {},
@@ -85,12 +88,12 @@ class TestProxy {
     return `nats://127.0.0.1:${this.#port}`;
   }
 
-  /** Ends all connections. */
+  /** Closes all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Refuses connections for some time. */
+  /** Refuses connections for this long. */
   async down(ms: number): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -107,7 +110,7 @@ class TestProxy {
   }
 }
 
-/** Reads what the stream has, has the connection broken, and reads what is published behind that. */
+/** Reads the stream, breaks the connection, and reads the posts that are published after that. */
 async function readAcross(
   node: NatsNode,
   servers: string | string[],
@@ -117,7 +120,8 @@ async function readAcross(
   const before = 20;
   const read = new Set<string>();
   const end = new AbortController();
-  // The client ends a connection after two refusals otherwise, whichever servers they came from.
+  // Without `ignoreAuthErrorAbort`, the client gives up after two refusals, even from different
+  // servers.
   const connection = connecting(servers, { ...login, ignoreAuthErrorAbort: true });
   const reading = pipeline(
     fromJetStream({ connection, ...stream, maxOutageMs: 60_000 }),

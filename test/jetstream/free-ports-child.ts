@@ -1,4 +1,4 @@
-// Prints a number of ports, and ends when its input does.
+// Prints free ports, then runs until its input closes.
 import { freePorts } from './free-ports.js';
 
 console.log(JSON.stringify(await freePorts(Number(process.argv[2]))));

@@ -1,6 +1,9 @@
 import net from 'node:net';
 
-/** Below the ports that the system gives to connections: one of these could take the port of a node that is down. */
+/**
+ * Lower than the ports that the system assigns to outgoing connections. Such a connection could
+ * take the port of a stopped node.
+ */
 const FIRST_PORT = 10_000;
 const RANGES = 110;
 const RANGE_PORTS = 200;
@@ -9,8 +12,9 @@ let ownRange: Promise<number> | undefined;
 let taken = 0;
 
 /**
- * Ports that were free just now, and that no other process gets from this function, also while the node that has one is
- * down: a process has a range of ports for itself, by listening on the first.
+ * Returns ports that are currently free. No other process gets the same ports from this function,
+ * even while the node that uses them is down, because each process reserves a range by listening on
+ * its first port.
  */
 export async function freePorts(count: number): Promise<number[]> {
   ownRange ??= takeRange();

@@ -21,7 +21,7 @@ const to = (node: NatsNode) => ({
 const publish = (node: NatsNode, total: number, options: object = {}) =>
   pipeline(numberedSource({ total }), toJetStream({ ...to(node), create, ...options }));
 
-/** Reads until the stream is read, and returns the cursor. */
+/** Reads until the end of the stream and returns the ids and the cursor. */
 async function readAll(node: NatsNode, options: object = {}) {
   const ids: string[] = [];
   let last: Cursor | undefined;
@@ -51,7 +51,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     }
     const last = new Child('consume-child.ts', options);
     expect(await last.line('done')).toBe('done 20000');
-    // Nothing keeps the process.
+    // No open connection keeps the process alive.
     expect(await last.closed()).toBe(0);
     const lines = (await readFile(options.path, 'utf8')).trim().split('\n');
     expect(lines.map(line => /"id":(\d+)/.exec(line)?.[1]).toSorted()).toEqual(numberedIds(20_000));
@@ -94,7 +94,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     expect((await readAll(node, { until: 40 })).ids).toHaveLength(40);
-    // Each of the four subjects has a last message without posts.
+    // The last message of each of the four subjects contains no posts.
     const later = readAll(node, { until: 154 });
     await publish(node, 200, { name: 'more' });
     expect((await later).ids).toHaveLength(150);
@@ -131,7 +131,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     const flow = fromJetStream<number>({ ...to(node), until: 'caught up', item });
     expect(await pipeline(flow, collect())).toHaveLength(1500);
     await connection.flush();
-    // Another one follows where a busy machine misses heartbeats.
+    // On a busy machine, missed heartbeats create further consumers.
     expect(created.getReceived()).toBeLessThanOrEqual(3);
     await connection.close();
   });
@@ -181,13 +181,14 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect(error).toMatchObject({ missing: ['posts.*: sequences 50 to 51'] });
   });
 
-  // nats-server 2.9.10 then has no last message of the subject, and the run ended at once, complete and empty.
+  // nats-server 2.9.10 then reports no last message for the subject. The run once ended
+  // immediately, without posts and without an error.
   it('reads all posts if the last message of the stream was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000, { create: { ...create, shards: 1 } });
     await manageStreams(node, async manager => {
       const { state } = await manager.streams.info('posts');
-      // Behind the posts is a message without any, which ends the subject.
+      // The last two messages are the posts and an empty message that ends the subject.
       for (const seq of [state.last_seq, state.last_seq - 1])
         await manager.streams.deleteMessage('posts', seq);
     });
@@ -199,7 +200,8 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     expect((await readAll(node, { until: 5999 })).ids).toEqual(numberedIds(5999));
   });
 
-  // With a cursor before the deleted one, as of a run that ended at it: the rest was skipped.
+  // The rest of the stream was once skipped if the cursor pointed before the deleted message, as it
+  // does after a run that failed at it.
   it('continues from any cursor after a damaged last message was deleted', async () => {
     await using node = await startNode();
     await publish(node, 6000);
@@ -233,7 +235,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
     await using node = await startNode();
     await publish(node, 100);
     await manageStreams(node, manager => manager.streams.purge('posts'));
-    // 100 posts, and a message for each of the four subjects.
+    // 100 posts, plus one message for each of the four subjects.
     await expect(readAll(node)).rejects.toMatchObject({
       missing: ['posts.*: sequences 1 to 104'],
     });
@@ -324,7 +326,7 @@ describe.skipIf(!hasNatsServer)('fromJetStream', () => {
       of.set('Millrace-Epoch', '1');
       await manager.jetstream().publish('posts.0', numberedPosts(5, 6)[0]!.raw, { headers: of });
     });
-    // The cursor remembers the epochs.
+    // The cursor contains the epochs.
     expect((await readAll(node, { resume: cursor })).ids).toEqual([]);
   });
 });

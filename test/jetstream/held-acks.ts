@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * A TCP proxy between a client and its server that holds one acknowledgement back: of the message at a sequence of a
- * stream. All others pass, also those that come later.
+ * A TCP proxy between a client and its server. It holds back the acknowledgement of one message and
+ * forwards everything else, including later acknowledgements.
  */
 export class HeldAcks {
-  /** Resolves when the acknowledgement of the next message has passed. */
+  /** Resolves when the acknowledgement of the next message was forwarded. */
   readonly laterPassed: Promise<void>;
   readonly #holds: string;
   readonly #later: string;
@@ -35,12 +35,15 @@ export class HeldAcks {
     return `nats://127.0.0.1:${(this.#server.address() as net.AddressInfo).port}`;
   }
 
-  /** Lets the held acknowledgement pass. */
+  /** Forwards the held acknowledgement. */
   release(): void {
     this.#release();
   }
 
-  /** Cuts all connections, and takes no more: to the server, its client was killed. */
+  /**
+   * Cuts all connections and accepts no new ones. For the server, this looks as if the client was
+   * killed.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server.close(), 'close');
     for (const socket of this.#sockets) socket.destroy();
@@ -73,7 +76,10 @@ export class HeldAcks {
   }
 }
 
-/** Where the first frame of a server ends: a line, and the bytes that it announces; -1 where more must come. */
+/**
+ * Returns where the server's first frame ends (a line and the bytes it announces), or -1 if it is
+ * incomplete.
+ */
 function frameEnd(bytes: Buffer): number {
   const end = bytes.indexOf('\r\n') + 2;
   if (end === 1) return -1;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { clientFailure } from '../../src/jetstream/jet-stream-errors.js';
 
-/** An error as the NATS client makes it of an answer of a server. */
+/** Creates an error as the NATS client does for an error response. */
 function apiError(description: string, status: number, code?: number): Error {
   const error = new Error(description);
   error.name = 'JetStreamApiError';

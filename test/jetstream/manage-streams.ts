@@ -2,7 +2,7 @@ import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import type { NatsNode } from './nats-server.js';
 
-/** Does something with the streams of a node, through a connection of its own. */
+/** Calls a function with the stream manager of a separate connection to the node. */
 export async function manageStreams<T>(
   node: NatsNode,
   use: (manager: JetStreamManager) => Promise<T>,

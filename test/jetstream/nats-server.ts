@@ -10,36 +10,34 @@ import { spawn } from '../child-processes.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { freePorts } from './free-ports.js';
 
-/** Whether this machine has the server; tests skip without it. */
+/** Whether `nats-server` is installed. Tests are skipped if not. */
 export const hasNatsServer = versionOf() !== undefined;
 
-/** What a skipped test says. */
+/** The reason shown for skipped tests. */
 export const INSTALL = 'needs nats-server: apt-get install nats-server';
 
 if (!hasNatsServer) console.warn(`test/jetstream ${INSTALL}`);
 
-/** How a node differs from the default one. */
 export interface NodeOptions {
-  /** The folder of its streams, which outlives the node. @default a temporary one */
+  /** The folder of its streams, which is kept when the node ends. @default a temporary folder */
   readonly store?: string | undefined;
-  /** More lines of its configuration, such as `authorization` or `tls`. */
+  /** Additional configuration, such as `authorization` or `tls`. */
   readonly config?: string | undefined;
-  /** More lines of its `jetstream` block, such as `max_file_store: 10MB`. */
+  /** Additional lines of the `jetstream` block, such as `max_file_store: 10MB`. */
   readonly jetstream?: string | undefined;
 }
 
-/** One `nats-server` on a port of loopback, with file storage. */
+/** A `nats-server` on a loopback port, with file storage. */
 export class NatsNode {
   readonly name: string;
   readonly port: number;
-  /** The folder of its streams. */
   readonly store: string;
   readonly #config: string;
   readonly #temporary: boolean;
   #child: ChildProcess | undefined;
-  /** The process that was last killed or stopped on purpose. */
+  /** The process that a test killed or stopped last. */
   #stopped: ChildProcess | undefined;
-  /** How a process ended that was not. */
+  /** How a process ended that no test killed or stopped. */
   #crash: string | undefined;
 
   constructor(name: string, port: number, store: string, config: string, temporary: boolean) {
@@ -62,17 +60,20 @@ export class NatsNode {
     return this.#child?.pid;
   }
 
-  /** The path of its log. */
+  /** The path of the log file. */
   get log(): string {
     return path.join(this.store, 'log');
   }
 
-  /** Starts it, or starts it again on the same port and folder. Resolves when it accepts connections. */
+  /**
+   * Starts the node, or restarts it on the same port and folder. Resolves when it accepts
+   * connections.
+   */
   async start(): Promise<void> {
     if (this.#child !== undefined) return;
     const file = path.join(this.store, 'node.conf');
     await writeFile(file, this.#config);
-    // A panic does not get into the log.
+    // The server prints panics to stderr instead of the log, so stderr also goes to the log file.
     const log = openSync(this.log, 'a');
     const child = spawn('nats-server', ['-c', file, '-l', this.log], {
       stdio: ['ignore', 'ignore', log],
@@ -89,17 +90,17 @@ export class NatsNode {
     }
   }
 
-  /** Ends it as a crash does: SIGKILL. */
+  /** Kills the node with SIGKILL, as a crash would. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
 
-  /** Stops it as a service manager does: SIGTERM. */
+  /** Stops the node with SIGTERM, as a service manager does. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
   }
 
-  /** Stops the process where it is, with its connections open: SIGSTOP. */
+  /** Pauses the process with SIGSTOP. Its connections stay open. */
   pause(): void {
     this.#child?.kill('SIGSTOP');
   }
@@ -108,7 +109,9 @@ export class NatsNode {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Throws if it has ended by itself: what a test says about a refused connection then is no help. */
+  /**
+   * Throws if the node crashed, because the test's own error would only be a refused connection.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     try {
@@ -137,7 +140,6 @@ export class NatsNode {
   }
 }
 
-/** Starts one node. */
 export async function startNode(options: NodeOptions = {}): Promise<NatsNode> {
   const [port = 0] = await freePorts(1);
   const node = await nodeOf('single', port, options);
@@ -145,15 +147,14 @@ export async function startNode(options: NodeOptions = {}): Promise<NatsNode> {
   return node;
 }
 
-/** How a cluster differs from three default nodes. */
 export interface ClusterOptions {
   /** @default 3 */
   readonly size?: number | undefined;
   /** The options of each node, by its number from 0. */
   readonly node?: ((number: number) => NodeOptions) | undefined;
   /**
-   * The port that node `from` uses to reach the routes of node `to`, such as that of a proxy. Nodes tell
-   * each other no addresses, so that nothing goes around it.
+   * Returns the port on which node `from` reaches the routes of node `to`, such as the port of a
+   * proxy. Nodes do not advertise their addresses, so all traffic uses these ports.
    * @default the port of the node itself
    */
   readonly routePort?:
@@ -161,7 +162,7 @@ export interface ClusterOptions {
     | undefined;
 }
 
-/** Nodes on loopback that know each other. */
+/** A cluster of nodes on loopback. */
 export class NatsCluster {
   readonly nodes: readonly NatsNode[];
 
@@ -174,8 +175,9 @@ export class NatsCluster {
   }
 
   /**
-   * Starts all nodes that are down, and waits until they take a stream: two of three have a leader, which refuses one
-   * with three replicas until the third is connected.
+   * Starts all stopped nodes and waits until the cluster can create a stream. Two of three nodes
+   * already have a leader, but it refuses streams with three replicas until the third node is
+   * connected.
    */
   async start(): Promise<void> {
     await Promise.all(this.nodes.map(node => node.start()));
@@ -190,12 +192,12 @@ export class NatsCluster {
     let gone = false;
     while (!gone) {
       const { error } = await this.ask('$JS.API.STREAM.DELETE.probe');
-      // An earlier request may have been done without an answer in time.
+      // An earlier request may have deleted the stream although its response was late.
       gone = error === undefined || (error as { code?: unknown }).code === 404;
     }
   }
 
-  /** The node that leads a stream; waits for an election. */
+  /** Returns the node that leads a stream. Waits during an election. */
   async leaderOf(stream: string): Promise<NatsNode> {
     while (true) {
       const { cluster } = (await this.ask(`$JS.API.STREAM.INFO.${stream}`)) as {
@@ -207,7 +209,7 @@ export class NatsCluster {
     }
   }
 
-  /** An answer of the API, by any node that runs. */
+  /** Sends a JetStream API request through any running node and returns the response. */
   async ask(
     subject: string,
     request: object = {},
@@ -232,7 +234,6 @@ export class NatsCluster {
   }
 }
 
-/** Starts a cluster. */
 export async function startCluster({
   size = 3,
   node = () => ({}),
@@ -286,7 +287,7 @@ function accepts(port: number): Promise<boolean> {
       socket.destroy();
       resolve(answer);
     };
-    // A server that is ready sends its INFO.
+    // The server sends INFO when it is ready.
     socket.once('data', () => end(true));
     socket.once('error', () => end(false));
     socket.once('close', () => end(false));

@@ -1,16 +1,16 @@
 import { Activity, Flow } from 'millrace';
 
-/** Posts with ids that no JavaScript number holds exactly. */
+/** Creates posts whose ids are too large for an exact JavaScript number. */
 export function numberedPosts(from: number, to: number): Activity[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => numberedPost(from + index));
 }
 
-/** The id of a post. */
+/** Returns the id of the post with this number. */
 export function numberedId(number: number): string {
   return String(1_752_000_000_000_000_001n + BigInt(number) * 3n);
 }
 
-/** The ids of the first posts. */
+/** Returns the ids of the first `total` posts. */
 export function numberedIds(total: number): string[] {
   return Array.from({ length: total }, (_, number) => numberedId(number));
 }
@@ -23,16 +23,15 @@ function numberedPost(number: number): Activity {
   );
 }
 
-/** How a source of numbered posts behaves. */
 export interface NumberedOptions {
   readonly total: number;
-  /** Posts in a batch, with a cursor behind it. @default 50 */
+  /** The number of posts in a batch. Each batch ends with a cursor. @default 50 */
   readonly size?: number;
   /** Called before each batch. */
   readonly before?: (from: number) => unknown;
 }
 
-/** Posts in order, with cursors. */
+/** Creates a source of numbered posts, in order and with cursors. */
 export function numberedSource({ total, size = 50, before }: NumberedOptions): Flow<Activity> {
   return new Flow(
     async function* ({ resume, signal }) {

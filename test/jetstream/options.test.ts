@@ -4,11 +4,11 @@ import { fromJetStream, toJetStream } from 'millrace/jetstream';
 import { describe, expect, it } from 'vitest';
 import { unchecked } from '../unchecked.js';
 
-// A call that connects fails with another error.
+// Options must be checked before this function is called.
 const connection = () => Promise.reject(new Error('connected'));
 const needed = { connection, stream: 'posts', subject: 'posts' };
 
-/** Wrong values by option, as plain JavaScript may pass them. */
+/** Wrong values for each option, as JavaScript callers may pass them. */
 type Wrong = Readonly<Record<string, readonly unknown[]>>;
 
 const CONNECTION: Wrong = {
@@ -58,7 +58,7 @@ const FROM: Wrong = {
   resume: ['cursor', 7, []],
 };
 
-/** Options with one wrong value; `create.maxBytes` is a member of `create`. */
+/** Returns options with one wrong value. The name `create.maxBytes` means a member of `create`. */
 function wrongOptions(option: string, value: unknown): object {
   const [group = '', member] = option.split('.');
   if (member === undefined) return { ...needed, [group]: value };

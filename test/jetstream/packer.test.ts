@@ -39,7 +39,7 @@ describe('a message', () => {
           batch.map(item => Buffer.from(item.payload)),
         );
         expect(reader(headers).get(HEADERS.ids)).toBe(batch.map(({ id }) => id).join(','));
-        // Nothing in a header may end its line.
+        // A line break in a value would end the header line.
         for (const [, value] of headers) expect(value).not.toMatch(/[\r\n]/);
       }),
     );
@@ -118,7 +118,7 @@ describe('items that wait on a subject', () => {
     tags: [],
   });
 
-  /** The ids of each message that is sent at once. */
+  /** Returns the ids of each message that is sent immediately. */
   function sentAtOnce(options: Partial<typeof OPTIONS>, ids: readonly string[]): string[][] {
     const sent: string[][] = [];
     const batches = new SubjectBatches(

@@ -7,7 +7,7 @@ import { connecting } from './connecting.js';
 import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 import { numberedSource } from './numbered-posts.js';
 
-/** The configuration on the page. */
+/** Returns the server configuration that the page shows. */
 function pageConfig(): string {
   const [config] = blocksOf(pageNamed('src/jetstream/README.md'), 'text');
   if (config === undefined) throw new Error('The page has no permissions');
@@ -18,12 +18,12 @@ const stream = { stream: 'posts', subject: 'posts' };
 const as = (node: NatsNode, user: 'publisher' | 'reader') =>
   connecting(node.url, { user, pass: 's3cret' });
 
-/** In two runs, so that the second reads what the first has published. */
+/** Publishes in two runs. The second one reads the state that the first one stored. */
 async function publishTwice(publisher: ToJetStreamOptions<Activity>): Promise<void> {
   const to = { ...publisher, create: { maxBytes: 64 << 20, shards: 2 } };
   const before = async (from: number) => {
     if (from < 300) return;
-    // Until some are acknowledged, and not committed.
+    // Fails after some messages are acknowledged but before their cursor is committed.
     await wait(200);
     throw new Error('cut');
   };

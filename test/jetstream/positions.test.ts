@@ -27,14 +27,13 @@ const admits = (positions: LostAndRepeated, message: Message) =>
 const copyOf = (positions: LostAndRepeated) =>
   new LostAndRepeated(JSON.parse(JSON.stringify(positions)));
 
-/** What happens to a message after it was sent. */
 interface Sent {
   readonly key: number;
-  /** By how many later messages it is overtaken, at most. */
+  /** The maximum number of later messages that arrive before this one. */
   readonly delay: number;
   readonly copies: number;
   readonly isLost: boolean;
-  /** Whether the next numbering of its publisher begins with it. */
+  /** Whether a new series of positions starts with this message. */
   readonly beginsSeries: boolean;
 }
 
@@ -55,11 +54,14 @@ const sent = fc.array(
   { maxLength: 60 },
 );
 
-/** The messages as a stream has them, and those that were acknowledged and are not in it. */
+/**
+ * Simulates the stream. Returns its messages, and the acknowledged messages that it does not
+ * contain.
+ */
 function streamOf(all: readonly Sent[]) {
   const next = KEYS.map(() => 0);
   const series = KEYS.map(() => 1);
-  /** By key: what is on its way, in the order of its arrival. */
+  /** Messages in transit, in the order of their arrival. */
   const flying: { message: Message; arrival: number; sent: Sent }[] = [];
   const stream: Message[] = [];
   const stored: { message: Message; isLost: boolean }[] = [];
@@ -74,7 +76,7 @@ function streamOf(all: readonly Sent[]) {
   for (const [now, one] of all.entries()) {
     const [publisher, subject] = KEYS[one.key]!;
     if (one.beginsSeries) {
-      // Its publisher has ended, with all that was on its way.
+      // The publisher of the earlier series has ended, so its messages in transit are dropped.
       for (const other of flying.filter(({ message }) => isOf(message, publisher, subject)))
         flying.splice(flying.indexOf(other), 1);
       next[one.key] = 0;
@@ -120,13 +122,16 @@ describe('the positions of messages', () => {
           if (admits(positions, message)) admitted.push(shown(message));
           if (resumed[index] === true) positions = copyOf(positions);
         }
-        // Of an earlier series, its messages no longer come.
+        // After a new series starts, messages of the earlier one are not admitted.
         expect(admitted).toEqual([...new Set(stream.map(shown))]);
       }),
     );
   });
 
-  /** Each stream of one series of each publisher, read with resumptions: what is reported as lost, and what may yet come. */
+  /**
+   * Generates streams with one series per publisher, reads them with several restarts, and checks
+   * which messages are reported as lost and which can still arrive.
+   */
   const afterReading = (
     check: (read: {
       readonly stream: ReturnType<typeof streamOf>['stream'];

@@ -1,7 +1,7 @@
 import type { PublishWork } from './chaos-work.js';
 import { connecting } from './connecting.js';
 
-// The publisher that tests kill.
+// A publisher that tests kill and restart.
 const { library, archive, perSecond, servers, options } = JSON.parse(
   process.argv[2] ?? '',
 ) as PublishWork;

@@ -11,14 +11,14 @@ import { unchecked } from '../unchecked.js';
 const KEY = 'posts';
 const START = Date.UTC(2024, 0, 1);
 
-/** What the servers do with a request. */
+/** How the servers treat a request. */
 type Behavior = 'in order' | 'lost answer' | 'not applied' | 'older state' | 'lost state';
 
-/** A bucket of servers that may lose answers, requests and states. */
+/** A key-value bucket whose servers may lose responses, requests and states. */
 class Bucket {
-  /** For the next requests; all others are in order. */
+  /** The behaviour for the next requests. Later requests are answered normally. */
   readonly next: Behavior[];
-  /** What was written, by its revision. */
+  /** The written values. The index is the revision. */
   readonly #values: string[] = [];
 
   constructor(next: readonly Behavior[] = []) {
@@ -37,7 +37,7 @@ class Bucket {
     },
   });
 
-  /** Another process writes, whatever came before. */
+  /** Writes as another process, without checking the revision. */
   overwrite(changes: object): void {
     this.#values.push(JSON.stringify({ ...this.last, ...changes }));
   }
@@ -62,7 +62,7 @@ function named(name: string): Error {
   return Object.assign(new Error(name), { name });
 }
 
-/** Repeats what may pass, without the waits. */
+/** Retries temporary errors without waiting. */
 const connection = unchecked<JetStreamConnection>({
   maxPayload: 1 << 20,
   signal: new AbortController().signal,
@@ -117,7 +117,7 @@ describe('the entry of a publisher', () => {
   it('is not overwritten after another process has taken over', async () => {
     await fc.assert(
       fc.asyncProperty(behaviors, fc.nat(8), async (all, writes) => {
-        // The other write is there to stay.
+        // `lost state` is excluded, because the write of the other process must not be lost.
         const bucket = new Bucket(all.filter(each => each !== 'lost state'));
         const entry = await takenOver(bucket);
         for (let seq = 1; seq <= writes; seq++) await entry.write({ seq });
@@ -156,9 +156,10 @@ describe('the entry of a publisher', () => {
     silent.close();
   });
 
-  // Readers leave out messages of an epoch below the highest, so that all posts of this run would be lost.
+  // Readers skip messages of all epochs but the highest, so a lower epoch would lose all posts of
+  // this run.
   it('gets a higher epoch than all earlier ones if it was deleted', async () => {
-    // The messages of the deleted publisher are still in the stream, with their epochs.
+    // The deleted publisher's messages are still in the stream, with their epochs.
     const epochs: number[] = [];
     for (let publishers = 0; publishers < 3; publishers++) {
       const now = vi.spyOn(Date, 'now').mockReturnValue(START + publishers);
@@ -197,7 +198,10 @@ describe('the entry of a publisher', () => {
   it('is not taken over immediately from another thread of this process', () =>
     expectInUse({ thread: threadId + 1 }));
 
-  /** A publisher that differs in this from this one is alive: it writes while this process waits for its silence. */
+  /**
+   * Expects that a publisher is treated as alive if it differs from this process in `where` and
+   * writes during the takeover wait.
+   */
   async function expectInUse(where: object): Promise<void> {
     const bucket = new Bucket();
     const other = await takenOver(bucket);
@@ -214,7 +218,7 @@ describe('the entry of a publisher', () => {
     }
   }
 
-  // Only Linux says when a process started.
+  // Only Linux provides the start time of a process.
   it.skipIf(process.platform !== 'linux')(
     'is taken over immediately from an ended process whose pid is in use again',
     async () => {
@@ -222,7 +226,7 @@ describe('the entry of a publisher', () => {
       const ended = await takenOver(bucket);
       ended.close();
       const { process: by } = ended.state;
-      // The pid of the process that started this one.
+      // The pid of the parent process, which is running.
       bucket.overwrite({ process: { ...by, pid: process.ppid, started: '1', run: 'ended' } });
       const entry = await takenOver(bucket, 3_600_000);
       expect(entry.state.process.run).not.toBe('ended');
@@ -230,7 +234,8 @@ describe('the entry of a publisher', () => {
     },
   );
 
-  // The only publisher was told that another process had taken over (faults jetstream partition, seed 6).
+  // The only publisher failed with a message that another process had taken over (faults jetstream
+  // partition, seed 6).
   it('still belongs to its process if servers refuse a write and answer with the state before it', async () => {
     const bucket = new Bucket();
     const entry = await takenOver(bucket);

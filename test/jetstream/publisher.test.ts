@@ -12,11 +12,11 @@ import { numberedId, numberedPosts, numberedSource } from './numbered-posts.js';
 
 const TOTAL = 400;
 
-/** A run that ends before its source does. */
+/** A run that ends before all posts are published. */
 const run = fc.record({
-  /** The post at which it is aborted. */
+  /** The post at which the run is aborted. */
   stopAt: fc.nat(TOTAL),
-  /** Whether the server is killed there, too. */
+  /** Whether the server is also killed at that post. */
   kills: fc.boolean(),
   commitIntervalMs: fc.constantFrom(0, 600_000),
   maxInFlight: fc.integer({ min: 1, max: 300 }),
@@ -85,11 +85,12 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
       await using acks = await HeldAcks.start(node.port, subject, 1);
       const running = pipeline(
         twoPosts(async () => {
-          // The commit of the cursor behind the first post waits for its acknowledgement.
+          // The commit of the cursor after the first post waits for the acknowledgement of that
+          // post.
           await acks.laterPassed;
           acks.release();
           await committed(subject, 1);
-          // Nothing that the publisher writes from now on gets through, as if it was killed.
+          // From here on, nothing that the publisher sends reaches the server, as if it was killed.
           await acks[Symbol.asyncDispose]();
           stop.abort(new Error('killed'));
         }),
@@ -98,7 +99,8 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
       );
       await expect(running).rejects.toThrow('killed');
     }
-    // The servers no longer know the second message as a repeated one.
+    // By now, the servers have forgotten the id of the second message, so they would not drop a
+    // duplicate.
     await wait(1500);
     await pipeline(
       twoPosts(() => {}),
@@ -109,7 +111,7 @@ describe.skipIf(!hasNatsServer)('a publisher that stops at any post, with any op
   });
 });
 
-/** Two posts, of which only the first has a cursor behind it until `sent` has resolved. */
+/** Delivers two posts. The cursor after the second one comes only when `sent` has resolved. */
 function twoPosts(sent: () => unknown) {
   return new Flow(
     async function* ({ resume }) {
@@ -123,7 +125,7 @@ function twoPosts(sent: () => unknown) {
   );
 }
 
-/** Resolves once the only publisher to a subject has committed a cursor. */
+/** Resolves when the only publisher to a subject has committed a cursor. */
 async function committed(subject: string, at: number): Promise<void> {
   await manageStreams(node, async ({ streams }) => {
     while (true) {

@@ -26,14 +26,17 @@ afterAll(async () => {
   await node?.[Symbol.asyncDispose]();
 });
 
-/** A stream of two subjects. */
+/** Creates a stream with two subjects. */
 async function newStream(): Promise<string> {
   const name = `stream-${++streams}`;
   await manager.streams.add({ name, subjects: [`${name}.0`, `${name}.1`] });
   return name;
 }
 
-/** Stores messages as a publisher sends them: `[number of the post, position, acknowledged]`. */
+/**
+ * Stores messages as a publisher sends them, each as `[number of the post, position,
+ * acknowledged]`.
+ */
 async function store(
   stream: string,
   messages: readonly (readonly [post: number, position: number | string, acknowledged: number])[],
@@ -204,7 +207,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
       [4, 4, 4],
     ]);
     await manager.streams.purge(stream, { seq: 4 });
-    // Only the dropped sequences are reported, and no position of the messages that had them.
+    // Only the deleted sequences are reported. The positions of their messages are unknown.
     expect(await readAll(stream, { onGap: true })).toMatchObject({
       error: undefined,
       ids: idsOf(2, 4),
@@ -251,7 +254,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     ]);
     const { error } = await readAll(stream, { until: 2 });
     expect(error).toMatchObject({ missing: [`${stream}.0: position 1 of the publisher one`] });
-    // That message is named once it is its turn.
+    // The error names that message only after all earlier ones were read.
     expect((await readAll(stream, { until: 3 })).error).toMatchObject({
       message: expect.stringContaining(`sequence 3 of the subject ${stream}.0`),
     });
@@ -261,7 +264,8 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     const stream = 'ended';
     const options = { connection: connecting(node.url), stream, subject: stream };
     await pipelineTo(options, 40);
-    // As servers do that lose it: what is stored behind it moves, and nothing says that it was there.
+    // Copies the stream without one message, as a server that loses it does: later messages get
+    // lower sequences and no gap is left.
     const copy = await newStream();
     const { last_seq } = (await manager.streams.info(stream)).state;
     const last = new Map<string, number>();

@@ -11,7 +11,7 @@ import { hasNatsServer, type NatsNode, startNode } from './nats-server.js';
 
 const POST = (id: number) => JSON.stringify({ id_str: String(id), created_at: 'x' });
 
-/** Makes a stream, and publishes messages to it as other programs do. */
+/** Creates a stream and publishes messages in the ways other programs do. */
 async function fill(
   node: NatsNode,
   subjects: string[],
@@ -190,7 +190,7 @@ describe.skipIf(!hasNatsServer)('a reader of a stream', () => {
       if (seen.length === 0) shown = await consumersOf(node);
       seen.push(progress.counts().behind);
     }
-    // The first request is for 16 of 50 messages.
+    // The first request asks for 16 of 50 messages.
     expect(shown).toMatchObject([
       {
         config: { description: expect.stringMatching(/^millrace fromJetStream, process \d+ of ./) },
@@ -221,7 +221,7 @@ describe.skipIf(!hasNatsServer)('a reader of deleted messages', () => {
       if (seen.length === 0) await purge(node);
       seen.push(progress.counts().behind);
     }
-    // The first request is for 16 of 100 messages, which may come in several batches.
+    // The first request asks for 16 of 100 messages, which may arrive in several batches.
     expect(seen[0]).toBeGreaterThanOrEqual(84);
     expect(seen.at(-1)).toBe(0);
   });

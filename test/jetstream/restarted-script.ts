@@ -3,23 +3,23 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { outputOf, spawn } from '../child-processes.js';
 
-/** A script in a process of its own, which is started again each time a test kills it. */
+/** A script in a separate process that restarts each time a test kills it. */
 export class RestartedScript {
-  /** Resolves to what it printed when it has ended by itself; rejects if that was with an error. */
+  /** Resolves to the script's output when it ends by itself. Rejects if it fails. */
   readonly ended: Promise<string>;
   #child: ChildProcess | undefined;
   #isStopped = false;
 
   /**
-   * @param script The path of its JavaScript.
-   * @param work What it gets as its argument, as JSON.
-   * @param pauseMs How long it is down after a kill.
-   * @param end Kills it, for good.
+   * @param script The path of the compiled script.
+   * @param work The argument of the script, passed as JSON.
+   * @param pauseMs Returns how long to wait before a restart.
+   * @param end Kills the script permanently.
    */
   constructor(script: string, work: unknown, pauseMs: () => number, end: AbortSignal) {
     const args = [script, JSON.stringify(work)];
     this.ended = this.#run(path.basename(script), args, pauseMs);
-    // A test awaits it later.
+    // Prevents an unhandled rejection until the test awaits this promise.
     this.ended.catch(() => {});
     end.addEventListener('abort', () => void this.stop().catch(() => {}), { once: true });
   }
@@ -28,12 +28,12 @@ export class RestartedScript {
     return this.#child?.pid;
   }
 
-  /** Sends a signal, and says whether the script was there to get it. */
+  /** Sends a signal. Returns whether the script was running. */
   signal(signal: NodeJS.Signals): boolean {
     return this.#child?.kill(signal) ?? false;
   }
 
-  /** Kills it, for good. */
+  /** Kills the script permanently. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.signal('SIGKILL');

@@ -21,7 +21,7 @@ describe.skipIf(!hasNatsServer || !isNightly)('proxies between the nodes of a cl
       proxies.cutOff(cluster.nodes.indexOf(leader), cut);
 
       const other = await connect({ servers: others.map(({ url }) => url) });
-      // An election takes some seconds.
+      // The election of a new leader takes some seconds.
       await expect
         .poll(() => jetstream(other).publish('kept', 'during', { msgID: 'during' }).catch(String))
         .toMatchObject({ stream: 'kept' });

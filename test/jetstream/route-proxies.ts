@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** How the network fails between two nodes. */
+/** How the network between two nodes fails. */
 export type Cut =
-  /** Nothing passes and nobody hears of it: what was sent arrives when the cut is over. */
+  /** Nothing is forwarded until the cut ends. Both sides keep their connections. */
   | 'silent'
-  /** Connections are reset, new ones refused. */
+  /** Connections are reset and new ones refused. */
   | 'reset';
 
 /**
- * A TCP proxy for each route between two nodes of a cluster, so that a test can cut a node off from the
- * others. Clients still reach it.
+ * A TCP proxy for each route between two nodes of a cluster. It lets a test cut a node off from the
+ * others while clients still reach it.
  */
 export class RouteProxies {
   readonly #links: Link[] = [];
 
-  /** The port that node `from` uses for its routes to node `to`. */
+  /** Returns the port on which node `from` reaches node `to`. */
   readonly routePort = async (from: number, to: number, port: number): Promise<number> => {
     const link = new Link(from, to, port);
     this.#links.push(link);
@@ -32,7 +32,7 @@ export class RouteProxies {
     for (const link of this.#links) link.heal();
   }
 
-  /** The bytes that have passed. */
+  /** The number of bytes forwarded so far. */
   get bytes(): number {
     return this.#links.reduce((sum, { bytes }) => sum + bytes, 0);
   }
@@ -103,7 +103,7 @@ class Link {
         if (this.#cut === undefined) from.resume();
       });
     });
-    // A node that is killed resets its connections: 'close' follows.
+    // A killed node resets its connections. The `close` event follows.
     from.on('error', () => {});
     from.on('close', () => {
       this.#sockets.delete(from);

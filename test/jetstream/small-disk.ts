@@ -4,20 +4,23 @@ import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { spawn } from '../child-processes.js';
 
-/** Whether this machine lets any user mount: most containers do not. */
+/** Whether this machine lets any user mount a file system. Most containers do not. */
 export const canMountDisk =
   spawnSync('unshare', ['--map-root-user', '--mount', 'true']).status === 0;
 
 /**
- * A file system of its own in memory that can be filled. It is mounted in the namespace of a child
+ * A small file system in memory that a test can fill. It is mounted in the namespace of a child
  * process, see `canMountDisk`.
  */
 export class SmallDisk {
-  /** Any process of this user can use it as long as the child runs. */
+  /** Every process of this user can use the folder while the child runs. */
   readonly folder: string;
   readonly #child: ChildProcess;
 
-  /** @param ofRoot Whether it is that of root itself, so that files may belong to other users; only for root. */
+  /**
+   * @param ofRoot Whether root mounts the disk, so that its files can belong to other users.
+   * Requires root.
+   */
   static async mount(megabytes: number, ofRoot = false): Promise<SmallDisk> {
     const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs /mnt && echo mounted && exec sleep infinity`;
     const user = ofRoot ? [] : ['--map-root-user'];
@@ -39,9 +42,10 @@ export class SmallDisk {
   }
 
   /**
-   * Writes until nothing more fits. Others may delete meanwhile: it continues for a moment.
+   * Writes until the disk is full. Retries for a moment, because other processes may delete files
+   * at the same time.
    *
-   * @param leave Bytes to leave free.
+   * @param leave The number of bytes to leave free.
    */
   async fill(leave = 0): Promise<void> {
     const file = await open(path.join(this.folder, 'filler'), 'a');
@@ -62,7 +66,7 @@ export class SmallDisk {
     }
   }
 
-  /** Begins a command that sees it as `/mnt`. */
+  /** The prefix of a command that sees the disk as `/mnt`. */
   get inside(): string[] {
     return ['nsenter', '-t', String(this.#child.pid), '-m'];
   }

@@ -25,7 +25,7 @@ function post(number: number): Activity {
 
 const TOTAL = 400;
 
-/** Posts in batches of 20, with a cursor each. */
+/** Delivers posts in batches of 20. Each batch has a cursor. */
 function source(before?: (from: number) => void): Flow<Activity> {
   return new Flow(
     async function* ({ resume }) {
@@ -81,7 +81,7 @@ describe.skipIf(!hasNatsServer).concurrent('the subjects of topics', () => {
       { signal: stop.signal },
     );
     await expect(stopped).rejects.toThrow('stopped');
-    // Another order of the topics is the same.
+    // The order of the topics does not matter.
     const again = { ...to(node), topics: ['en', 'es'] };
     expect(await pipeline(source(), toJetStream(again))).toMatchObject({ posts: TOTAL });
     expect(await read(node, { subject: 'posts.en' })).toEqual(idsOf('en'));

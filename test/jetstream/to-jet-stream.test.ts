@@ -32,7 +32,10 @@ const to = (node: NatsNode) => ({
   subject: 'posts',
 });
 
-/** Which process publishes, or did last; undefined before the first. */
+/**
+ * Returns the id of the process that publishes or published last, or undefined before the first
+ * one.
+ */
 async function publisherOf(node: NatsNode): Promise<string | undefined> {
   const connection = await connect({ servers: node.url });
   try {
@@ -44,13 +47,13 @@ async function publisherOf(node: NatsNode): Promise<string | undefined> {
   }
 }
 
-/** The ids that a reader gets, sorted. */
+/** Returns the ids that a reader gets, sorted. */
 async function idsIn(node: NatsNode): Promise<string[]> {
   const read = await pipeline(fromJetStream({ ...to(node), until: 'caught up' }), collect());
   return read.map(({ id }) => id).toSorted();
 }
 
-/** 200 posts, and among them one of more than 8,000 bytes and one without an id. */
+/** Delivers 200 posts. One of them is larger than 8,000 bytes and one has no id. */
 function withDamaged(fails: boolean): Flow<Activity> {
   const large = `{"created_at":"Wed Jan 31 23:59:00 +0000 2024","id":7,"text":"${'x'.repeat(8000)}"}`;
   const damaged = [large, '{"text":"no id"}'].map(text => new Activity(Buffer.from(text)));
@@ -65,11 +68,11 @@ function withDamaged(fails: boolean): Flow<Activity> {
   );
 }
 
-// Concurrently: most of the time they wait for servers and processes.
+// The tests run concurrently because they mostly wait for servers and processes.
 describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('publishes each post once over kill -9, even if the servers no longer drop repeated messages', async () => {
     await using node = await startNode();
-    // No commit of a cursor: all that is known is in the stream.
+    // No cursor is committed, so the publisher must recover from the stream alone.
     const options = { ...to(node), create, total: 3000, commitIntervalMs: 600_000, waitMs: 20 };
     const first = new Child('publish-child.ts', { ...options, holdAt: 1500 });
     await first.line('at 1000');
@@ -127,7 +130,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
     ] as const) {
       const stop = new AbortController();
       const before = async (from: number) => {
-        // For the acknowledgements and commits.
+        // Leaves time for acknowledgements and commits.
         await wait(20);
         if (from >= stopAt) stop.abort(new Error('stopped'));
       };
@@ -178,10 +181,11 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
   it('fails while another publisher waits for space, at its start or at its end', async () => {
     await using node = await startNode();
     const small = { ...to(node), create: { ...create, maxBytes: 1 << 20 } };
-    // Makes the bucket: nats-server 2.9 ends with a panic if it is asked for a message of a stream that it is making.
+    // Creates the bucket first, because nats-server 2.9 panics if it is asked for a message of a
+    // stream that it is still creating.
     await pipeline(numberedSource({ total: 1 }), toJetStream({ ...small, name: 'another' }));
     const run = (signal: AbortSignal, takeoverMs = 5000) => {
-      // The large ones fill the stream, the small ones what is left of it.
+      // Large posts fill most of the stream, then small posts fill the rest.
       let posts = 0;
       return pipeline(
         numberedSource({ total: 400 }),
@@ -200,10 +204,11 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       const before = await publisherOf(node);
       const first = run(stop.signal);
       await vi.waitUntil(async () => (await publisherOf(node)) !== before, { timeout: 60_000 });
-      // Time to publish until the stream is full.
+      // By then, the stream is full.
       await wait(1000);
       const limit = setTimeout(() => second.abort(new Error('has taken over')), 60_000);
-      // The second publisher gives up once the first one writes its entry, which it does every second on an idle machine.
+      // The second publisher fails when the first one writes its entry. On an idle machine, it
+      // writes every second.
       expect(await run(second.signal, 20_000), what).toMatchObject({ failure: 'in-use' });
       clearTimeout(limit);
       stop.abort(new Error('enough'));
@@ -292,7 +297,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       });
     await run('2/2');
     expect(await idsIn(node)).toEqual(numberedIds(100));
-    // Another flow is not published again.
+    // A flow without a shard has another identity, so it is not published again.
     await run('1/4', 40);
     await run(undefined, 10);
     const whole = await run('3/3', 10).catch(thrown => thrown);
@@ -474,7 +479,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       retry: expect.any(Number),
       error: { failure: 'full', message: expect.stringContaining('maximum bytes exceeded') },
     });
-    // Of the five minutes of `maxOutageMs`.
+    // The wait is part of the 5 minutes of `maxOutageMs`.
     expect(first!.waitMs).toBeGreaterThan(60_000);
   });
 

@@ -12,7 +12,10 @@ async function inflated(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>)
   return Buffer.concat(blocks).toString();
 }
 
-/** Hardly compressible, which gives many chunks. The input records whether it was closed. */
+/**
+ * Delivers a file that hardly compresses, so that it arrives in many chunks. `state.closed` records
+ * whether it was closed.
+ */
 async function* large(state: { closed: boolean }, failure?: Error): AsyncGenerator<Buffer> {
   const file = gzipSync(Buffer.alloc(8_000_000, 'abcdefghijklmnopqrstuvwxyz'), { level: 0 });
   try {

@@ -154,7 +154,7 @@ describe('jobs.download', () => {
         : async response => {
             response.setHeader('content-length', gzip.length);
             response.write(gzip.subarray(0, half));
-            // Another process truncates the file, so the next write leaves a hole.
+            // Another process truncates the file, so the next write leaves a hole in it.
             while ((await stat(part).catch(() => undefined))?.size !== half) await sleep(1);
             await truncate(part, 0);
             response.end(gzip.subarray(half));
@@ -208,7 +208,7 @@ describe('jobs.download', () => {
   it('renames no file once another process has taken over the lock', async () => {
     const { segment } = served.files[0]!;
     served.faults.set(segment, (_, { gzip }) => async (response, request) => {
-      // Another process takes the lock while the file is on its way.
+      // Another process takes the lock during the transfer.
       const names = await readdir(folder);
       const lock = path.join(folder, names.find(name => name.endsWith('.lock'))!);
       await rm(lock);
@@ -274,12 +274,12 @@ describe('jobs.download', () => {
   it('syncs the folder of a file left by a killed download before it records the file', async () => {
     await serveInstead({ files: servedFiles(1) });
     const disk = new SimulatedDisk();
-    // The root of the disk survives.
+    // This file keeps the root of the simulated disk after the power cut.
     disk.put(`${MOUNT}/other`, Buffer.alloc(0));
     const to = `${MOUNT}/archive`;
     const run = () => onDisk(disk, () => downloadJob(served.account(), UUID, { folder: to }));
     disk.before = (call, file) => {
-      // The download is killed right after the file got its name.
+      // The download is killed right after the file is renamed.
       if (call.startsWith('rename') && file.endsWith('.json.gz.part')) disk.cutAt = disk.calls + 1;
     };
     await expect(run()).rejects.toThrow();
@@ -297,7 +297,7 @@ describe('jobs.download', () => {
       }),
     );
     expect(isKnown).toBe(true);
-    // The power is cut: nothing survives that was not synced.
+    // The power cut removes everything that was not synced.
     disk.restart(() => 0);
     expect(disk.files()).toContain(`${to}/.millrace-download.json`);
     expect(disk.files()).toContain(`${to}/${name}`);

@@ -4,7 +4,7 @@ import type { ScriptedServer } from '../http/scripted-server.js';
 import { impatient } from '../http/virtual-time.js';
 import { LOGIN } from '../login.js';
 
-/** An account at a scripted server, without rates and waits. */
+/** Creates an account of a scripted server, without rate limits or waits. */
 export function jobAccount({ url }: ScriptedServer, options: AccountOptions = {}): Account {
   return account(
     {

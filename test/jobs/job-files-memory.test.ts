@@ -9,15 +9,18 @@ import { jobServer, servedFile, servedFiles, UUID, whole } from './job-server.js
 const SCRIPT = compiled(path.join(import.meta.dirname, 'job-to-count.ts'));
 const MEGABYTE = 2 ** 20;
 
-/** The memory of Node with the library loaded, before any work. */
+/** The memory of a Node process that has only loaded the library. */
 const IDLE = 75 * MEGABYTE;
 
-/** The most memory that a process takes to read a job of this number of files, and what it keeps of the last two thirds. */
+/**
+ * Reads a job in a separate process. Returns the peak memory, and how much the memory in use grows
+ * during the last two thirds of the files.
+ */
 async function memoryOf(
   files: number,
   posts: number,
 ): Promise<{ bytes: number; kept: number; posts: number }> {
-  // All files have the same bytes, so the server needs little memory for any number.
+  // All files have the same content, so the server needs little memory for any number of files.
   const lines = Array.from({ length: posts }, (_, i) =>
     JSON.stringify({ id: i, text: randomBytes(150).toString('hex').repeat(6), created_at: 'x' }),
   );
@@ -45,8 +48,9 @@ it('reading a job needs less than 250 MB of memory for any number of files', asy
   const posts = bySuite(2_000, 20_800);
   const large = await memoryOf(144, posts);
   expect(large.posts).toBe(144 * posts);
-  // Runs differ by some 30 MB: 186 to 218 MB in all were measured, and more on a busy machine.
+  // Measured totals are 186 to 218 MB, and more on a busy machine.
   expect(IDLE + large.bytes).toBeLessThan(250 * MEGABYTE);
-  // Each of these 96 files has 3.8 MB or more. Memory in use differs less between runs than the most that a process takes.
+  // Each of the 96 files is at least 3.8 MB, so keeping only some of them would exceed this limit.
+  // Retained memory varies less between runs than peak memory.
   expect(large.kept).toBeLessThan(20 * MEGABYTE);
 });

@@ -117,7 +117,10 @@ describe('the files of a job', () => {
 });
 
 describe('file URLs without segments', () => {
-  /** Lists the files under addresses that do not name their segments, in the order that `order` gives each list. */
+  /**
+   * Serves files whose addresses do not contain their segments. `order` sets the order of each
+   * list.
+   */
   async function startNameless(order: (urls: string[], list: number) => string[]) {
     const served = await start({ files: servedFiles(6) });
     const { otherwise } = served.server;
@@ -282,7 +285,8 @@ describe('jobFiles', () => {
     const served = await start({ files: servedFiles(24) });
     const abort = new AbortController();
     const reason = new Error('enough');
-    // Not at a time: before this request, four idle connections may be all, and they stay open.
+    // Aborts at a request instead of a time. Before this request, all four connections may be idle,
+    // and idle connections stay open.
     served.faults.set(served.files[7]!.segment, () => () => abort.abort(reason));
     const source = jobFiles(served.account(), UUID, { concurrency: 4 });
     await expect(pipeline(source, gunzip(), collect(), { signal: abort.signal })).rejects.toBe(
@@ -308,7 +312,7 @@ describe('jobFiles', () => {
       const abort = new AbortController();
       const reason = new Error('enough');
       let open: readonly string[] = [];
-      // The first file never arrives. The third is requested once the second is on disk.
+      // The first file never arrives. The third is requested when the second is on disk.
       served.faults.set(files[0]!.segment, () => () => {});
       served.faults.set(files[2]!.segment, () => async () => {
         open = await spooled();

@@ -16,7 +16,7 @@ export const UUID = 'eff5t4me1j';
 const BASE = '/historical/rulestream/accounts/acme/publishers/twitter';
 
 export interface ServedFile {
-  /** `YYYYMMDDHHMM`. */
+  /** The start of the file's period as `YYYYMMDDHHMM`. */
   readonly segment: string;
   readonly lines: readonly string[];
   readonly gzip: Buffer;
@@ -24,7 +24,7 @@ export interface ServedFile {
 
 export interface JobServerOptions {
   readonly files?: readonly ServedFile[];
-  /** Overrides or additional members of the list and of the results. */
+  /** Members that override or extend the list. `results` does so for the results. */
   readonly listing?: Readonly<Record<string, unknown>>;
   readonly results?: Readonly<Record<string, unknown>>;
   readonly job?: Readonly<Record<string, unknown>>;
@@ -35,19 +35,24 @@ export interface JobServer {
   readonly server: ScriptedServer;
   readonly files: readonly ServedFile[];
   readonly lines: readonly string[];
-  /** Requests for data files, by segment. */
+  /** The number of requests for each data file, by segment. */
   readonly fetched: Map<string, number>;
-  /** Replaces the response for a file; gets the number of earlier requests. */
+  /**
+   * Returns a replacement for the response to a file request. `before` is the number of earlier
+   * requests for the file.
+   */
   readonly faults: Map<string, (before: number, whole: ServedFile) => Reply | undefined>;
-  /** The number of requests for the list. */
+  /** The number of requests for the list of files. */
   listings: number;
-  /** Lists whose addresses have expired. */
+  /** The number of first lists whose addresses have expired. */
   expired: number;
   account(options?: AccountOptions): Account;
   stop(): Promise<void>;
 }
 
-/** Job files spread evenly over one day, with a line for each post and a final `info` line. */
+/**
+ * Creates job files spread evenly over one day. Each has a line per post and a final `info` line.
+ */
 export function servedFiles(
   count: number,
   { posts = 3, info = true }: { posts?: number; info?: boolean } = {},
@@ -67,7 +72,7 @@ export function servedFile(segment: string, lines: readonly string[], info = tru
   return { segment, lines, gzip: gzipSync(text) };
 }
 
-/** A file of some MB that hardly compresses: the given lines, then lines of random text. */
+/** Creates a file of some MB that hardly compresses: the lines of `before`, then random text. */
 export function largeFile(bytes: number, before: readonly string[] = []): Buffer {
   const lines = Array.from(
     { length: Math.ceil(bytes / 100_000) },
@@ -84,7 +89,7 @@ export function postLine(at: number, number: number): string {
   return `{"created_at":"${date}","id":${id},"id_str":"${id}","text":"info {\\"info\\"} é🎉 ${number}","matching_rules":[{"tag":"t${number % 3}","id":7,"id_str":"7"}]}`;
 }
 
-/** A delivered job whose files are served with signed addresses, from the same origin. */
+/** Serves a delivered job. Its files have signed addresses of the same origin. */
 export async function jobServer({
   files = servedFiles(12),
   listing = {},

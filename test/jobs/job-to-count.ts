@@ -3,14 +3,15 @@ import { peakMemory } from '../../bench/peak-memory.js';
 import { LOGIN } from '../login.js';
 import { MemoryWatch } from '../memory-watch.js';
 
-// A process of its own whose memory is measured: URL of the service, the job, and its number of posts.
+// Runs in a separate process, whose memory is measured. Arguments: URL of the service, id of the
+// job, number of posts.
 const [historicalUrl = '', job = '', posts = ''] = process.argv.slice(2);
 const third = Math.floor(Number(posts) / 3);
 const acme = account({ historicalUrl, account: 'acme', publisher: 'twitter', ...LOGIN }, {});
 // The library would load it with the first request.
 // @ts-expect-error: undici declares the types of its main module only.
 await import('undici/lib/dispatcher/client.js');
-// The memory used before, including the TypeScript loader.
+// The memory used before the run, including the TypeScript loader.
 const before = peakMemory();
 let kept = 0;
 const read = await pipeline(

@@ -37,13 +37,13 @@ export async function expectWhole(): Promise<void> {
     ).toEqual(gzip);
 }
 
-/** A service whose job has other files or totals, in place of the one of `setUpJobServer`. */
+/** Stops the server of `setUpJobServer` and serves a job with other files or totals. */
 export async function serveInstead(options: JobServerOptions): Promise<void> {
   await served.stop();
   served = await jobServer(options);
 }
 
-/** Serves a job before each test of a file, and makes an empty folder for it. */
+/** Before each test of a file, serves a job and creates an empty folder for it. */
 export function setUpJobServer(): void {
   beforeEach(async () => {
     folder = await temporaryFolder();

@@ -20,7 +20,7 @@ interface Outcome {
   readonly error: unknown;
 }
 
-/** All delivered lines, also of a run that fails. */
+/** Returns all delivered lines, even if the run fails. */
 export async function download(served: JobServer, options: JobFilesOptions = {}): Promise<Outcome> {
   const lines: string[] = [];
   const verdicts: JobVerdict[] = [];
@@ -39,7 +39,7 @@ export async function download(served: JobServer, options: JobFilesOptions = {})
   }
 }
 
-/** Stops the servers of `start` after each test of a file. */
+/** After each test of a file, stops the servers that `start` created. */
 export function stopServersAfterTests(): void {
   afterEach(async () => {
     for (const served of running.splice(0)) await served.stop();

@@ -29,7 +29,7 @@ afterEach(async () => {
   await service?.stop();
 });
 
-/** A delivered job of the local service, with faults planted before its creation. */
+/** Creates a job of the local service that is delivered. Faults are planted before its creation. */
 async function delivered(faults: readonly Fault[] = [], options: ServiceOptions = {}) {
   service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   const addresses = await service.start();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Flow } from '../../src/flow/flow.js';
 
-/** The bytes in blocks that end at the given positions. */
+/** Splits the bytes into blocks at the given positions. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const ends = [...places].sort((a, b) => a - b).concat(bytes.length);
   let start = 0;
@@ -12,19 +12,22 @@ export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[
   });
 }
 
-/** Positions to cut bytes of that length at, with repetitions. */
+/** Generates positions at which to cut bytes of this length. Positions may repeat. */
 export function cuts(length: number): fc.Arbitrary<number[]> {
   return fc.array(fc.nat(length), { maxLength: 12 });
 }
 
-/** A flow of bytes without file boundaries: one block a batch. */
+/** Creates a flow of bytes without file boundaries. Each block is one batch. */
 export function blocks(parts: readonly Uint8Array[], origin = 'memory'): Flow<Uint8Array> {
   return new Flow(async function* () {
     for (const part of parts) yield { items: [part], origin };
   });
 }
 
-/** A flow of files: each a list of blocks, one block a batch, with a cursor at the end of each file. */
+/**
+ * Creates a flow of files. Each file is a list of blocks, each block is one batch, and each file
+ * ends with a cursor.
+ */
 export function filesOf(...files: readonly (readonly Uint8Array[])[]): Flow<Uint8Array> {
   return new Flow(async function* ({ resume }) {
     const first = resume === undefined ? 0 : Number(resume.file);
@@ -50,7 +53,7 @@ export async function texts(flow: AsyncIterable<Uint8Array>): Promise<string[]> 
   return (await all(flow)).map(bytes => Buffer.from(bytes).toString());
 }
 
-/** The items of a run before it fails, and its error; throws if the run succeeds. */
+/** Returns the items of a run before it fails, and its error. Throws if the run succeeds. */
 export async function until<T>(flow: AsyncIterable<T>): Promise<{ items: T[]; error: unknown }> {
   const items: T[] = [];
   try {

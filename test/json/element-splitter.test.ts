@@ -170,7 +170,10 @@ describe('ElementSplitter', () => {
 
 const fail = (message: string, at: number) => new Error(`${message} at ${at}`);
 
-/** Where the value at the start of these blocks ends, in bytes; undefined where it does not. */
+/**
+ * Returns the position where the first value in these blocks ends, or undefined if it is
+ * incomplete.
+ */
 function endIn(blocks: readonly Uint8Array[], maxDepth = 100): number | undefined {
   const value = new ValueEnd(maxDepth, fail);
   let read = 0;
@@ -184,7 +187,10 @@ function endIn(blocks: readonly Uint8Array[], maxDepth = 100): number | undefine
   return undefined;
 }
 
-/** An object or array: only what follows ends a number. */
+/**
+ * Generates an object or array. Numbers are excluded because only the next character shows where
+ * they end.
+ */
 const value = fc
   .tuple(fc.oneof(fc.array(jsonValue), fc.dictionary(fc.string(), jsonValue)), style)
   .map(([json, look]) => Buffer.from(printJson(json, look).trim()));

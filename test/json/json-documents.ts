@@ -11,7 +11,7 @@ const name = fc.oneof(
   fc.constantFrom('id', 'user_id', 'a.b', 'results', 'valid'),
 );
 
-/** JSON in any spelling: with numbers that do not fit a double, and with spaces. */
+/** JSON with unusual spacing, escapes and numbers that do not fit a double. */
 const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small', withCrossShrink: true },
@@ -33,13 +33,13 @@ const json: fc.Arbitrary<string> = fc.letrec(tie => ({
   ),
 })).value as fc.Arbitrary<string>;
 
-/** A name in any spelling: plain, or with every character escaped. */
+/** Writes a member name either plainly or with every character escaped. */
 function written(text: string): fc.Arbitrary<string> {
   const escaped = Array.from(text, (_, at) => text.charCodeAt(at).toString(16).padStart(4, '0'));
   return fc.constantFrom(JSON.stringify(text), `"${escaped.map(hex => `\\u${hex}`).join('')}"`);
 }
 
-/** A document with an array `results`, the text of its elements, and the text around them. */
+/** A document with an array `results`, the JSON of its elements, and the JSON around the array. */
 export const document = fc
   .record({
     others: fc.uniqueArray(

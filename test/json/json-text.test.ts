@@ -5,7 +5,7 @@ import { jsonLike, jsonObject, jsonValue } from '../post/arbitrary-json.js';
 import { printJson, style } from '../post/print-json.js';
 import { bySuite } from '../suite.js';
 
-/** What `JSON.parse` makes of a text, or that it refuses it. */
+/** Returns the result of `JSON.parse`, or whether it refuses the string. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -33,7 +33,7 @@ const LETTER = fc.constantFrom(
 );
 const WIDE = fc.constantFrom('\ufeff', '\uffff', '\u2028', '大', '😀', '\u{10ffff}', '\ud83d');
 const UNIT = fc.oneof({ weight: 3, arbitrary: LETTER }, WIDE);
-/** From no characters beyond ASCII to more than are escaped, at any position in a word of four bytes. */
+/** Contains from none to many non-ASCII characters, at any position in a word of four bytes. */
 const TEXT = fc.array(fc.tuple(fc.nat(50), UNIT), { maxLength: 60 }).map(parts => {
   return parts.map(([spaces, unit]) => ' '.repeat(spaces) + unit).join('');
 });

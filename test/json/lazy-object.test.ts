@@ -12,7 +12,7 @@ const asked = fc.array(
   { maxLength: 6 },
 );
 
-/** A member as the view reads it, and as parsing gives it. */
+/** Returns a member as the lazy view reads it and as `JSON.parse` does. */
 function viewed(document: Buffer, object: LazyObject, name: string) {
   const span = object.span(name);
   const nested = object.object(name);
@@ -79,7 +79,7 @@ describe('LazyObject', () => {
         const document = Buffer.from(text);
         const object = LazyObject.of(document);
         const order = Object.keys(JSON.parse(text));
-        // JavaScript objects list keys that look like array indices first.
+        // JavaScript objects list keys that look like array indices before all other keys.
         const expected = order.find(name => names.includes(name));
         const found = object?.firstOf(names);
         expect(found === undefined).toBe(expected === undefined);

@@ -54,7 +54,7 @@ describe('blank lines between records', () => {
   });
 });
 
-/** A record or what is damaged, with its place. */
+/** A record or a damaged part of a line, with its position. */
 type Found = readonly [
   kind: 'record' | 'damaged',
   text: string,
@@ -78,7 +78,7 @@ async function framed(blocks: readonly Buffer[], separator: Separator): Promise<
   return found;
 }
 
-/** Splits a line as the framer should, by `JSON.parse` alone. */
+/** Computes the expected split of a line with `JSON.parse` only. */
 function split(text: string, line: number, lineAt: number): Found[] {
   const found: Found[] = [];
   const space = /^[ \t\n\r]*/;

@@ -9,7 +9,7 @@ import { bySuite } from '../suite.js';
 const NO_LIMIT = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 const RUNS = { numRuns: bySuite(750, 100_000) };
 
-/** What the scan claims to prove. */
+/** Returns whether `JSON.parse` accepts the bytes as an object. */
 function isParsedAsObject(json: Buffer): boolean {
   const text = json.toString();
   try {
@@ -20,7 +20,7 @@ function isParsedAsObject(json: Buffer): boolean {
   }
 }
 
-/** Whether the bytes are found as one record, by each of the scans. */
+/** Expects each of the scans to find the bytes as one record exactly if they are valid. */
 function expectSame(json: Buffer): void {
   const expected = isParsedAsObject(json);
   expect([isOneObject(json, 3_000), json.toString()]).toEqual([expected, json.toString()]);
@@ -28,7 +28,7 @@ function expectSame(json: Buffer): void {
   const lines = new ObjectLines('\n', NO_LIMIT);
   const file = Buffer.concat([json, Buffer.from('\n')]);
   const isFound = lines.find(file, 0, file.length) === 1 && lines.next === file.length;
-  // Those that it leaves out are read by `scanObject`.
+  // A scan may skip a valid record. `scanObject` then reads it.
   if (!expected) expect(isFound).toBe(false);
 }
 
@@ -36,7 +36,7 @@ const object = fc
   .tuple(fc.dictionary(fc.string(), jsonValue), style)
   .map(([json, look]) => printJson(json, look).trim());
 
-/** Bytes that mean something in JSON. */
+/** Bytes with a meaning in JSON. */
 const token = fc.constantFrom(
   ...['{', '}', '[', ']', ',', ':', '"', '\\', ' ', '\t', '\n', '0', '1', '-', '.', 'e', 'E', '+'],
   ...[
@@ -59,7 +59,7 @@ const token = fc.constantFrom(
   ],
 );
 
-/** A document with bytes taken out, put in or replaced. */
+/** Generates a document with bytes removed, inserted or replaced. */
 const mutated = object.chain(json =>
   fc
     .array(fc.tuple(fc.nat(json.length), fc.nat(3), fc.option(token, { nil: '' })), {
@@ -200,7 +200,7 @@ describe('the scan of records', () => {
       const count = lines.find(file, from, file.length);
       for (let index = 0; index < count; index++)
         found.push(file.toString('utf8', lines.startOf(index), lines.endOf(index)));
-      // A record that is larger than the memory of the module is left to the caller.
+      // If a record is larger than the module's memory, the caller must read it.
       from = count > 0 ? lines.next : file.indexOf('\n', from) + 1;
     }
     expect(found).toEqual(records.filter(record => record.length < 128 * 1024));

@@ -52,7 +52,8 @@ describe('chunk', () => {
   it('has a cursor if it holds no items back, and sometimes cuts a chunk short for one', async () => {
     const cursors: unknown[] = [];
     const lengths: number[] = [];
-    // Batches of 7 and chunks of 10: without a cut, the first cursor comes after 10 batches.
+    // Batches of 7 and chunks of 10 end together only after 10 batches, which would delay the first
+    // cursor until then.
     for await (const { items, cursor } of chunk<string>(10)(scripted('a', each(60, 7))).batches()) {
       lengths.push(...items.map(({ length }) => length));
       if (cursor !== undefined) cursors.push(cursor);
@@ -83,13 +84,14 @@ describe('chunk', () => {
     let waitedMs = 0;
     for await (const batch of chunk<number>(2, { waitMs: 20 })(live).batches()) {
       seen.push([batch.items, batch.cursor]);
-      // An assertion that fails here would wait for the source, which waits to be released.
+      // A failed assertion would hang here: the run waits for the source, which waits to be
+      // released.
       if (seen.length === 2) {
         waitedMs = performance.now() - began;
         state.released();
       }
     }
-    // A timer counts whole milliseconds, so it can end up to two early.
+    // Timers count whole milliseconds, so a timer can fire up to 2 ms early.
     expect(waitedMs).toBeGreaterThan(17);
     expect(seen).toEqual([
       [[[1, 2]], undefined],

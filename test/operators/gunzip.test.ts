@@ -13,7 +13,7 @@ const content = fc.oneof(
   fc.uint8Array(),
   fc.string({ maxLength: 300 }).map(text => Buffer.from(text.repeat(50))),
 );
-/** Files of one or more members, some with zeros after them, and their content. */
+/** A file of one or more gzip members, sometimes followed by zeros, with its content. */
 const file = fc
   .tuple(fc.array(content, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 1, 512))
   .map(([members, zeros]) => ({
@@ -78,7 +78,7 @@ describe('gunzip', () => {
 
   it('refuses a file truncated at any byte, with its name and length', async () => {
     for (let end = 0; end < both.length; end++) {
-      if (end === two[0].length) continue; // between members, which is a valid file
+      if (end === two[0].length) continue; // cut between members, which leaves a valid file
       const cut = both.subarray(0, end);
       for (const parts of [[cut], [cut.subarray(0, end >> 1), cut.subarray(end >> 1)]]) {
         const { items, error } = await until(gunzip()(filesOf(parts, [gzipSync('next')])));
@@ -112,12 +112,13 @@ describe('gunzip', () => {
     const plain = 'plain text, and more of it '.repeat(5);
     const gzip = gzipSync(plain);
     for (let at = 0; at < gzip.length; at++) {
-      if (at >= 4 && at <= 9) continue; // time, hints and system: not data
+      if (at >= 4 && at <= 9) continue; // these header bytes do not affect the content
       for (const bit of [1, 16, 128]) {
         const flipped = Buffer.from(gzip);
         flipped[at]! ^= bit;
         for (const parts of [[flipped], cutAt(flipped, [at])]) {
-          // A flipped flag may announce a header field, which consumes data; no flip may change data.
+          // A changed flag can announce a header field that takes bytes from the data. No change
+          // may alter the data unnoticed.
           const outcome = await until(gunzip()(filesOf(parts))).then(
             ({ error }) => error,
             async () => Buffer.from(await inflated(gunzip()(filesOf(parts)))).toString(),
@@ -169,7 +170,7 @@ describe('gunzip', () => {
         await new Promise<void>(resolve => gzip.flush(constants.Z_SYNC_FLUSH, resolve));
         yield Buffer.concat(compressed);
         compressed = [];
-        // The next read starts before the message arrives, and must resolve soon after.
+        // The next read starts before the message arrives and must resolve soon afterwards.
         for (let i = 0; i < 20 && seen.at(-1) !== message; i++) await new Promise(setImmediate);
         expect(seen.at(-1)).toBe(message);
       }

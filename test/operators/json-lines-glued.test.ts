@@ -21,7 +21,7 @@ import { ofPost } from '../compliance/event.js';
 import { linesOf, rawOf } from '../sinks/damaged.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** Records on one line: the posts in it, and the bytes of it that are damaged. */
+/** Records on one line, with the posts to deliver and the damaged part to report. */
 type Case = readonly [
   name: string,
   line: string,
@@ -34,9 +34,12 @@ const post = (id: number, tag = 'red', text = 'some words') =>
 const A = post(101);
 const B = post(102, 'blue');
 const C = post(103);
-/** Within the text of the post. */
+/** A position within the post's text. */
 const CUT = A.indexOf('ords');
-/** The first post as `withoutDeleted` masks it, and one whose place the mask fills exactly. */
+/**
+ * A masked post, as `withoutDeleted` writes it, and a post that is exactly as long as its masked
+ * form.
+ */
 const MASKED =
   '{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":101,"id_str":"101","text":"","user":{"id":7,"id_str":"7","name":"","screen_name":""},"hidden":"deleted","matching_rules":[{"tag":"red","id":1,"id_str":"1"}]}';
 const AS_LONG = post(101, 'red', 'x'.repeat(MASKED.length - post(101, 'red', '').length));
@@ -69,7 +72,7 @@ const CASES: readonly Case[] = [
   ['a word that is cut', `${START}"a":tru}`, [], [`${START}"a":tru}`]],
 ];
 
-/** `live`: through a function of the caller, so that the flow has no plan. */
+/** `live` puts a user function into the flow, so the engine cannot run it. */
 const WAYS = ['live', 'here', 'threads'] as const;
 type Way = (typeof WAYS)[number];
 

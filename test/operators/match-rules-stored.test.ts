@@ -42,7 +42,7 @@ import { bySuite } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 
-// Threads run the compiled script: build first.
+// Threads run the compiled script, so build before you run this file.
 
 interface Options {
   readonly before?: readonly Operator<Activity, Activity>[];
@@ -66,7 +66,7 @@ const SINKS = {
     }),
 };
 
-/** The files, what was dropped, and the error. */
+/** Runs the pipeline. Returns the files, the number of dropped posts, and the error. */
 async function run(
   paths: readonly string[],
   matching: Operator<Activity, Activity>,
@@ -98,7 +98,7 @@ async function run(
   }
   return {
     error,
-    // What was written before an error is not said.
+    // How much was written before an error is not specified, so it is not compared.
     contents: error === undefined ? contents : undefined,
     dropped: error === undefined ? Object.fromEntries(progress?.dropped ?? []) : undefined,
   };
@@ -127,7 +127,7 @@ const line = fc
       case 0:
         return old;
       case 1:
-        // Both formats' lists of rules.
+        // Adds the matching rules that posts of both formats contain.
         return old.replace(
           /\}$/,
           ',"matching_rules":[{"tag":"other"}],"gnip":{"matching_rules":[]}}',
@@ -137,7 +137,7 @@ const line = fc
       case 3:
         return text.replace(/\}$/, ', "gnip" : { } }\r');
       case 5:
-        // Each member twice.
+        // Adds each member a second time.
         return old.replace(
           /\}$/,
           ',"gnip":{"matching_rules":[{"tag":"b"}],"gnip":1},"matching_rules":1}',
@@ -223,7 +223,7 @@ describe('rules given as a list for stored files', () => {
       ),
       { numRuns: bySuite(12, 400) },
     );
-    // Otherwise the property proves little.
+    // The property is only useful if threads decoded files and posts matched.
     expect(asked('decode')).toBeGreaterThan(bySuite(3, 10));
     expect(matched).toBeGreaterThan(bySuite(5, 20));
     expect(unmatched).toBeGreaterThan(bySuite(3, 10));
@@ -253,7 +253,7 @@ describe('rules given as a list for stored files', () => {
       await tombstones.record([
         ofPost('delete', '1007'),
         ofPost('delete', '1100'),
-        // The author of all: it removes the place, which a rule asks for.
+        // This event about the author removes the place, which one of the rules needs.
         scrubGeo(PLAIN.author.id, '1250'),
       ]);
       const rules = [...RULES, { value: 'place:boulder', tag: 'place' }];
@@ -281,7 +281,7 @@ describe('rules given as a list for stored files', () => {
     const rules = words.flatMap((one, at) =>
       words.slice(at + 1).map(two => ({ value: `${one} ${two}`, tag: `t${at % 5}` })),
     );
-    // The reverse of what is true.
+    // Reverses the real frequencies of the terms.
     const frequency = (term: string) => Number(term.slice(1)) / 30;
     const expected = await run(paths, matchRules(compileRules(rules, { frequency })), 0);
     expect(await run(paths, matchRules(rules, { frequency }), 2)).toEqual(expected);
@@ -382,7 +382,7 @@ describe('rules given as a list for stored files', () => {
       );
       const other = original({ ...PLAIN, id: '1001', text: 'rain' }).raw.toString();
       const paths = await store(texts.map(text => gz([text, other])));
-      // A tag has 255 characters at most.
+      // A tag has at most 255 characters.
       const long = [...'abcdef'].map(letter => ({ value: 'snow', tag: letter.repeat(200) }));
       const rules = [...long, ...lengths.map(rule)];
       const options = { isRouted: false };
@@ -392,7 +392,7 @@ describe('rules given as a list for stored files', () => {
       return { bytes: `${texts[0]}\n${other}\n`.length, line: text.indexOf('\n') };
     };
     const { bytes, line } = await written([20]);
-    // There is room for the posts, an eighth of that, and 512 bytes.
+    // A line has room for the posts, another eighth of their size, and 512 bytes.
     const room = 20 + bytes + Math.ceil(bytes / 8) + 512 - line;
     await written([-4, -3, -2, -1, 0, 1, 2, 3].map(more => room + more));
   });
@@ -402,7 +402,7 @@ describe('rules given as a list for stored files', () => {
       gz(Array.from({ length: 20 }, () => POSTS).flatMap(raws)),
       FILES[0]!,
     ]);
-    // No term of these is rare: each post is compared with all of them.
+    // None of these rules has a rare term, so every post is compared with every rule.
     const rules = [
       ...RULES,
       ...Array.from({ length: 500 }, (_, n) => ({ value: `snow rain ${n}` })),
@@ -415,7 +415,7 @@ describe('rules given as a list for stored files', () => {
     let [isOver, ended] = [false, 0];
     process.once('worker', thread => {
       const poll = () => {
-        // It is one of those who read the rules.
+        // The thread has not read the rules yet.
         if (Atomics.load(state, 4) === 0) {
           if (!isOver) setImmediate(poll);
           return;
@@ -428,7 +428,7 @@ describe('rules given as a list for stored files', () => {
     expect(await run(paths, matching, 1)).toEqual(expected);
     isOver = true;
     expect(ended).toBe(1);
-    // Its number is still there: it did not come to the end of the file.
+    // The thread's number is still set, so it did not reach the end of the file.
     expect(Atomics.load(state, 4)).toBe(1);
   });
 

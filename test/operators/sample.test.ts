@@ -18,7 +18,7 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import { source } from './batches.js';
 
-// Threads run the compiled script: build first.
+// Threads run the compiled script, so build before you run this file.
 
 const original = (id: string) =>
   new Activity(
@@ -29,7 +29,7 @@ const streams = (id: string) =>
     Buffer.from(`{"id":"tag:search.twitter.com,2005:${id}","objectType":"activity","verb":"post"}`),
   );
 
-/** Ids as the service gives them: their time, and some bits below it. */
+/** Creates an id as the service does: the time in the high bits, other data in the low bits. */
 const idAt = (ms: number, low = 0) => String((BigInt(ms) << 22n) | BigInt(low));
 
 async function sampled(
@@ -46,7 +46,7 @@ describe('sample', () => {
 
   it.each([0.01, 0.1, 0.5])('passes %d of all posts', async ratio => {
     const { length } = await sampled(ids, { ratio });
-    // Four standard deviations.
+    // The tolerance is four standard deviations.
     const deviation = Math.sqrt(ids.length * ratio * (1 - ratio));
     expect(Math.abs(length - ids.length * ratio)).toBeLessThan(4 * deviation);
   });

@@ -27,7 +27,7 @@ describe('throttle', () => {
     const batches = flow.batches({ signal })[Symbol.asyncIterator]();
     expect(await batches.next()).toMatchObject({ value: { items: [1] } });
     const second = batches.next();
-    // Node emits the warning when the timer starts, in the next turn.
+    // Node emits the warning one turn after the timer starts.
     for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve));
     controller.abort();
     await expect(second).rejects.toBe(signal.reason);
@@ -52,7 +52,8 @@ describe('throttle', () => {
           const times: number[] = [];
           for await (const _ of throttle<string>({ items, perMs })(scripted('a', script)))
             times.push(performance.now());
-          // Measured from the start: what reads an item can see it any time after it has passed.
+          // Times are measured from the start, because a consumer may see an item any time after
+          // `throttle` delivered it.
           for (const [index, time] of times.entries())
             expect(time - began).toBeGreaterThan(Math.floor(index / items) * (perMs - 2));
           const flow = throttle<string>({ items, perMs })(scripted('a', script));
@@ -64,7 +65,7 @@ describe('throttle', () => {
   });
 
   it('passes the first items immediately, then keeps to its rate', async () => {
-    // The next one would wait for an hour.
+    // If the stage waited after its last item, this would take an hour.
     await all(throttle<string>({ items: 100, perMs: 3_600_000 })(scripted('a', each(1, 100))));
     await all(throttle<string>({ perSecond: 100 })(scripted('a', each(1, 100))));
     const began = performance.now();
