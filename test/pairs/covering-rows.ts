@@ -1,26 +1,35 @@
-/** A choice of a value for each key. The key of a stage is `yes` or `no`; those of its options are absent if it is `no`. */
+/**
+ * The chosen value of each key. A stage's own key has the value `yes` or `no`. If it is `no`, the
+ * row has no keys for the stage's options.
+ */
 export type Row = Readonly<Record<string, string>>;
 
-/** Stages, their options, and the names of the values that are tried. The first value is the one that changes least. */
+/**
+ * The stages, their options, and the names of the values to try. The first value of an option is
+ * the simplest one.
+ */
 export type Domain = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
-/** Why some values cannot be together. */
+/** A reason why some values cannot be combined. */
 export interface Conflict {
   readonly reason: string;
-  /** Whether the values of a row conflict. A row may be a part: keys are added to it, and never change. */
+  /**
+   * Returns whether the row contains the conflict. It may get an incomplete row, so it must stay
+   * true when keys are added.
+   */
   readonly holds: (row: Row) => boolean;
-  /** Values that the library refuses with an error about this option. */
+  /** An example row that the library refuses with an error about `option`. */
   readonly refused?: { readonly row: Row; readonly option: string };
 }
 
 export interface Rules {
-  /** Stages that each row has. */
+  /** Stages that every row contains. */
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
-   * Values whose pairs count only in rows that have none of `others`, except if the pair itself needs it: such as a
-   * number of threads, and the values with which threads do nothing. Each of `others` is a list of values that a row
-   * has together.
+   * A pair with one of these `values` counts as covered only by rows without the `others`, unless
+   * the pair itself contains them. For example, a number of threads is not tested by a row in which
+   * threads do nothing. Each entry of `others` is a list of values that must occur together.
    */
   readonly alone: {
     readonly values: readonly string[];
@@ -28,12 +37,12 @@ export interface Rules {
   };
 }
 
-/** Two values, each as `stage.option=value`. */
+/** Two values, each written as `stage.option=value`. */
 export type Pair = readonly [string, string];
 
 export interface Covering {
   readonly rows: readonly Row[];
-  /** How many pairs there are, and which ones no row has. */
+  /** The number of pairs to cover. `missing` lists the pairs that no row contains. */
   readonly pairs: number;
   readonly missing: readonly Pair[];
 }
@@ -41,7 +50,10 @@ export interface Covering {
 const CANDIDATES = 8;
 const TRIES = 12;
 
-/** Rows in which each pair of values is at least once, unless a conflict keeps it out. */
+/**
+ * Returns rows that together contain every pair of values at least once, except pairs that
+ * conflict.
+ */
 export function coveringRows(domain: Domain, rules: Rules, random: () => number): Covering {
   const values = Object.entries(domain).flatMap(([stage, options]) => [
     ...(rules.always.includes(stage) ? [] : [`${stage}=yes`, `${stage}=no`]),
@@ -51,7 +63,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
   ]);
   const numbers = new Map(values.map((value, number) => [value, number]));
   const size = values.length;
-  /** 1 for pairs that are to be covered. The smaller number comes first. */
+  /** A matrix with 1 for each pair that is not covered yet. The first index is the smaller one. */
   const open = new Uint8Array(size * size);
   let pairs = 0;
   for (let a = 0; a < size; a++)
@@ -107,7 +119,10 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
   return { rows, pairs, missing };
 }
 
-/** The conflict of two values, also by what they need: two sinks need `tee`, which refuses some options. */
+/**
+ * Returns the conflict of two values, including what they require. For example, two sinks require
+ * `tee`, which refuses some options.
+ */
 export function conflictOf(
   pair: Pair,
   domain: Domain,
@@ -135,7 +150,7 @@ export function conflictOf(
   return undefined;
 }
 
-/** A row with both values and others at random, or nothing if none was found. */
+/** Returns a random row that contains both values, or nothing if no attempt succeeded. */
 function rowWith(pair: Pair, domain: Domain, rules: Rules, random: () => number): Row | undefined {
   for (let tried = 0; tried < TRIES; tried++) {
     const row = { ...withStages(pair) } as Record<string, string>;
@@ -183,14 +198,17 @@ function withStages(pair: Pair): Row {
   return Object.fromEntries([...stages, ...entries]);
 }
 
-/** Whether no stage must be both there and not. */
+/**
+ * Returns whether two values can occur together: neither requires a stage that the other one
+ * excludes.
+ */
 function canMeet(a: string, b: string): boolean {
   const isWithout = (value: string, other: string) =>
     value === `${stageOf(keyOf(other))}=no` && other !== value;
   return !isWithout(a, b) && !isWithout(b, a);
 }
 
-/** Whether a row has all of some values, each given as `stage.option=value`. */
+/** Returns whether a row has all these values, each written as `stage.option=value`. */
 export function hasValues(row: Row, values: readonly string[]): boolean {
   return values.every(value => {
     const key = keyOf(value);

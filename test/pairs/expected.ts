@@ -3,13 +3,13 @@ import { Activity } from '../../src/post/activity.js';
 import type { Row } from './covering-rows.js';
 import { DELETED, EDITED, isPost, type Post, type StoredFile } from './stored-input.js';
 
-/** What passes the operators. */
+/** A post after the operators. */
 export interface Item extends Post {
   readonly isMasked: boolean;
   readonly tag?: string;
 }
 
-/** The files that the source of a row reads, in their order. */
+/** Returns the files that the source of a row reads, in order. */
 export function filesRead(row: Row, files: readonly StoredFile[]): StoredFile[] {
   const isMatched = (name: string) =>
     row['localFiles.match'] === 'not given' ||
@@ -22,7 +22,7 @@ export function filesRead(row: Row, files: readonly StoredFile[]): StoredFile[] 
   return files.filter(({ name }) => isMatched(name) && isOfShard(name));
 }
 
-/** The items that the sinks of a row get of some files. */
+/** Returns the items that the sinks of a row should get from these files. */
 export async function itemsOf(row: Row, files: readonly StoredFile[]): Promise<Item[]> {
   const posts = files.flatMap(({ lines }) => lines.filter(isPost));
   let items: Item[] = posts.map(post => ({ ...post, isMasked: false }));
@@ -30,7 +30,7 @@ export async function itemsOf(row: Row, files: readonly StoredFile[]): Promise<I
   return items;
 }
 
-/** The operators of a row, in their order. */
+/** Returns the operators of a row, in order. */
 export function stagesOf(row: Row): StageName[] {
   const [last, ...others] = (Object.keys(STAGES) as StageName[]).toReversed();
   const before = row['flow.(order)'] === 'reversed' ? others : others.toReversed();
@@ -63,7 +63,7 @@ const STAGES = {
     const window = row['dedupe.window'] === '2' ? 2 : Number.POSITIVE_INFINITY;
     let passed: string[] = [];
     return items.filter(item => {
-      // The id of the author is the last digit of the name; a mask keeps it.
+      // The author's id is the last digit of the author's name, and masked posts keep it.
       const key = row['dedupe.key'] === 'author' ? String(Number(item.id.slice(-2)) % 3) : item.id;
       if (passed.includes(key)) return false;
       passed = [...passed, key].slice(-window);
@@ -71,7 +71,7 @@ const STAGES = {
     });
   },
   sample: async (items, row) => {
-    // Which posts belong to a sample is known only to `sample`, one post at a time here.
+    // Only `sample` can tell which posts it keeps, so this calls it with one post at a time.
     const ratio = Number(row['sample.ratio']);
     const seed = row['sample.seed'] === '7' ? 7 : 0;
     const kept: Item[] = [];
@@ -94,7 +94,7 @@ const STAGES = {
   },
 } satisfies Record<string, Stage>;
 
-/** The test of `filter`. */
+/** The function that rows pass to `filter`. */
 export function isKept(id: string): boolean {
   return !id.endsWith('3');
 }

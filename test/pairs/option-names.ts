@@ -2,7 +2,7 @@ import { unchecked } from '../unchecked.js';
 
 const UNKNOWN = 'x'.repeat(50);
 
-/** The options that a call knows, as its error for an unknown one lists them. */
+/** Returns the options that a call accepts, as listed by its error for an unknown option. */
 export async function optionNames(call: (options: never) => unknown): Promise<string[]> {
   try {
     await call(unchecked({ [UNKNOWN]: 1 }));

@@ -42,7 +42,7 @@ interface Post {
   readonly at: number;
 }
 
-/** A post every eight minutes: 45 in the window, and others later. */
+/** 45 posts within the window, one every 8 minutes, and 20 posts after it. */
 const POSTS: readonly Post[] = [START, END + 50 * MINUTE].flatMap((from, later) =>
   Array.from({ length: later === 0 ? 45 : 20 }, (_, index) => ({
     id: String(1_000_000_000_000_000_000n + BigInt(1 + index + later * 100)),
@@ -54,7 +54,7 @@ const RULES = [
   { value: 'snow', tag: 'snow' },
   { value: 'rain', tag: 'rain' },
 ];
-/** The first run is to end after so many items. */
+/** The first run of a row is aborted after this many items. */
 const ABORTED_AFTER = 7;
 const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;
@@ -63,7 +63,7 @@ let service: Service;
 let requests = 0;
 let addresses: Awaited<ReturnType<Service['start']>>;
 
-/** Starts the service of all rows. */
+/** Starts the service that all rows use. */
 export async function startService(): Promise<void> {
   service = createService({
     ...{ limits: 'relaxed', heartbeatMs: 50 },
@@ -79,7 +79,7 @@ export const stopService = (): Promise<void> => service.stop();
 
 const acme = () => account({ ...addresses, timing: timingOf(service), retry: { attempts: 1 } }, {});
 
-/** One row: its outputs, and what its functions saw. */
+/** The state of one row: its outputs and the calls of its functions. */
 export class ServiceRow {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -93,7 +93,7 @@ export class ServiceRow {
     this.out = path.join(folder, 'out');
   }
 
-  /** How many requests the runs have sent. */
+  /** The number of requests that the runs have sent. */
   get requests(): number {
     return requests - this.#requestsBefore;
   }
@@ -161,7 +161,7 @@ export class ServiceRow {
     return optionsIn(this.row, stage, SERVICE_VALUES, context);
   }
 
-  /** What each sink has, one string an item. */
+  /** Returns the contents of each sink, one string per item. */
   async items(): Promise<Readonly<Record<string, readonly string[]>>> {
     const { row } = this;
     return {
@@ -187,7 +187,7 @@ export class ServiceRow {
   }
 }
 
-/** An item of an output as it is compared: the id, the text and the tags of a post, or the count of a bucket. */
+/** Returns the compared part of an item: id, text and tags of a post, or the count of a bucket. */
 function itemOf(line: string): string {
   const item = JSON.parse(line) as Record<string, unknown>;
   if ('timePeriod' in item) return `${item.timePeriod} ${item.count}`;
@@ -197,7 +197,10 @@ function itemOf(line: string): string {
     .trimEnd();
 }
 
-/** Runs a row until it has completed, and once more hours later, and compares what the sinks have. */
+/**
+ * Runs a row until it completes, and again some hours later. Compares the contents of the sinks
+ * after both.
+ */
 export async function tryServiceRow(row: Row): Promise<void> {
   const folder = await temporaryFolder();
   try {
@@ -244,7 +247,7 @@ async function tryIn(run: ServiceRow): Promise<void> {
   await check(run, isIncremental(row) ? [NOW, LATER] : [NOW]);
 }
 
-/** Makes the second request of a run fail, or a replay break off. */
+/** Makes the second request of a run fail, or interrupts a replay. */
 function plantFault(row: Row): void {
   if (row.replay === 'yes')
     service.faults.plant({ kind: 'content-cut', endpoint: 'replay', afterMessages: 3 });
@@ -259,7 +262,7 @@ async function check(run: ServiceRow, times: readonly number[]): Promise<void> {
   const { row } = run;
   const items = times.flatMap((now, index) => itemsOf(row, now, times[index - 1]));
   const wanted = row.take === 'yes' ? items.slice(0, Number(row['take.(count)'])) : items;
-  // A replay may request minutes again.
+  // A replay may request the same minutes again, which changes the order.
   const isOrdered = row.replay === 'no';
   const inOrder = (list: readonly string[]) => (isOrdered ? list : list.toSorted());
   for (const [sink, found] of Object.entries(await run.items()))
@@ -268,7 +271,10 @@ async function check(run: ServiceRow, times: readonly number[]): Promise<void> {
     expect(run.seen.get(`${sourceOf(row)}.${option}`)).toBeUndefined();
 }
 
-/** What a run delivers. @param before The time of the run before, for an incremental source. */
+/**
+ * Returns the items that a run should deliver.
+ * @param before The time of the previous run, for an incremental source.
+ */
 function itemsOf(row: Row, now: number, before: number | undefined): string[] {
   const { from, to } = windowOf(row, now, before);
   const posts = POSTS.filter(({ at }) => from <= at && at < to);
@@ -318,7 +324,7 @@ const bucketOf = (row: Row): number =>
   ({ day: DAY, minute: MINUTE })[row['counts.bucket'] ?? ''] ?? HOUR;
 
 function windowOf(row: Row, now: number, before: number | undefined) {
-  // The service needs a moment until a minute has all of its posts.
+  // A minute is complete in the service only after some time.
   const ageMs = row.replay === 'yes' ? 31 * MINUTE : MINUTE;
   const endOf = (time: number) =>
     floorTo(row.counts === 'yes' ? bucketOf(row) : MINUTE, time - ageMs);

@@ -51,7 +51,10 @@ import {
 import { postOf, SINKS, VALUES } from './stored-values.js';
 import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
-/** The first run is to end after so many items, or at a call of the disk from the first of these on. */
+/**
+ * The first run of a row is aborted after this many items, or loses power at one of `CUT_AT.calls`
+ * disk calls, starting at the call number `CUT_AT.from`.
+ */
 const ABORTED_AFTER = 7;
 const CUT_AT = { from: 15, calls: 45 };
 const MAX_RUNS = 6;
@@ -68,7 +71,7 @@ export async function tombstonesOfPairs(): Promise<Tombstones> {
   return tombstones;
 }
 
-/** One row: its input, its outputs, and what its functions saw. */
+/** The state of one row: its input, its outputs and the calls of its functions. */
 export class RowRun {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
@@ -215,7 +218,7 @@ export class RowRun {
     return optionsIn(this.row, stage, VALUES, context);
   }
 
-  /** The outputs by their paths below the folder. */
+  /** Returns the contents of the outputs, by their path below the folder. */
   async outputs(): Promise<Map<string, Buffer>> {
     const { disk, out } = this;
     if (disk !== undefined)
@@ -240,9 +243,9 @@ export class RowRun {
 }
 
 /**
- * Runs a row until it has completed, and once more, and compares the outputs with what is expected.
+ * Runs a row until it completes, and then again. Compares the outputs with the expected ones.
  *
- * @param number Of the row: the power of its disk is cut at another call.
+ * @param number The number of the row. It decides at which call the disk loses power.
  * @returns Whether a run was stopped.
  */
 export async function tryRow(row: Row, number: number, tombstones: Tombstones): Promise<boolean> {
@@ -299,7 +302,9 @@ async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
   return errors.length > 0;
 }
 
-/** Whether a run without a stop may fail once: the target or `onFile` does. */
+/**
+ * Returns whether a run may fail once without being stopped, because the target or `onFile` fails.
+ */
 function mayFail(row: Row): boolean {
   return (
     ENDINGS[row['committed.transaction'] ?? ''] !== undefined ||
@@ -351,13 +356,13 @@ function groupsOf<T>(
   return groups;
 }
 
-/** What the name of the file of an item begins with. */
+/** Returns the prefix of the name of the file that the item belongs in. */
 function keyOf(item: Item, template: string): string {
   switch (template) {
     case '{day}':
       return item.day;
     case '{author}':
-      // The name of a mask is empty, which file names write as this.
+      // A masked post has an empty author name, which file names write as `%`.
       return item.isMasked ? '%' : item.author;
     case '{tag}':
       return item.tag ?? '';
@@ -368,7 +373,10 @@ function keyOf(item: Item, template: string): string {
   }
 }
 
-/** A post without its matching rules, which `matchRules` changes, and masks as their ids. */
+/**
+ * Removes the matching rules from a post, because `matchRules` changes them. Replaces a masked post
+ * by its id.
+ */
 function lineOf(line: string, row: Row): string {
   if (/"hidden":"/.test(line)) return `masked ${/(\d{19})/.exec(line)?.[1]}`;
   if (row.matchRules !== 'yes') return line;
@@ -435,7 +443,10 @@ async function rowsBelow(
   return groups;
 }
 
-/** Each damaged record is once in the file, and each function has got all. `take` may end before some. */
+/**
+ * Checks that the file of damaged records has each record once and that each function was called
+ * for all of them. `take` may end the run before some of them.
+ */
 function checkDamaged(run: RowRun, files: readonly StoredFile[], outputs: Outputs): void {
   const { row, seen } = run;
   const others = files.flatMap(({ lines }) => lines.filter(line => !isPost(line)));

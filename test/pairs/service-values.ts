@@ -11,10 +11,10 @@ import {
   type ValuesOfStages,
 } from './values.js';
 
-/** The window of all rows is six hours from midnight. */
+/** The window of all rows is the six hours after midnight. */
 export const START = Date.UTC(2026, 10, 20);
 export const END = START + 6 * HOUR;
-/** The time of the service in the first runs, and in the last one. */
+/** The service's time during the first runs. `LATER` is its time during the last one. */
 export const NOW = END + 40 * MINUTE;
 export const LATER = NOW + 5 * HOUR;
 
@@ -24,7 +24,7 @@ const date = (time: number): Values => ({
 });
 const shard: Values = { ...unset, '1/2': is({ index: 1, of: 2 }), '2/2': is({ index: 2, of: 2 }) };
 
-/** Options of all queries. */
+/** The options that all query sources have. */
 const query = (source: string): ValuesOfStages[string] => ({
   product: { '30day': is('30day'), fullarchive: is('fullarchive') },
   fromDate: { ...date(START), ...unset },
@@ -44,8 +44,8 @@ const pages = (source: string): ValuesOfStages[string] => ({
 });
 
 /**
- * The values of the options of sources that ask a service, and of some sinks. An option of these sources that is not
- * here fails a test. `(…)` are no options.
+ * The values to try for the options of sources that use a service, and of some sinks. A test fails
+ * if an option of these sources is missing here. Names in parentheses are not options.
  */
 export const SERVICE_VALUES: ValuesOfStages = {
   flow: { '(stop)': { none: is(0), abort: is(0), 'the service fails': is(0) } },
@@ -64,7 +64,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
   },
   counts: {
     ...query('counts'),
-    // By default 30 days, which have 43,200 minutes.
+    // Set in all rows, because the default of 30 days has 43,200 minutes.
     fromDate: date(START),
     bucket: { ...unset, day: is('day'), hour: is('hour'), minute: is('minute') },
   },
@@ -92,14 +92,17 @@ export const SERVICE_VALUES: ValuesOfStages = {
     gzip: flags,
   },
   committed: {
-    // The functions are of the target: see run-service-row.ts.
+    // Whether the target has this function. See run-service-row.ts for the functions.
     transaction: { given: is(0), 'not given': is(0) },
     rows: numbers(1, 3),
   },
   tee: { checkpoint: { ...unset, given: ({ out }) => `${out}/checkpoint.json` } },
 };
 
-/** Options that each row has in one way: `next` is for one page, and a checkpoint passes `resume`. */
+/**
+ * Options that are the same in every row. For example, `next` only reads one page, and `resume`
+ * comes from the checkpoint.
+ */
 export const FIXED_OF_SERVICE: readonly string[] = [
   ...['search.query', 'search.next', 'search.resume', 'searchRules.rules', 'searchRules.resume'],
   ...['counts.query', 'counts.next', 'counts.resume', 'replay.resume'],
@@ -110,7 +113,7 @@ export const SOURCES = ['search', 'searchRules', 'counts', 'replay'] as const;
 export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
   SOURCES.find(source => row[source] === 'yes')!;
 
-/** The value of an option of the source of a row, by its name. */
+/** Returns the value of an option of the row's source. */
 export const optionOf = (row: Row, option: string): string | undefined =>
   row[`${sourceOf(row)}.${option}`];
 
@@ -119,9 +122,9 @@ export const isIncremental = (row: Row): boolean => optionOf(row, 'incremental')
 export const SERVICE_DOMAIN: Domain = domainOf(SERVICE_VALUES);
 
 /**
- * Values that a source refuses together, with an error of this option.
+ * Declares that a source refuses these values together, with an error about this option.
  *
- * @param others What an example needs besides, so that nothing else is refused.
+ * @param others Further values that the example needs so that the library refuses nothing else.
  */
 function refuses(
   source: string,
@@ -142,7 +145,7 @@ function refuses(
   };
 }
 
-/** Values of other options that a source refuses beside one value. */
+/** Declares that a source refuses one value together with each of these values of other options. */
 const refusesBeside = (
   source: string,
   option: string | undefined,
@@ -253,7 +256,7 @@ const CONFLICTS: readonly Conflict[] = [
   },
 ];
 
-/** Whether a row, which may be a part of one, has a checkpoint or can have one. */
+/** Returns whether a row has a checkpoint, or can still get one if it is incomplete. */
 function mayHaveCheckpoint(row: Row): boolean {
   if (row.committed !== 'no') return true;
   return row.tee === 'yes'

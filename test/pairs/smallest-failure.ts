@@ -1,6 +1,6 @@
 import type { Domain, Row, Rules } from './covering-rows.js';
 
-/** A row with these values, and the first one of each other option. */
+/** Completes a row: every other option gets its first value. */
 export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   const row: Record<string, string> = { tee: 'no', ...given };
   for (const key of Object.keys(given)) row[key.split('.')[0]!] = 'yes';
@@ -13,7 +13,7 @@ export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   return row;
 }
 
-/** The values of a row that are not the first ones. */
+/** Returns the values of a row that are not the first value of their option. */
 function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
   const isFirst = ([key, value]: readonly [string, string]) => {
     const [stage = '', option = ''] = key.split('.');
@@ -25,9 +25,10 @@ function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
 }
 
 /**
- * The error of a row with as few values as possible that are not the first ones.
+ * Reduces a failing row to as few values as possible that are not the first of their option.
+ * Returns the error of the reduced row.
  *
- * @param errorOf Tries a row; returns `undefined` if it passes.
+ * @param errorOf Runs a row. Returns `undefined` if it passes.
  */
 export async function smallestFailure(
   row: Row,

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Row } from './covering-rows.js';
 
-/** A post of the input, as the oracle knows it. */
+/** A post of the input, as `expected.ts` knows it. */
 export interface Post {
   readonly id: string;
   readonly raw: string;
@@ -14,7 +14,7 @@ export interface Post {
   readonly withheld?: boolean;
 }
 
-/** A line that is not a post. `by` says which stage reports it. */
+/** A line that is not a post. `by` is the stage that reports it. */
 interface Other {
   readonly raw: string;
   readonly by: 'jsonLines' | 'activities' | 'message';
@@ -23,15 +23,15 @@ interface Other {
 type Line = Post | Other;
 
 export interface StoredFile {
-  /** The path below the folder of the input. */
+  /** The path relative to the input folder. */
   readonly name: string;
   readonly lines: readonly Line[];
-  /** Whether the file comes after the first complete run. */
+  /** Whether the file is added after the first complete run. */
   readonly isLater?: boolean;
 }
 
 export const DELETED = ['1234567890123456701', '1234567890123456711'];
-/** An earlier version and the one that replaced it. */
+/** The ids of a post's earlier version and of the version that replaced it. */
 export const EDITED = ['1234567890123456702', '1234567890123456712'];
 
 const TEXTS = [
@@ -61,7 +61,7 @@ function post(number: number): Post {
   return { ...common, raw, withheld };
 }
 
-/** A post that exceeds a limit, which the values of options in stored-values.ts set. */
+/** Creates a post that exceeds the size limits in stored-values.ts. */
 function large(number: number, more: string): Post {
   const usual = post(number);
   return { ...usual, raw: usual.raw.replace('"user":', `${more},"user":`) };
@@ -69,12 +69,15 @@ function large(number: number, more: string): Post {
 
 export const isPost = (line: Line): line is Post => 'id' in line;
 
-/** Whether a sink has a file of damaged records. */
+/** Returns whether a sink of the row writes a file of damaged records. */
 export function hasDamagedFile(row: Row): boolean {
   return Object.entries(row).some(([key, value]) => key.endsWith('.damaged') && value === 'given');
 }
 
-/** The files of a row, with the same names in both folders. Only what its options take is damaged. */
+/**
+ * Returns the files of a row. Both folders use the same names. Input is only damaged in ways that
+ * the row's options allow.
+ */
 export function storedFiles(row: Row): StoredFile[] {
   const keeps = hasDamagedFile(row);
   const takesLines = keeps || row['jsonLines.onDamaged'] === 'given';
@@ -110,7 +113,10 @@ export function storedFiles(row: Row): StoredFile[] {
   ];
 }
 
-/** Writes a file. @param isCut Whether its end is missing. */
+/**
+ * Writes a file.
+ * @param isCut Whether to write only its first part.
+ */
 export async function store(
   folder: string,
   file: StoredFile,

@@ -23,7 +23,7 @@ afterAll(() => tombstones.close());
 
 const post = new millrace.Activity(Buffer.from('{"id":1}'));
 
-/** What each stage is made by. */
+/** The function that creates each stage. */
 const CALLS: Readonly<Record<string, (options: never) => unknown>> = {
   pipeline: o => millrace.pipeline(post as never, millrace.collect(), o),
   localFiles: o => millrace.localFiles('x', o),
@@ -61,7 +61,9 @@ describe('the options of stored files', () => {
 
 let stopped = 0;
 let asked: ReturnType<typeof askedOfThreads>;
-/** The nightly rows differ from night to night, so that they meet other combinations of three and more values. */
+/**
+ * The nightly rows are different every night, to try further combinations of three and more values.
+ */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 const { rows, pairs, missing } = coveringRows(DOMAIN, RULES, seeded(SEED));
 
@@ -105,7 +107,10 @@ describe('a covering set of option rows', () => {
   });
 });
 
-/** Whether a sink of the row has threads, and nothing else keeps the posts on the main thread. */
+/**
+ * Returns whether a sink of the row uses threads and no other value keeps the posts on the main
+ * thread.
+ */
 function usesThreads(row: Row): boolean {
   const { values, others } = RULES.alone;
   return (

@@ -15,7 +15,7 @@ import {
 export const postOf = (item: Activity | Routed): Activity =>
   'activity' in item ? item.activity : item;
 
-/** Options that all sinks of files have. */
+/** The options that all file sinks have. */
 const written = (sink: string, extension: string): ValuesOfStages[string] => ({
   path: {
     'one file': ({ out }) => `${out}/${sink}/all.${extension}`,
@@ -63,7 +63,10 @@ const columns: Values = {
 };
 const invalidValues: Values = { ...unset, error: is('error'), null: is('null') };
 
-/** The values of all options. An option of the library that is not here fails a test. `(…)` are no options. */
+/**
+ * The values to try for each option. A test fails if an option of the library is missing here.
+ * Names in parentheses are not options.
+ */
 export const VALUES: ValuesOfStages = {
   flow: {
     '(source)': { folder: is(0), list: is(0), 'two folders': is(0), concat: is(0), merge: is(0) },
@@ -158,7 +161,7 @@ export const VALUES: ValuesOfStages = {
     maxHeldBytes: numbers(1),
   },
   committed: {
-    // The functions are of the target: see run-stored-row.ts.
+    // Whether the target has this function. See run-stored-row.ts for the functions.
     transaction: {
       given: is(0),
       'given, calls again': is(0),
@@ -176,7 +179,7 @@ export const VALUES: ValuesOfStages = {
   },
 };
 
-/** Options that each row has in one way, as nothing works without. */
+/** Options that are the same in every row, because nothing works without them. */
 export const FIXED: readonly string[] = ['committed.load', 'committed.write', 'committed.save'];
 
 export const SINKS = ['files', 'csv', 'parquet', 'committed'] as const;
@@ -292,7 +295,7 @@ const CONFLICTS: readonly Conflict[] = [
   },
 ];
 
-/** Values with which the posts of stored files do not pass through threads. */
+/** Values that keep the posts of stored files on the main thread. */
 const ON_MAIN_THREAD: readonly (readonly string[])[] = [
   ...[
     'flow.(stop)=abort',
@@ -322,7 +325,7 @@ const ON_MAIN_THREAD: readonly (readonly string[])[] = [
       `${sink}.workers=0`,
     ]),
   ].map(value => [value]),
-  // A branch of tee cannot replace posts that the others read as well.
+  // A branch of `tee` must not replace posts that other branches read too.
   ['flow.(operators)=in branches', 'matchRules=yes'],
   ['flow.(operators)=in branches', 'withoutDeleted=yes'],
 ];

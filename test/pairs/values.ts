@@ -1,12 +1,12 @@
 import type { Domain, Row } from './covering-rows.js';
 
-/** What values of options are made of. */
+/** What the value of an option may depend on. */
 export interface Context {
   /** The folder of outputs. */
   readonly out: string;
-  /** Called by functions of the caller. */
+  /** Records a call of a user function. */
   readonly saw: (what: string, value: unknown) => void;
-  /** Which run it is, from 1. */
+  /** The number of the run. The first one is 1. */
   readonly run: number;
 }
 
@@ -28,10 +28,12 @@ export const calls = (what: string): Values => ({
       saw(what, value),
 });
 
-/** The values of the options of each stage, by name. Those of `(…)` are no options. */
+/**
+ * The values to try for the options of each stage, by name. Names in parentheses are not options.
+ */
 export type ValuesOfStages = Readonly<Record<string, Readonly<Record<string, Values>>>>;
 
-/** The names of all values. The first one of an option is the simplest. */
+/** Returns the names of all values. The first value of an option is the simplest one. */
 export function domainOf(values: ValuesOfStages): Domain {
   return Object.fromEntries(
     Object.entries(values).map(([stage, options]) => [
@@ -50,7 +52,7 @@ function namesOf(values: Values): readonly string[] {
   return list.toSorted((a, b) => isFirst(b) - isFirst(a));
 }
 
-/** The options that a row gives a stage. */
+/** Returns the options that a row passes to a stage. */
 export function optionsIn(
   row: Row,
   stage: string,
@@ -66,7 +68,7 @@ export function optionsIn(
   );
 }
 
-/** Whether a later run of a row can continue where the last one has ended. */
+/** Returns whether a later run of a row can continue where the previous one ended. */
 export function hasCheckpoint(row: Row): boolean {
   return (
     row.committed === 'yes' ||

@@ -4,13 +4,13 @@ import { printJson, type Style, style, type Value } from './print-json.js';
 
 type Members = { readonly [key: string]: Value };
 
-/** A post and the document it is printed as. */
+/** A post, and the document it is printed as. */
 export interface ArbitraryPost {
   readonly model: PostModel;
   readonly format: 'original' | 'activity_streams';
   readonly json: string;
   readonly bytes: Buffer;
-  /** Shown when a property fails. */
+  /** Prints the post when a property fails. */
   readonly [fc.toStringMethod]: () => string;
 }
 
@@ -19,7 +19,7 @@ export const arbitraryPost: fc.Arbitrary<ArbitraryPost> = fc
   .tuple(postModel, fc.constantFrom('original' as const, 'activity_streams' as const), style)
   .map(([model, format, look]) => writePost(model, format, look));
 
-/** The document of a post, in the service's style unless another is given. */
+/** Prints a post as a document, in the service's JSON style by default. */
 export function writePost(
   model: PostModel,
   format: ArbitraryPost['format'],
@@ -30,7 +30,7 @@ export function writePost(
   return { model, format, json, bytes: Buffer.from(json), [fc.toStringMethod]: () => json };
 }
 
-/** `Wed Oct 10 20:19:24 +0000 2018`. */
+/** Formats a date as `Wed Oct 10 20:19:24 +0000 2018`. */
 function createdAt(date: Date): string {
   const [day, date2, month, year, time] = date.toUTCString().replace(',', '').split(' ');
   return `${day} ${month} ${date2} ${time} +0000 ${year}`;

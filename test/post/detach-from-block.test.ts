@@ -6,7 +6,7 @@ import { detached } from '../../src/post/detach-from-block.js';
 
 const MEGABYTE = 2 ** 20;
 
-/** Bytes at the start of a block of this size. */
+/** Returns a view of the first bytes of a block of this size. */
 function inBlock(text: string, size = MEGABYTE): Buffer {
   const block = Buffer.alloc(size);
   return block.subarray(0, block.write(text));
@@ -19,14 +19,14 @@ const POST = JSON.stringify({
   text: 'snow',
   retweeted_status: { id_str: '9', created_at: 'Wed Oct 10 20:19:24 +0000 2018', text: 'ice' },
 });
-/** An item of any of the kinds below. */
+/** A type for items of all the kinds below. */
 type Held = Buffer & { readonly activity: Activity } & readonly [Activity & Buffer];
 const EVENT = '{"delete":{"status":{"id_str":"5","user_id_str":"6"},"timestamp_ms":"1"}}';
 
 describe('detached()', () => {
   it('copies an activity out of a large buffer with everything already read', () => {
     const post = new Activity(inBlock(POST));
-    // The members that were passed are remembered by their positions.
+    // Reading a property stores the positions of members in the activity.
     expect(post.format).toBe('original');
     const [held] = detached([post]);
     expect(held).toBe(post);

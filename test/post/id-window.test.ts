@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { IdWindow } from '../../src/post/id-window.js';
 import { bySuite } from '../suite.js';
 
-/** The specification of the window, as a plain list. */
+/** A simple model of the window, as a list of ids. */
 class Model {
   ids: string[] = [];
   readonly size: number;
@@ -17,7 +17,7 @@ class Model {
   }
 }
 
-/** Few enough to repeat, and near every boundary of the encoding. */
+/** Few different ids, so that they repeat, and ids near every limit of the encoding. */
 const id = fc.oneof(
   { weight: 5, arbitrary: fc.bigInt({ min: 1n, max: 40n }).map(String) },
   {

@@ -9,7 +9,7 @@ import {
 } from '../../src/post/matching-rules.js';
 import { minimal } from './minimal-post.js';
 
-/** Rules as a post lists them: the value, tag and id that each may lack. */
+/** Rules as a post lists them. Each may lack its value, tag or id. */
 const rules = fc.array(
   fc
     .record({

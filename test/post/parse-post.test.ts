@@ -23,7 +23,7 @@ describe('parsePost', () => {
     fc.assert(
       fc.property(arbitraryPost, jsonValue, style, fc.nat(), ({ json }, extra, look, where) => {
         const member = `"extra":${printJson(extra, look)}`;
-        // After any comma between members of the document.
+        // Inserts the member after any comma between members.
         const commas = [...json.matchAll(/(?<=[\w\]}"] *),(?=")/g)].map(match => match.index);
         const at = commas[where % commas.length] ?? json.indexOf(',');
         const text = `${json.slice(0, at)},${member}${json.slice(at)}`;
@@ -39,7 +39,8 @@ describe('parsePost', () => {
     fc.assert(
       fc.property(jsonObject, style, (members, look) => {
         const json = printJson({ ...members, last: [] }, look);
-        // A long number in an array: the bytes around it do not show whether it is within a string.
+        // For a long number in an array, the surrounding bytes do not show whether it is inside a
+        // string.
         const doubtful = printJson({ ...members, last: [12345678901234567n] }, look);
         const told = parsePost(Buffer.from(json));
         const untold = parsePost(Buffer.from(doubtful));
@@ -83,14 +84,14 @@ function isJson(text: string): boolean {
   }
 }
 
-/** In unknown members a short id stays a number; as text, both are equal. */
+/** Short ids of unknown members stay numbers, so both sides are compared as strings. */
 function withoutShortIds(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_key, member) =>
     typeof member === 'number' && Number.isInteger(member) ? String(member) : member,
   );
 }
 
-/** The long numbers of a value: those of members, and those in arrays. */
+/** Counts the long numbers in a value: those that are members, and those in arrays. */
 function longNumbers(value: Value, inArray = false): { keyed: number; listed: number } {
   if (typeof value === 'bigint') {
     const long = String(value).replace('-', '').length >= 16 ? 1 : 0;

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 
-/** The content of a post, independent of its format. Absent is `undefined` or an empty list. */
+/**
+ * The content of a post, independent of its format. Missing content is `undefined` or an empty
+ * list.
+ */
 export interface PostModel {
   readonly id: bigint;
   readonly postedAt: Date;
   readonly text: string;
-  /** The full text if `text` is truncated. */
+  /** The full text, if `text` is truncated. */
   readonly longText: string | undefined;
   readonly lang: string;
   readonly author: AuthorModel;
@@ -15,17 +18,17 @@ export interface PostModel {
   readonly links: readonly LinkModel[];
   readonly media: readonly ('photo' | 'video' | 'animated_gif')[];
   readonly replyTo: { readonly id: bigint; readonly author: AuthorModel } | undefined;
-  /** Longitude and latitude. */
+  /** The longitude and latitude. */
   readonly point: readonly [number, number] | undefined;
   readonly place: PlaceModel | undefined;
   readonly shared: PostModel | undefined;
   readonly quoted: PostModel | undefined;
   readonly likes: number;
   readonly retweets: number;
-  /** Codes of countries; only the `original` format has them. */
+  /** Country codes. Only the `original` format has them. */
   readonly withheldIn: readonly string[] | undefined;
   readonly edits: readonly bigint[];
-  /** `undefined`: the member is absent. */
+  /** If undefined, the post has no list of rules. */
   readonly rules: readonly RuleModel[] | undefined;
 }
 
@@ -36,7 +39,7 @@ export interface AuthorModel {
   readonly bio: string | null;
   readonly location: string | undefined;
   readonly verified: boolean;
-  /** Only the `original` format has it. */
+  /** Only in the `original` format. */
   readonly isProtected: boolean;
   readonly followers: number;
 }
@@ -51,7 +54,7 @@ export interface PlaceModel {
   readonly name: string;
   readonly country: string;
   readonly countryCode: string;
-  /** West, south, east, north. */
+  /** The west, south, east and north edges. */
   readonly box: readonly [number, number, number, number];
 }
 
@@ -61,14 +64,14 @@ export interface RuleModel {
   readonly value: string | undefined;
 }
 
-/** Up to the largest signed 64-bit integer. Most are long. */
+/** Ids up to the largest signed 64-bit integer. Most of them are long. */
 export const postId: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 6, arbitrary: fc.bigInt(10n ** 16n, 2n ** 63n - 1n) },
   { weight: 1, arbitrary: fc.bigInt(1n, 10n ** 16n) },
   { weight: 1, arbitrary: fc.bigInt(1n, 99_999n) },
 );
 
-/** Text that looks like JSON or breaks careless readers. */
+/** Strings that look like JSON or that break careless readers. */
 const trap = fc.constantFrom(
   '"id_str":"1"',
   ',"id":12345678901234567,"id_str":"76543210987654321"',
@@ -107,7 +110,7 @@ const word = fc.constantFrom(
   ...['🍕', '👩‍👩‍👧', '🇩🇪', '#snow', '@jack', '$TWTR', 'https://t.co/abc', '&amp;', "don't", 'a/b'],
 );
 
-/** A text of words, emoji and hostile strings. */
+/** Strings of words, emoji and the strings above. */
 export const postText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -165,7 +168,7 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
       : fc.option(postModelWithin(depth - 1), { nil: undefined, freq: 2 });
   return fc.record({
     id: postId,
-    // Whole seconds, the precision of both formats. From the first post on.
+    // Times in whole seconds, the precision of both formats, starting with the first post ever.
     postedAt: fc
       .integer({ min: 1_142_899_200, max: 1_900_000_000 })
       .map(seconds => new Date(seconds * 1000)),
@@ -194,5 +197,5 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
   });
 };
 
-/** Any post; retweets and quotes nest up to two deep. */
+/** Any post. Retweets and quotes are nested up to two levels deep. */
 export const postModel: fc.Arbitrary<PostModel> = postModelWithin(2);

@@ -8,9 +8,9 @@ const instant = fc.date({
   noInvalidDate: true,
 });
 
-/** As posts of the original format have it: `Wed Oct 10 20:19:24 +0000 2018`. */
+/** Formats a date as posts of the original format do: `Wed Oct 10 20:19:24 +0000 2018`. */
 function createdAt(date: Date): string {
-  // `Wed, 10 Oct 2018 20:19:24 GMT`
+  // `toUTCString` returns `Wed, 10 Oct 2018 20:19:24 GMT`.
   const [name, day, month, year, clock] = date.toUTCString().replace(',', '').split(' ');
   return `${name} ${month} ${day} ${clock} +0000 ${year}`;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** A value of a test document. A bigint is printed as an integer with all digits. */
+/** A value of a test document. A bigint is printed as an integer with all its digits. */
 export type Value =
   | null
   | boolean
@@ -10,13 +10,13 @@ export type Value =
   | readonly Value[]
   | { readonly [key: string]: Value };
 
-/** A JSON style: each prints the same value differently. */
+/** A JSON style. Each style prints the same value differently. */
 export interface Style {
   readonly shuffled: boolean;
   readonly spaced: boolean;
-  /** In keys and strings: any character as `\uXXXX`, a slash as `\/`. */
+  /** Whether keys and strings contain escapes: `\uXXXX` for any character and `\/` for a slash. */
   readonly escaped: boolean;
-  /** Decides the order of members, and where spaces and escapes are. */
+  /** Decides the order of members and the places of spaces and escapes. */
   readonly seed: number;
 }
 
@@ -55,7 +55,10 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** Existing escapes are kept, and both halves of a surrogate pair are escaped or not. */
+/**
+ * Escapes some characters. Existing escapes are kept, and the halves of a surrogate pair are
+ * treated alike.
+ */
 function escapeSome(json: string, random: () => number): string {
   return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {
     if ((unit.length > 1 && unit.startsWith('\\')) || random() < 0.7) return unit;
@@ -74,7 +77,7 @@ function shuffle<T>(items: T[], random: () => number): void {
   }
 }
 
-/** The same numbers, 0 to 1, for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 that depends only on the seed (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

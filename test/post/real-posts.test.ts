@@ -7,7 +7,7 @@ import { Activity } from '../../src/post/activity.js';
 import { parseInStreamMessage } from '../../src/post/in-stream-message.js';
 import { unchecked } from '../unchecked.js';
 
-/** A folder with posts/*.jsonl as delivered by the service from 2011 to 2018. */
+/** A folder with posts/*.jsonl that the service delivered from 2011 to 2018. */
 const folder = process.env.MILLRACE_REAL_DATA;
 
 function activitiesOf(file: string): Activity[] {
@@ -23,7 +23,7 @@ const streams = ['activity-gnacs.jsonl', 'activity-gnip4j.jsonl', 'activity-twee
 
 type Fields = { [key: string]: Fields & string };
 
-/** The same values as the accessors, from plain parsing. */
+/** Computes the accessors' values from the result of `JSON.parse`. */
 function parsed(post: Fields, original: boolean): object {
   const id = String(original ? post.id_str : post.id?.split(':').at(-1));
   const user = original ? post.user : post.actor;
@@ -97,7 +97,8 @@ describe.skipIf(folder === undefined)(
         file => activitiesOf(file).map(said),
       );
       expect(a.length).toBe(11);
-      // The two formats truncate the text of a retweet differently; the shared post has all of it.
+      // The two formats truncate the text of a retweet differently, but the retweeted post has the
+      // full text.
       const comparable = (post: Said): object => ({
         ...post,
         text: post.verb === 'share' ? post.text.slice(0, 130) : post.text,

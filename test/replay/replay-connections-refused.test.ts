@@ -170,7 +170,7 @@ describe('a refused replay connection', () => {
   });
 
   it('requests what the clock of the service allows after a 406 for a date', async () => {
-    // The service's clock is seven minutes behind ours.
+    // The service's clock is 7 minutes behind the client's.
     const from = floorTo(MINUTE, Date.now() - 40 * MINUTE);
     const young = { from, to: from + 8 * MINUTE };
     const fresh = wirePosts(young);

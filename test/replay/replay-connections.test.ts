@@ -19,7 +19,10 @@ import {
 
 setUpReplay();
 
-/** A timing without waits; one part of some connections takes 5 seconds of it. */
+/**
+ * Creates a timing that does not wait. For connections that `isSlow` selects, the given part takes
+ * 5 s of its time.
+ */
 function slowConnections(
   part: 'storing its time' | 'opening it',
   isSlow: (index: number) => boolean,
@@ -63,14 +66,15 @@ describe('the budget of five connections in five minutes', () => {
     server.otherwise = wholeReplay(wirePosts(window, 1));
     await collected(posts(window, { timings: { maxChunkMs: 16 * MINUTE } }));
     expect(server.received.length).toBe(13);
-    // The time that the run itself takes shortens its waits.
+    // The run itself takes some real time, which shortens its waits.
     const sleptMs = timing.slept.reduce((sum, ms) => sum + ms, 0);
     expect(sleptMs).toBeGreaterThan(1.5 * 300_000);
   });
 
   it.each([
     ['storing its time', (index: number) => index % 4 === 0],
-    // The third of seven: the next run may connect once it no longer counts.
+    // The third of every seven connections is slow. The next run may connect when it no longer
+    // counts.
     ['opening it', (index: number) => index % 7 === 2],
   ] as const)('is kept if some connections take seconds for %s', async (part, isSlow) => {
     const window = past(200);
@@ -84,7 +88,8 @@ describe('the budget of five connections in five minutes', () => {
     const middle = window.from + 100 * MINUTE;
     const runs: [Window, number][] = [
       [{ ...window, to: middle }, 0],
-      // The times of the first run are over by its monotonic clock, so that it knows only the file.
+      // By the monotonic clock, the connections of the first run no longer count, so only the file
+      // limits the second run.
       [{ ...window, from: middle }, DAY],
     ];
     for (const [half, aheadMs] of runs) {

@@ -6,7 +6,7 @@ import { TIMINGS } from '../../src/replay/replay-timings.js';
 
 const NOW = Date.UTC(2024, 4, 15, 12);
 const RATES = [{ requests: 5, perMs: 5 * MINUTE }];
-/** Two hours that ended three hours ago. */
+/** A window of two hours that ended three hours ago. */
 const WINDOW: Window = { from: NOW - 5 * HOUR, to: NOW - 3 * HOUR };
 const FIRST: Window = { from: WINDOW.from, to: WINDOW.from + 16 * MINUTE };
 
@@ -98,7 +98,10 @@ describe('the next step of a replay', () => {
   });
 });
 
-/** The connections and the time of a replay whose connections all complete, each in no time. */
+/**
+ * Returns the connections and the duration of a replay whose connections all complete without
+ * taking time.
+ */
 function completed(minutes: number, machine = machineOf(pastOf(minutes))) {
   let now = NOW;
   const connects: number[] = [];
@@ -150,7 +153,7 @@ describe('a replay whose connections all complete', () => {
           let now = NOW;
           const next = () => machine.next(now, now, connects);
           for (let action = next(); action.do !== 'done'; action = next()) {
-            // The bytes of a minute are known from the first connection on.
+            // The first connection shows how many bytes a minute has.
             if (minutes <= 16 || machine.state.chunk > 16 * MINUTE)
               said.push([now, machine.leftMs(now, now, pace, connects)]);
             if (action.do === 'wait') now += action.ms;

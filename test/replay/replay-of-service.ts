@@ -10,18 +10,21 @@ export let folder: string;
 
 let addresses: Awaited<ReturnType<Service['start']>>;
 
-/** An account of the service. Its waits advance the service's clock. */
+/** Creates an account of the service. Its waits advance the service's clock. */
 export function acme(options: Partial<AccountOptions> = {}): Account {
   return account({ ...addresses, timing: timingOf(service), ...options });
 }
 
-/** Starts a service instead of the one that runs, if one does. */
+/** Starts a service, which replaces the current one. */
 export async function startService(options: Partial<ServiceOptions>): Promise<void> {
   service = createService({ limits: 'relaxed', ...options });
   addresses = await service.start(0);
 }
 
-/** Starts a service whose clock stands, and makes a folder before each test of a file, and stops the service after. */
+/**
+ * Before each test of a file, starts a service with a frozen clock and creates a folder. Stops the
+ * service afterwards.
+ */
 export function setUpServiceReplay(options: Partial<ServiceOptions>): void {
   beforeEach(async () => {
     await startService({ heartbeatMs: 50, ...options });

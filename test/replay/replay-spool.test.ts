@@ -18,7 +18,7 @@ async function readAll(spool: ReplaySpool): Promise<string[]> {
   return read;
 }
 
-/** Records within a block, the bytes between them, and where each batch of records ends. */
+/** Blocks of records and the bytes between them, with the end of each batch. */
 const blocks = fc.array(
   fc.array(
     fc.record({
@@ -87,7 +87,7 @@ describe('a spool', () => {
     }
     expect(await readAll(spool)).toEqual(records.map(String));
     await spool.close();
-    // 44 MB, of which 8 MiB may be pending.
+    // The input has 44 MB, and up to 8 MiB of it may be pending.
     expect(waited).toBeGreaterThan(0);
     expect(waited).toBeLessThan(300);
   });

@@ -26,7 +26,7 @@ describe('a wait of a replay', () => {
     const window = { from, to: from + 5 * MINUTE };
     const until = window.to + 30 * MINUTE;
     const untilMs = until - timing.now();
-    // Real time passes meanwhile, more of it on a busy machine.
+    // Real time passes during the test, and more of it on a busy machine.
     const started = Date.now();
     const realMs = () => Date.now() - started;
     const sent = wirePosts(window);
@@ -48,7 +48,7 @@ describe('a wait of a replay', () => {
     expect(got).toEqual(idsOf(sent));
     const sleptMs = timing.slept.reduce((sum, ms) => sum + ms, 0);
     expect(Math.abs(endedMs + sleptMs - untilMs)).toBeLessThan(1000);
-    // The first connection learns the service's time.
+    // The first connection provides the service's time.
     expect(server.received.length).toBe(2);
     expect(waits.map(wait => [wait.reason, Math.round(wait.until.getTime() / 1000)])).toEqual([
       ['too recent', until / 1000],

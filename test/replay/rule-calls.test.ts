@@ -14,7 +14,7 @@ import { acme, server, setUpRules, stream } from './scripted-rules.js';
 
 setUpRules();
 
-/** Bodies that the local service never sends. */
+/** Response bodies that the local service never sends. */
 const OTHER_BODIES = [
   ...['', ' ', 'OK', '<html></html>', 'null', '[]', '7', '{}', '{"detail":"none"}'],
   ...['{"detail":[7]}', '{"detail":[{"rule":"snow"}]}', '{"detail":[{"rule":{"value":"snow"}}]}'],

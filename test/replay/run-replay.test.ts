@@ -47,7 +47,7 @@ describe('a consumer of a replay', () => {
     const got: Activity[] = [];
     for await (const post of flow as AsyncIterable<Activity>) {
       if (got.length === 0) {
-        // Both connections end although nothing is consumed.
+        // Both connections must complete although no post is consumed.
         const until = Date.now() + 60_000;
         while (done.length < 2 && Date.now() < until)
           await new Promise(resolve => setTimeout(resolve, 5));
@@ -156,7 +156,10 @@ describe('a consumer of a replay', () => {
 describe('the folder of a replay', () => {
   const timings = { firstChunkMs: MINUTE, maxChunkMs: MINUTE };
 
-  /** Delivers posts up to a number of cursors, or all. Returns their ids and the last cursor. */
+  /**
+   * Delivers posts up to the given number of cursors, or all posts. Returns their ids and the last
+   * cursor.
+   */
   async function deliver(
     flow: ReturnType<typeof posts>,
     resume?: Cursor,

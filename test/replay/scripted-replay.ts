@@ -32,7 +32,10 @@ export function acme(options: Partial<AccountOptions> = {}): Account {
   );
 }
 
-/** The timing of another process, which waits advance: it shares the wall clock with the processes before, and nothing else. */
+/**
+ * The timing of a new process. Its waits advance the clock. It shares only the wall clock with
+ * earlier processes.
+ */
 export function timingOfProcess(clock: { now: number }): Timing {
   const started = clock.now;
   return {
@@ -45,7 +48,7 @@ export function timingOfProcess(clock: { now: number }): Timing {
   };
 }
 
-/** `minutes` that ended three hours ago. */
+/** Returns a window of `minutes` that ended three hours ago. */
 export function past(minutes: number): Window {
   const to = floorTo(MINUTE, Date.now() - 3 * HOUR);
   return { from: to - minutes * MINUTE, to };
@@ -65,7 +68,10 @@ export const idsOf = (items: readonly { readonly id: string }[]) => items.map(({
 
 export const collected = (flow: ReturnType<typeof posts>) => collect<Activity>()(flow);
 
-/** The posts of a replay whose first connection gets this reply, and all others complete ones. */
+/**
+ * Returns the posts of a replay whose first connection gets this reply. All later connections get
+ * complete replies.
+ */
 export async function followedBy(
   first: Reply,
   window: Window,
@@ -77,7 +83,9 @@ export async function followedBy(
   return collected(posts(window, options));
 }
 
-/** Starts a server and makes a folder before each test of a file, and stops the server after. */
+/**
+ * Before each test of a file, starts a server and creates a folder. Stops the server afterwards.
+ */
 export function setUpReplay(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

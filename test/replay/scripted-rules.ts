@@ -7,13 +7,13 @@ import { LOGIN } from '../login.js';
 
 export let server: ScriptedServer;
 
-/** The rules that the server holds. */
+/** The server of rules of the current test. */
 export let stream: RulesStream;
 
-/** Its name has a space, and its stream a path of its own. */
+/** The account's name contains a space, and its stream is not the default one. */
 export let acme: Account;
 
-/** Starts a server that holds the rules of a replay stream before each test of a file, and stops it after. */
+/** Before each test of a file, starts a server of replay rules. Stops it afterwards. */
 export function setUpRules(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

@@ -1,7 +1,7 @@
 import type { Service } from 'millrace/service';
 import type { Timing } from '../../src/http/timing.js';
 
-/** The clock of a service, which waits advance. */
+/** Uses the clock of a service. Waits advance it. */
 export function timingOf({ clock }: Service): Timing {
   return {
     now: () => clock.now(),

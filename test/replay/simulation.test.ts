@@ -13,7 +13,10 @@ const REPLAYS = bySuite(125, 30_000);
 
 type Sums = Record<keyof SimulatedReplay, number> & { readonly worst: readonly number[] };
 
-/** Runs the seeds from 1 and sums up; `worst` are seeds with lost or repeated posts. */
+/**
+ * Runs simulations with the seeds from 1 and adds up their results. `worst` lists seeds with lost
+ * or repeated posts.
+ */
 function simulateAll(seeds: number, parts: Parts = REAL_PARTS): Sums {
   const sums: Record<string, number> = {};
   const worst: number[] = [];
@@ -32,7 +35,7 @@ describe(`${REPLAYS} replays against a service that fails in every way`, () => {
     const sums = simulateAll(REPLAYS);
     expect(sums.worst).toEqual([]);
     expect(sums).toMatchObject({ lost: 0, doubled: 0, overBudget: 0 });
-    // There was something to lose.
+    // Without this, the test would pass if the simulations had no posts.
     expect(sums.posts).toBeGreaterThan(100 * REPLAYS);
     expect(sums.connects).toBeGreaterThan(10 * REPLAYS);
     expect(sums.faults).toBeGreaterThan(4 * REPLAYS);
@@ -42,7 +45,7 @@ describe(`${REPLAYS} replays against a service that fails in every way`, () => {
   });
 });
 
-/** Each breaks one rule of the machine, which the simulation must detect. */
+/** Each mutant breaks one rule of the replay, and the simulation must detect it. */
 const MUTANTS: Record<string, { parts: Partial<Parts>; breaks: keyof SimulatedReplay }> = {
   'the end of a connection is taken as done': {
     breaks: 'lost',

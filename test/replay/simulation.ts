@@ -3,11 +3,11 @@ import type { Rate } from '../../src/http/rate-limits.js';
 import { SeenIds } from '../../src/replay/replay-cursor.js';
 import { ReplayMachine, type ReplayState } from '../../src/replay/replay-machine.js';
 
-/** The outcome of a replay, compared with the simulated service. */
+/** The result of a replay, compared with the simulated service. */
 export interface SimulatedReplay {
   readonly lost: number;
   readonly doubled: number;
-  /** Connections beyond 5 in 5 minutes, by the clock of the service. */
+  /** Connections beyond the limit of 5 in 5 minutes, by the service's clock. */
   readonly overBudget: number;
   /** Posts within the reported gaps. */
   readonly inGaps: number;
@@ -18,7 +18,7 @@ export interface SimulatedReplay {
   readonly ended: 'done' | 'gave up';
 }
 
-/** Parts that a mutant replaces. */
+/** Parts that a mutant can replace. */
 export interface Parts {
   readonly machine: typeof ReplayMachine;
   readonly seenIds: typeof SeenIds;
@@ -34,13 +34,13 @@ const POST_BYTES = 1000;
 interface Post {
   readonly id: string;
   readonly at: number;
-  /** The minute of the stream in which it is delivered. */
+  /** The minute of the stream in which the post is delivered. */
   readonly minute: number;
 }
 
 /**
- * One replay in virtual time against a service that fails in every possible way, chosen by the seed.
- * The machine, the ids and the commits are the real ones; sockets and files are simulated.
+ * Simulates one replay in virtual time. The seed chooses how the service fails. The replay logic,
+ * the ids and the commits are the real ones, but sockets and files are simulated.
  */
 export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedReplay {
   const random = randomOf(seed);
@@ -57,12 +57,14 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const window: Window = { from, to: from + minutes * MINUTE };
   const posts = postsOf(window, random);
   const clockOff = chance(0.1) ? whole(-60, 60) * MINUTE : 0;
-  /** Whether responses have a `Date`; without it, the client assumes that the clocks agree. */
+  /**
+   * Whether responses have a `Date` header. Without it, the client assumes that the clocks agree.
+   */
   const dated = chance(0.5);
   let heard = false;
   const maxRangeBytes = chance(0.5) ? whole(1, 100) * POST_BYTES : Number.POSITIVE_INFINITY;
   const faultiness = random() ** 2 * 0.8;
-  /** How many more times each minute fails. */
+  /** The remaining number of failures of each minute. */
   const failing = new Map<number, number>();
   for (let minute = window.from; minute < window.to; minute += MINUTE)
     if (chance(faultiness * 0.1)) failing.set(minute, chance(0.1) ? 99 : whole(1, 3));
@@ -71,7 +73,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const delivered = new Map<string, number>();
   let [overBudget, connects, faults, crashes] = [0, 0, 0, 0];
 
-  /** The durable state: the log of connects, and the last commit. */
+  /** The state that survives a crash: the log of connections and the last commit. */
   const log: number[] = [];
   let committed: { state: ReplayState | undefined; ids: unknown; output: readonly Post[] } = {
     state: undefined,
@@ -119,7 +121,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       faults++;
       return { status: 200, posts: sent.slice(0, whole(0, count)), end: undefined } as const;
     }
-    // A post is lost in transfer although the end is clean.
+    // A post is lost in transfer although the connection ends cleanly.
     if (chance(faultiness * 0.1) && count > 0) sent = sent.filter((_, index) => index % 7 !== 3);
     const told = { activityCount: chance(faultiness * 0.05) ? count + 1 : count };
     const incomplete = stop < range.to;
@@ -130,7 +132,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       end: {
         ...told,
         outcome: incomplete ? 'failed' : failed.length > 0 ? 'completed_with_errors' : 'completed',
-        // A failed request names only the unprocessed range.
+        // A failed request reports only its unprocessed range.
         minutesFailed: incomplete ? [] : failed,
         unprocessedRange: incomplete
           ? { from: Math.min(stop, ...failed), to: range.to }
@@ -209,7 +211,7 @@ const receivedOf = (posts: readonly Post[]) => ({
   bytes: POST_BYTES * posts.length,
 });
 
-/** A few posts a minute; one in ten has a time outside its minute. */
+/** Creates a few posts per minute. One in ten has a time outside the minute that delivers it. */
 function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   const posts = new Map<number, Post[]>();
   let id = 1_700_000_000_000_000_000n;
@@ -225,7 +227,7 @@ function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   return posts;
 }
 
-/** mulberry32. */
+/** The mulberry32 generator. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -9,17 +9,19 @@ import type { RuleProduct } from '../../src/rules/post/dialect.js';
 import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
 
 export interface RuleVocabulary {
-  /** The words of texts; few words make many matches. By default any text. */
+  /** The words of rules. With fewer words, more rules match. Any words by default. */
   readonly words?: readonly string[] | undefined;
-  /** Handles and ids of authors. */
+  /** The handles and ids of authors. */
   readonly users?: readonly string[] | undefined;
-  /** Ids of posts. */
+  /** The ids of posts. */
   readonly ids?: readonly string[] | undefined;
-  /** Only operators of this product. By default all. */
+  /** If given, rules use only operators of this product. */
   readonly product?: RuleProduct | undefined;
 }
 
-/** Trees as parsed, but with all positions 0. Each survives printing and parsing. */
+/**
+ * Generates rule trees in which every position is 0. Printing and parsing returns the same tree.
+ */
 export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<RuleNode> {
   const clause = arbitraryClause(vocabulary);
   const { tree } = fc.letrec<{ tree: RuleNode; joined: RuleNode; negated: RuleNode }>(tie => ({
@@ -39,7 +41,7 @@ export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Rul
   return tree.filter(rule => printRule(rule).length <= 2048);
 }
 
-/** Rules that a product accepts, as text and as tree with the positions of the text. */
+/** Generates rules that a product accepts, each as a string and as a tree with its positions. */
 export function acceptedRule(
   product: RuleProduct,
   vocabulary: RuleVocabulary = {},
@@ -57,7 +59,7 @@ export function acceptedRule(
 export function arbitraryClause(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Clause> {
   const text = arbitraryText(vocabulary);
   const word = arbitraryWord(vocabulary);
-  // After a prefix, the `#` of a keycap emoji does not start a name.
+  // The `#` of a keycap emoji does not start a hashtag, so such words are excluded after a prefix.
   const name = word.filter(text => isWordStart(text.charCodeAt(0)));
   return fc.oneof(
     { arbitrary: textClause('keyword', word), weight: 6 },
@@ -78,7 +80,7 @@ export function arbitraryClause(vocabulary: RuleVocabulary = {}): fc.Arbitrary<C
   );
 }
 
-/** The tree with every position 0, to compare trees of different texts. */
+/** Sets every position to 0, to compare the trees of different strings. */
 export function withoutPositions(tree: RuleNode): RuleNode {
   switch (tree.kind) {
     case 'and':
@@ -149,7 +151,7 @@ function arbitraryValues(vocabulary: RuleVocabulary): {
     followers_count: count,
     friends_count: count,
     listed_count: count,
-    // Often those of the posts of tests, under both of their codes.
+    // Often the languages of the test posts, some under their old code.
     lang: fc.oneof(
       fc.constantFrom('en', 'de', 'id', 'in', 'he', 'iw', 'xx-yy'),
       fc.constantFrom(...languageCodes),
@@ -175,7 +177,10 @@ function arbitraryRadius() {
   });
 }
 
-/** Boxes less than 25 miles wide (a degree is at most 69 miles); some cross 180°. */
+/**
+ * Generates boxes less than 25 miles wide (a degree is at most 69 miles). Some cross the 180°
+ * meridian.
+ */
 function arbitraryBox() {
   const side = fc.double({ min: 0.001, max: 0.35, noNaN: true });
   return fc.tuple(degrees(180), degrees(89), side, side).map(([west, south, width, height]) => ({

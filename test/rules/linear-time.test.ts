@@ -48,15 +48,16 @@ test.each(Object.entries(RULES))('checking a rule of %s takes linear time', (_, 
   });
 });
 
-/** Half of the length is opening groups, the other half is the content of the innermost. */
+/** Half of the length is opening groups. The other half is the content of the innermost group. */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.floor(length / 2 / open.length);
   return `${open.repeat(groups)}${inner.repeat(length / 2 / inner.length)}a${')'.repeat(groups)}`;
 }
 
 /**
- * Eight times the length must take less than 24 times as long; quadratic work takes 64 times. The
- * fastest run and the lowest ratio count. Time of the CPU, because a busy machine stretches long work more than short.
+ * Eight times the length must take less than 24 times as long, whereas quadratic work would take 64
+ * times. Uses the fastest runs and the lowest ratio. Measures CPU time, because a busy machine
+ * delays long work more than short work.
  */
 function expectLinear(length: number, prepare: (length: number) => () => unknown): void {
   const short = prepare(length);

@@ -16,7 +16,7 @@ const queriesOf = (values: readonly string[], options = {}) =>
     options,
   ).map(({ query }) => query);
 
-/** Whether a query matches a post, by the rule language. */
+/** Returns a function that tells whether a query matches a post. */
 function testOf(query: string) {
   const { tree, problems } = checkRule(query, { product: 'search' });
   expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
@@ -52,7 +52,7 @@ describe('packed rules', () => {
   });
 
   it('fill a query up to its last character', () => {
-    // An emoji is one character of two UTF-16 units; parts are joined by four characters.
+    // An emoji counts as one character but has two UTF-16 units. ` OR ` adds four characters.
     const emoji = (n: number) => String.fromCodePoint(0x1f300 + n);
     const values = Array.from({ length: 410 }, (_, n) => emoji(n));
     const [query = '', ...more] = queriesOf(values, { characters: 410 + 409 * 4 });

@@ -9,7 +9,7 @@ import { compileRule } from '../../src/rules/match/compile-rule.js';
 import { postTerms } from '../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../src/rules/post/rule-post.js';
 
-/** A folder of published posts; without it, these tests are skipped. */
+/** A folder of published posts. Without it, these tests are skipped. */
 const folder = process.env.MILLRACE_REAL_DATA ?? '';
 
 function posts(file: string): Activity[] {

@@ -15,7 +15,7 @@ export const POSTS = januaryPosts(35);
 
 export let server: ScriptedServer;
 
-/** Everything that a search delivers, and its outcome. */
+/** Returns the posts that a search delivers, and its result or error. */
 export async function run(options: Partial<SearchOptions> = {}, settings: AccountOptions = {}) {
   const found: string[] = [];
   let cursor: Cursor | undefined;
@@ -40,13 +40,13 @@ export async function run(options: Partial<SearchOptions> = {}, settings: Accoun
   return { found, cursor, error };
 }
 
-/** Serves a number of pages, then sends this reply. */
+/** Serves this many pages, then sends the replies. */
 export function afterPages(pages: number, ...replies: Reply[]): void {
   for (let i = 0; i < pages; i++) server.script.push(searchPages(POSTS));
   server.script.push(...replies);
 }
 
-/** Starts a server that sends pages, before each test of a file, and stops it after. */
+/** Before each test of a file, starts a server of search pages. Stops it afterwards. */
 export function setUpFaultyServer(): void {
   beforeEach(async () => {
     server = await new ScriptedServer().start();

@@ -59,23 +59,23 @@ export async function linesIn(folder: string): Promise<string[]> {
   });
 }
 
-/** Short enough to be read where they differ. */
+/** Returns only the ids, so that failure messages are short. */
 export const idsOf = (lines: readonly string[]) =>
   lines.map(line => JSON.parse(line).id_str).sort();
 
-/** All posts of the window, by a search with both dates. */
+/** Returns all posts of the window, found by one search. */
 export async function allPosts(toDate: string): Promise<string[]> {
   const posts = await pipeline(search(local(), { ...QUERY, fromDate: FROM, toDate }), collect());
   return posts.map(post => post.raw.toString());
 }
 
-/** The end of the window of a run that begins now. */
+/** Returns the end of the window of a run that starts now. */
 export const searchable = (unit = MINUTE) =>
   formatTimestamp(floorTo(unit, service.clock.now() - MINUTE));
 
 export class Crash extends Error {}
 
-/** Fails after some posts. */
+/** Creates an operator that fails after this many posts. */
 export function crashAfter<T>(items: number | undefined) {
   let left = items ?? Number.POSITIVE_INFINITY;
   return tap<T>(() => {
@@ -86,12 +86,12 @@ export function crashAfter<T>(items: number | undefined) {
 export const run = (folder: string, options: Partial<SearchOptions> = {}, crash?: number) =>
   pipeline(search(local(), { ...NIGHTLY, ...options }), crashAfter(crash), files(outputs(folder)));
 
-/** Starts a service before the tests of a file, and stops it after them. */
+/** Starts a service before the tests of a file and stops it after them. */
 export function setUpService(): void {
   beforeAll(async () => {
     service = createService({ postsPerMinute: 0.3, limits: 'relaxed' });
     addresses = await service.start();
-    // The end of a window is compared below.
+    // The clock is frozen because tests compare the ends of windows.
     service.clock.change({ frozen: true });
   });
   afterAll(() => service.stop());

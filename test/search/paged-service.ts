@@ -12,7 +12,7 @@ export interface TestPost {
   readonly bytes: string;
 }
 
-/** Posts spread over January 2024, newest first, with ids past 2^53 and irregular spacing. */
+/** Creates posts at irregular times in January 2024, newest first, with ids above 2^53. */
 export function januaryPosts(count: number): TestPost[] {
   const from = Date.UTC(2024, 0, 1);
   return Array.from({ length: count }, (_, i) => {
@@ -26,7 +26,7 @@ export function januaryPosts(count: number): TestPost[] {
   });
 }
 
-/** One page of posts, with `next`. */
+/** Replies with one page of posts and a `next` token. */
 export function searchPages(posts: readonly TestPost[], { gzip = false } = {}): Reply {
   return async (response, request) => {
     const { fromDate, toDate, maxResults, next } = request.params as Record<string, string>;
@@ -52,7 +52,7 @@ export function searchPages(posts: readonly TestPost[], { gzip = false } = {}): 
   };
 }
 
-/** Counts by hour, `perPage` buckets a page. */
+/** Replies with hourly counts, `perPage` buckets per page. */
 export function countPages(perPage: number, { order = 'ascending' } = {}): Reply {
   return (response, request) => {
     const { fromDate, toDate, bucket, next } = request.params as Record<string, string>;
@@ -94,7 +94,10 @@ function tokenOf({ params }: Received, offset: number): string {
   return Buffer.from(JSON.stringify([offset, asText(rest)])).toString('base64');
 }
 
-/** A token is valid only with the identical request. */
+/**
+ * Returns the position that a `next` token stands for. A token is valid only if all other
+ * parameters are unchanged.
+ */
 function placeOf({ params }: Received, next: string | undefined): number | undefined {
   if (next === undefined) return 0;
   const { next: _next, ...rest } = params;
@@ -106,7 +109,7 @@ function asText(params: Readonly<Record<string, unknown>>): Record<string, strin
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
 }
 
-/** An account of the server, without waits between retries and without rate limits. */
+/** Creates an account without rate limits whose retries do not wait. */
 export function testAccount(server: ScriptedServer, options: AccountOptions = {}) {
   return account(
     {

@@ -111,7 +111,7 @@ describe('slices of a window', () => {
       fromDate: '202312311500',
       toDate: '202401150000',
     });
-    // Too old for the product; the service reports it.
+    // The date is too old for the product. The service reports this.
     expect(resolveDates({ toDate: '202312311130' }, {}, '30day', now)).toEqual({
       fromDate: '202312311129',
       toDate: '202312311130',
@@ -187,7 +187,7 @@ describe('a sliced search', () => {
     const timing = { ...impatient(), now: () => now };
     const first = await run(undated, testAccount(server, { timing }));
     expect(first.found.length).toBeGreaterThan(140);
-    // Two days later, the window is still that of the first run.
+    // Two days later, a resumed run keeps the window of the first run.
     const later = testAccount(server, { timing: { ...timing, now: () => now + 2 * DAY } });
     for (const [i, cursor] of first.cursors.entries()) {
       const resume = JSON.parse(JSON.stringify(cursor)) as Cursor;
@@ -236,7 +236,7 @@ describe('a sliced search', () => {
     const limits = { search: [{ requests: 5, perMs: 100 }] };
     await run({ slices: 10 }, testAccount(server, { timing: undefined, limits }));
     for (let i = 5; i < arrivals.length; i++)
-      // A timer can end up to two milliseconds early.
+      // A timer can fire up to 2 ms early.
       expect(arrivals[i]! - arrivals[i - 5]!).toBeGreaterThan(97);
   });
 

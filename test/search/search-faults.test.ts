@@ -105,7 +105,7 @@ describe('a search that cannot continue', () => {
       expect.stringMatching(/^posts from 202401010000 to 202401\d{6}$/),
     ]);
     expect(incomplete.message).toContain((incomplete.cause as Error).message);
-    // The service works again.
+    // From here on, the service has no faults.
     server.otherwise = searchPages(POSTS);
     const rest = await run({ resume: incomplete.cursor as Cursor });
     expect(rest.found).toEqual(POSTS.slice(20).map(post => post.bytes));
@@ -129,7 +129,7 @@ describe('a search that cannot continue', () => {
     expect(second.missing).toEqual(upTo(20));
     const third = await failed({ resume: second.cursor as Cursor }, 1);
     expect(third.missing).toEqual(upTo(30));
-    // A limit cuts the second page: the rest of it is missing.
+    // The limit ends the run within the second page, so the rest of that page is missing.
     server.otherwise = searchPages(POSTS);
     const { cursor } = await run({ limit: 13 });
     const more = await failed({ limit: 30, resume: cursor as Cursor }, 0);
@@ -213,7 +213,8 @@ describe('a search that is left', () => {
       while (server.received.length < 2) await new Promise(resolve => setTimeout(resolve, 1));
       break;
     }
-    // Milliseconds on an idle machine; the answers that are given up would take minutes.
+    // Closing takes milliseconds on an idle machine. Waiting for the abandoned responses would take
+    // minutes.
     expect(await server.closed()).toBeLessThan(AT_ONCE_MS);
   });
 
@@ -257,7 +258,7 @@ describe('a search that is left', () => {
       running.catch(() => {});
       await new Promise(resolve => setTimeout(resolve, 30));
       controller.abort('enough');
-      // Without the abort it waits for minutes.
+      // Without the abort, the run would wait for minutes.
       await expect(running).rejects.toBe('enough');
     }
   });
@@ -275,7 +276,7 @@ describe('the rate limit of searches', () => {
     const options = { ...SNOW, limit: 30 };
     await Promise.all([1, 2, 3, 4].map(() => pipeline(search(acme, options), collect())));
     expect(arrivals.length).toBe(12);
-    // Any five arrivals span 200 ms; a timer can end up to two milliseconds early.
+    // Any five arrivals span at least 200 ms. A timer can fire up to 2 ms early.
     for (let i = 4; i < arrivals.length; i++)
       expect(arrivals[i]! - arrivals[i - 4]!).toBeGreaterThan(197);
   });

@@ -49,11 +49,11 @@ const RULES = [
   { value: 'new', tag: 'c' },
   { value: 'day (lang:en OR lang:es)', tag: 'd' },
 ];
-/** Three queries, of which one has two rules. */
+/** The rules fit into three queries, and one of these has two rules. */
 const THREE = { rules: RULES, queryLimits: { clauses: 3 }, maxResults: 10, ...WINDOW } as const;
 const PACKED = packRules(RULES, THREE.queryLimits);
 
-/** What each rule matches, by one search a rule: the ids with their tags. */
+/** Searches for each rule separately. Returns the ids of the matches with their tags. */
 async function oneByOne(
   rules: readonly { readonly value: string; readonly tag: string }[],
 ): Promise<Map<string, string[]>> {
@@ -199,13 +199,13 @@ describe('a search for rules', () => {
   it('rejects with the missing part if a later query fails, and resumes from that error', async () => {
     const whole = (await run(THREE)).map(({ id }) => id);
     const seen: string[] = [];
-    // A password is not asked for again: whatever the first queries need, the last page fails.
+    // The last page always fails, however many requests the first queries need.
     const total = await requestsDuring(() => run(THREE));
     const perQuery: number[] = [];
     for (const { query } of PACKED) perQuery.push(await requestsDuring(() => one(query)));
     expect(perQuery.reduce((sum, n) => sum + n, 0)).toBe(total);
     const [first = 0, second = 0] = perQuery;
-    // The first page of the second query, and a later page of it.
+    // Fails at the first page of the second query, then at a later page of it.
     for (const skip of [first, first + second - 1]) {
       seen.length = 0;
       service.faults.plant({ kind: 'status', status: 401, skip, times: 'always' });
@@ -266,7 +266,7 @@ describe('a search for rules', () => {
       [cursor] = (await cursorsOf(search(local(), THREE))) as [Cursor];
     });
     const resumed = (resume: Cursor, options = {}) => run({ ...THREE, ...options, resume });
-    // Ids of rules are in the posts that are delivered.
+    // Delivered posts contain the ids of rules.
     const named = RULES.map((rule, number) => ({ ...rule, id: `${number}` }));
 
     it.each<[string, object, RegExp]>([
@@ -347,7 +347,8 @@ describe('a search for rules', () => {
           return pipeline(
             search(local(), { ...nightly, incremental: true }),
             tap(() => {
-              // Later queries of a run must not see posts that are newer than its window.
+              // The later queries of a run must not find posts that are newer than the run's
+              // window.
               service.clock.advance(1_000);
               if (++count === after) throw crash;
             }),
@@ -422,7 +423,8 @@ describe('a search for many rules', () => {
     const server = await new ScriptedServer().start();
     server.otherwise = (response, { params }) => {
       const page = Number(params.next ?? 0);
-      // The first query has more posts than any window of ids, and the second the first of them.
+      // The first query has more posts than fit into the window of ids. The second query delivers
+      // the first of these posts again.
       const isFirst = params.query === 'coffee';
       const ids = isFirst ? Array.from({ length: PAGE }, (_, n) => 1 + page * PAGE + n) : [1];
       const next = isFirst && page < PAGES - 1 ? `,"next":"${page + 1}"` : '';
@@ -456,12 +458,12 @@ async function cursorsOf(flow: ReturnType<typeof search>): Promise<Cursor[]> {
   return cursors;
 }
 
-/** The end of a run that begins now. */
+/** Returns the end of the window of a run that starts now. */
 function searchable(): string {
   return formatTimestamp(floorTo(MINUTE, service.clock.now() - MINUTE));
 }
 
-/** Whether a post is older than a minute of the service. */
+/** Returns whether a post is older than `end`. */
 function isBefore(id: string, lines: readonly string[], end: string): boolean {
   const line = lines.find(one => JSON.parse(one).id_str === id) ?? '{}';
   return formatTimestamp(Date.parse(JSON.parse(line).created_at)) < end;

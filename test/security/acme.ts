@@ -1,7 +1,7 @@
 import type { AccountOptions, jobs } from 'millrace';
 import { LOGIN } from '../login.js';
 
-/** Every setting and secret that a call of any family needs. */
+/** Every setting and secret that any call needs. */
 export const ACME = {
   account: 'acme',
   publisher: 'twitter',
@@ -16,7 +16,7 @@ export const ACME = {
   accessTokenSecret: 'secret',
 } as const satisfies AccountOptions;
 
-/** A delivered job of a server whose listing is at `listed/results.json`. */
+/** Creates a delivered job whose list of files is at `listed/results.json` of the server. */
 export function listedJob(url: string): jobs.DeliveredJob {
   return {
     title: 'a job',
@@ -31,7 +31,7 @@ export function listedJob(url: string): jobs.DeliveredJob {
   };
 }
 
-/** An hour that has ended an hour ago. */
+/** Returns the hour that ended an hour ago. */
 export function pastHour(): { readonly fromDate: Date; readonly toDate: Date } {
   const hour = 3_600_000;
   return { fromDate: new Date(Date.now() - 2 * hour), toDate: new Date(Date.now() - hour) };

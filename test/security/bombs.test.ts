@@ -10,17 +10,25 @@ import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const MIB = 2 ** 20;
-/** A process that has loaded the library has 60 MiB. */
+/** A process needs 60 MiB just to load the library. */
 const MAX_MIB = 150;
-/** A message may have 16 MiB, and is copied together as it grows, of a replay beside what waits for the disk. */
+/**
+ * A message may have 16 MiB. It is copied while it grows, and a replay also holds data that waits
+ * for the disk.
+ */
 const MAX_STREAM_MIB = 260;
 const STREAMS = ['compliance', 'replay'];
-/** A line may have 64 MiB, and the file is fetched twice. Node 22 takes some MiB more than Node 20. */
+/**
+ * A line may have 64 MiB, and the file is fetched twice. Node 22 needs some MiB more than Node 20.
+ */
 const MAX_FILE_MIB = 350;
-/** Of these, the file is the bomb. Empty lines are no error: a file of a job is read whatever its ratio is. */
+/**
+ * For these calls, the bomb is a data file. Empty lines are valid in job files, whatever the
+ * compression ratio.
+ */
 const FILES = ['jobFiles', 'download'];
 const ALL = ['search', 'counts', 'usage', 'jobs', 'results', 'rules', 'token', 'engagement'];
-// Last: the most memory that the process had is that of the calls before, too.
+// These calls run last because the peak memory includes all earlier calls.
 ALL.push(...STREAMS, ...FILES);
 
 describe('a gzip bomb of 1 GiB in 1 MiB', () => {
@@ -38,7 +46,8 @@ describe('a gzip bomb of 1 GiB in 1 MiB', () => {
   it.each(bombs)(
     'sent for %s ends every call with a typed error and little memory',
     async (kind, start, filler) => {
-      // Except nightly, four to six of the calls, so that each call gets two of the bombs; streams get the lines.
+      // Outside nightly runs, each bomb is sent to four to six calls, so that each call gets two
+      // bombs. Streams get the lines.
       const turn = bombs.findIndex(([name]) => name === kind) + 3;
       const calls = ALL.filter((_, index) => isNightly || (index + turn) % 5 < 2).filter(
         name => kind !== 'lines' || !FILES.includes(name),
@@ -91,7 +100,7 @@ function maxOf(call: string): number {
   return STREAMS.includes(call) ? MAX_STREAM_MIB : MAX_MIB;
 }
 
-/** Gzip of a text and many MiB after it, made of equal blocks: it takes no time to make. */
+/** Creates gzip of a string and many MiB of filler. It is fast because all its blocks are equal. */
 function bomb(start: string, filler: string, mebibytes: number): Buffer {
   const head = Buffer.from(start);
   const block = Buffer.from(filler.repeat(MIB / filler.length));

@@ -7,7 +7,7 @@ import { compiled } from '../compiled.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { spellings } from './secrets.js';
 
-/** What a script of this folder prints. */
+/** Runs a script of this folder and returns its output. */
 async function printedBy(script: string, args: readonly string[]) {
   const file = compiled(path.join(import.meta.dirname, script));
   const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -38,7 +38,7 @@ it('no secret appears in printed or stored data, whatever the service responds',
     ['stderr', stderr],
     ...kept,
   ];
-  // Something was there to find.
+  // Without this, the test would pass if nothing was written.
   expect(kept.filter(([name]) => /\.json$/.test(name)).length).toBeGreaterThan(3);
   const text = stdout.toString();
   for (const kind of ['HttpError', 'ConnectionError', '[redacted]', 'alone', 'failed'])
@@ -60,13 +60,14 @@ it('no secret appears in an error about a 200 that echoes the request as HTML or
   const [, json = '{}'] = /^failed (.*)\n$/m.exec(stdout.toString().slice(-2_000)) ?? [];
   const failed = JSON.parse(json) as Record<string, number>;
   expect(Object.keys(failed).length, stderr.toString().slice(-2_000)).toBeGreaterThan(20);
-  // Those that ignore the body take any success for one, and a compliance stream retries.
+  // `add` and `delete` ignore the body of a successful response, and a compliance stream retries,
+  // so these need not fail.
   for (const [name, times] of Object.entries(failed))
     if (!/add|delete|compliance/.test(name)) expect(times, name).toBeGreaterThan(0);
   expect(stdout.includes('[redacted]')).toBe(true);
   const found = [stdout, stderr].flatMap(printed => [
     ...secrets.flatMap(spellings).filter(spelling => printed.includes(spelling)),
-    // Half a secret, which an excerpt has cut.
+    // An excerpt in an error may contain only half of a secret.
     ...(printed.toString().match(/.{0,300}kanar.{0,20}/g) ?? []),
   ]);
   expect(found.slice(0, 5)).toEqual([]);

@@ -15,7 +15,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SETTINGS } from '../../src/http/settings.js';
 import { ACME } from './acme.js';
 
-/** A server that refuses every request, and has the bytes of each as they came. */
+/** Starts a server that refuses every request and records its raw bytes. */
 async function recorder(options: AccountOptions = {}) {
   const sent: string[] = [];
   const server = createServer(socket => {
@@ -43,7 +43,7 @@ async function recorder(options: AccountOptions = {}) {
 type Acme = Awaited<ReturnType<typeof recorder>>['acme'];
 const dates = { fromDate: '201401010000', toDate: '201401020000' } as const;
 
-/** Calls with a body, or with a text of the caller in their address. */
+/** Calls with a body, or with a user's string in the address. */
 const CALLS: Readonly<Record<string, (acme: Acme, text: string) => Promise<unknown>>> = {
   search: (acme, text) =>
     pipeline(search(acme, { product: 'fullarchive', query: 'rain', next: text }), collect()),

@@ -9,10 +9,10 @@ import { parseReplayCursor } from '../../src/replay/replay-cursor.js';
 import { cursorOf, positionOf } from '../../src/search/query-cursor.js';
 import { unchecked } from '../unchecked.js';
 
-/** Keys that every object has, or that change one where they are assigned. */
+/** Keys that every object inherits, or that change an object's prototype when assigned. */
 const KEYS = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', 'polluted'];
 
-/** JSON text: an object literal would not keep a `__proto__`. */
+/** Generated as JSON, because an object literal would lose a `__proto__` key. */
 const json = fc.letrec<{ value: string; object: string }>(tie => ({
   object: fc
     .uniqueArray(fc.tuple(fc.constantFrom(...KEYS), tie('value')), {
@@ -33,7 +33,7 @@ function expectClean(...values: readonly unknown[]): void {
       expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 }
 
-/** The value, or undefined for a typed error. */
+/** Returns the parsed value, or undefined if it is refused with a typed error. */
 function orRefused<Value>(parse: () => Value): Value | undefined {
   try {
     return parse();
@@ -52,7 +52,7 @@ describe('a key such as __proto__', () => {
       fc.property(json, json, (outer, inner) => {
         const text = `{${members(outer)},"id_str":"1","created_at":"Sat Jan 06 20:00:00 +0000 2018","text":"","user":${inner}}`;
         const copy = new Activity(Buffer.from(text)).withMatchingRules(rules);
-        // All other bytes are as they were.
+        // All other bytes are unchanged.
         expect(copy.raw.toString().startsWith(text.slice(0, -1))).toBe(true);
         const own = (value: object) => Object.keys(value).toSorted();
         expectClean(copy.matchingRules[0]);
@@ -124,7 +124,7 @@ describe('a key such as __proto__', () => {
     const statuses = {
       '_control/faults': [422],
       '_control/clock': [422],
-      // Any object within one member may be an event.
+      // An event may be any object with a single member.
       '_control/compliance': [201, 422],
       'search/30day/accounts/local/dev.json': [422],
     };

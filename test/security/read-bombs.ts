@@ -1,5 +1,5 @@
-// Calls what reads a response, at an address where each is a bomb. Prints what each call ended with, and the most memory
-// that the process had by then, in MiB.
+// Makes every call that reads a response, with a server whose every response is a bomb. Prints the
+// result of each call and the peak memory of the process so far, in MiB.
 import path from 'node:path';
 import {
   account,
@@ -35,7 +35,7 @@ const acme = account(
   {},
 );
 const query = { product: 'fullarchive', query: 'rain' } as const;
-/** A job whose listing is in order, and whose one file is the bomb. */
+/** The job's list of files is valid, and its only file is the bomb. */
 const job = listedJob(url);
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   search: () => pipeline(search(acme, query), collect()),
@@ -58,7 +58,7 @@ const calls: Readonly<Record<string, () => Promise<unknown>>> = {
 const ended: Record<string, string> = {};
 const peaks: Record<string, number> = {};
 for (const name of names) {
-  // The garbage of the call before says nothing about this one.
+  // Removes the garbage of the previous call from the measurement.
   collectGarbage();
   ended[name] = await calls[name]!().then(
     () => 'a result',

@@ -1,6 +1,9 @@
 import { inspect } from 'node:util';
 
-/** How a secret may be written: as it is, encoded, or in base64 behind any other text, such as `email:password`. */
+/**
+ * Returns the ways a secret can appear: unchanged, URL-encoded, and in base64 after other
+ * characters, as in `email:password`.
+ */
 export function spellings(secret: string): string[] {
   return [
     secret,
@@ -13,14 +16,17 @@ export function spellings(secret: string): string[] {
   ];
 }
 
-/** The characters of base64 that say nothing but the secret, behind a text of `before` bytes more than a multiple of three. */
+/**
+ * Returns the base64 characters that depend only on the secret if it follows `before` bytes plus a
+ * multiple of three.
+ */
 function inBase64(secret: string, before: number): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
   const whole = Math.floor(bytes.length / 3) * 4;
   return bytes.toString('base64').slice(before === 0 ? 0 : 4, whole);
 }
 
-/** Prints a value, and an error with its causes, in every way that a program might. */
+/** Prints a value in every way that a program might. Includes the causes of an error. */
 export function show(what: string, value: unknown): void {
   console.log(what, value);
   console.error(inspect(value, { depth: 12, showHidden: true, getters: true }));

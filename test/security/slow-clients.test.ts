@@ -30,7 +30,7 @@ it('hundreds of slow requests do not delay other requests, and are closed', asyn
     slow.push(
       ...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(url, HEADERS)))),
     );
-  // They are ended after half a minute, so only nightly.
+  // The server closes these connections only after 30 s, so they are only tested nightly.
   if (isNightly)
     slow.push(
       ...(await Promise.all(Array.from({ length: COUNT }, () => slowRequest(baseUrl, BODY)))),
@@ -55,17 +55,17 @@ async function freePort(): Promise<number> {
 
 interface Slow {
   readonly socket: net.Socket;
-  /** Resolves to what the server has sent once it has closed the connection. */
+  /** Resolves with everything the server has sent, after it closes the connection. */
   readonly ended: Promise<string>;
 }
 
-/** Headers that never end. */
+/** The start of headers that never end. */
 const HEADERS = 'GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ';
-/** A body that never ends. */
+/** The start of a body that never ends. */
 const BODY =
   'POST /_control/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60\r\n\r\n{"kind":';
 
-/** A request of which nothing comes after this text. */
+/** Sends the start of a request, then nothing more. */
 function slowRequest(url: string, begun: string): Promise<Slow> {
   return new Promise(resolve => {
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1');

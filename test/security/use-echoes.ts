@@ -1,5 +1,6 @@
-// Every family of calls with secret credentials, against a server whose every answer is a 200 that echoes what it was sent,
-// as HTML, as JSON of the wrong shape, and in the middle of JSON of the right one. Prints every error in every way.
+// Makes every call with secret credentials, against a server that answers 200 and echoes the
+// request: as HTML, as JSON of the wrong shape, and inside valid JSON. Prints every error in every
+// way.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +32,10 @@ import { show } from './secrets.js';
 const [folder = '', password = '', consumerSecret = '', signature = ''] = process.argv.slice(2);
 
 const html = (text: string) => text.replace(/[&<>"']/g, one => `&#${one.charCodeAt(0)};`);
-/** What it was sent, as texts. Behind some characters, so that an excerpt of 80 or 120 cuts one of them. */
+/**
+ * Returns the parts of the request. Each follows a few characters, so that an excerpt of 80 or 120
+ * characters cuts one of them.
+ */
 function echoed(request: http.IncomingMessage): readonly string[] {
   const authorization = request.headers.authorization ?? '';
   const pair = Buffer.from(authorization.replace(/^Basic /, ''), 'base64').toString();
@@ -72,7 +76,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'lines that are none': texts => texts.join('\r\n'),
   'a form': texts => `oauth_token_secret=${encodeURIComponent(texts.join(' '))}`,
 };
-/** The others, which end in the same errors, are tried nightly. */
+/** Only these run every time. The other responses cause the same errors and run nightly. */
 const QUICK = [
   'escaped html',
   'wrong members',
@@ -176,7 +180,7 @@ for (const [kind, body] of Object.entries(ANSWERS)) {
   await Promise.all(
     Object.entries(CALLS).map(async ([name, call]) => {
       failed[name] ??= 0;
-      // A compliance stream connects again and again.
+      // A compliance stream reconnects without end, so it is aborted.
       const late = AbortSignal.timeout(name.startsWith('compliance') ? 500 : 60_000);
       try {
         await Promise.race([call(), once(late, 'abort')]);

@@ -1,6 +1,7 @@
-// Every family of calls with secret credentials, against a local service that refuses, breaks, and sends back what it
-// was told. Prints every error and result in every way. Its outputs, checkpoints and temporary files are in `folder`; the
-// service's state and the user's tokens, which are secret, in `secret`.
+// Makes every call with secret credentials, against a local service that refuses requests, breaks
+// connections and echoes what it received. Prints every error and result in every way. Outputs,
+// checkpoints and temporary files go to `folder`. The service's state and the user's tokens, which
+// are secret, go to `secret`.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
@@ -69,7 +70,7 @@ async function consent(address: string): Promise<void> {
 }
 const token = await users.signIn(acme, { store: path.join(secret, 'token.json'), open: consent });
 show('token', token);
-// What the test looks for, too.
+// The test searches the output for these tokens, too.
 const tokens = [token.token.reveal(), token.secret.reveal()];
 await writeFile(path.join(secret, 'tokens.json'), JSON.stringify(tokens));
 
@@ -149,7 +150,7 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   signIn: () => users.requestToken(acme, { callback: 'oob' }),
 };
 
-/** What a server may do with what it was sent. */
+/** Returns what a server may echo. */
 function echo(call: string): string {
   const sent = [password, consumerSecret, ...(call === 'totals' ? tokens : [])];
   const pair = `${addresses.email}:${password}`;
@@ -160,7 +161,7 @@ function echo(call: string): string {
     Buffer.from(pair).toString('base64'),
   ].join(' ');
 }
-/** They end in other messages of the same errors. */
+/** Faults that cause other messages of the same errors. */
 const MORE_FAULTS: readonly Fault[] = [
   { kind: 'status', status: 401, times: 'always' },
   { kind: 'status', status: 503, times: 'always' },
@@ -177,7 +178,7 @@ const FAULTS: readonly (Fault | undefined)[] = [
 for (const fault of FAULTS) {
   round++;
   for (const [name, call] of Object.entries(CALLS)) {
-    // `skip` counts the requests of one call. A compliance stream continues.
+    // `skip` counts the requests of one call. A compliance stream continues after the fault.
     if (fault !== undefined)
       service.faults.plant(fault.kind === 'status' ? { ...fault, message: echo(name) } : fault);
     const stopped = AbortSignal.timeout(name === 'compliance' ? bySuite(700, 2_000) : 30_000);

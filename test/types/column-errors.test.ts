@@ -33,7 +33,7 @@ describe('a wrong column', () => {
       /^Type '"postedAt"' is not assignable to type '(.*)'\. Did you mean '"posted_at"'\?$/.exec(
         error?.says ?? '',
       ) ?? [];
-    // The compiler shows some of them, in an order that depends on what it has read before.
+    // The compiler lists only some names, in an order that depends on the files it has read before.
     const shown = [...names.matchAll(/"(\w+)"/g)].map(([, name]) => name as string);
     expect(shown.length).toBeGreaterThan(5);
     expect(shown.filter(name => !Object.hasOwn(tables.posts, name))).toEqual([]);

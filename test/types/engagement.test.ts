@@ -10,7 +10,8 @@ import { type Engaged, engagement } from '../../src/users/engagement.js';
 import type { GroupBy, Nested } from '../../src/users/engagement-request.js';
 import { engagementTotals } from '../../src/users/engagement-totals.js';
 
-// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+// The compiler checks these types (`npm run check`). At run time, the tests only show that the
+// calls exist.
 declare const acme: Account;
 declare const posts: Flow<Activity>;
 const ids = ['1'];

@@ -5,13 +5,16 @@ import { programOf } from '../public-api.js';
 
 const FILE = path.join(root, 'test/types/wrong-calls.ts');
 
-/** An error of the compiler: the code that it marks, and what it says. */
+/** A compiler error: the code that it underlines, and its message. */
 export interface CompileError {
   readonly marked: string;
   readonly says: string;
 }
 
-/** The errors of each call, compiled as a user would: by name. `before` has the imports and declarations of all calls. */
+/**
+ * Compiles each call as a user would, and returns the errors by name. `before` contains the imports
+ * and declarations that all calls use.
+ */
 export function errorsOf<Name extends string>(
   before: string,
   calls: Readonly<Record<Name, string>>,

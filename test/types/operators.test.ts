@@ -18,7 +18,8 @@ import type { Activity, Routed } from '../../src/post/activity.js';
 import { collect } from '../../src/sinks/collect.js';
 import { localFiles } from '../../src/sources/local-files.js';
 
-// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+// The compiler checks these types (`npm run check`). At run time, the tests only show that the
+// calls exist.
 const posts: Flow<Activity> = new Opened(async function* () {});
 
 describe('types of the operators', () => {

@@ -21,7 +21,8 @@ import { tee } from '../../src/sinks/tee.js';
 import { concat } from '../../src/sources/concat.js';
 import { merge } from '../../src/sources/merge.js';
 
-// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+// The compiler checks these types (`npm run check`). At run time, the tests only show that the
+// calls exist.
 const bytes = new Flow<Uint8Array>(async function* () {});
 const next = <In, Out>(): Operator<In, Out> => perBatch<In, Out>(() => []);
 interface Post {

@@ -21,7 +21,7 @@ declare const signal: AbortSignal;
 const teeOfPosts = tee(csv({ path: 'a.csv' }), collect(), async some => { for await (const { id } of some) return id; });
 `;
 
-/** Flows of each kind of items that built-in stages give. */
+/** One flow for each type of items that built-in stages deliver. */
 const GIVEN = {
   'bytes of files': `localFiles('a')`,
   'inflated bytes': `compose(gunzip())(localFiles('a'))`,
@@ -48,7 +48,7 @@ const RECORDS = ['records', 'elements'] as const;
 const CARRIERS = ['posts', 'posts with a tag', 'posts with totals'] as const;
 const without = (...names: readonly Given[]) => ANY.filter(name => !names.includes(name));
 
-/** What reads such flows, and which of them it reads. */
+/** Stages that read flows, each with the types of items that it accepts. */
 const READ: Readonly<Record<string, readonly Given[]>> = {
   'gunzip(), collect()': BYTES,
   'jsonLines(), collect()': BYTES,
@@ -87,7 +87,7 @@ const PAIRS = Object.keys(READ).flatMap(reader =>
   ANY.map(given => ({ reader, given, call: `pipeline(${GIVEN[given]}, ${reader})` })),
 );
 
-/** Calls that are wrong: what the error marks, and the sentence that it shows. */
+/** Wrong calls, each with the code that the error underlines and a part of its message. */
 const WRONG: Readonly<Record<string, readonly [marked: string, says: string]>> = {
   "pipeline(localFiles('a'), gunzip(), activities(), files({ path: 'a.jsonl' }))": [
     'activities()',
@@ -175,7 +175,7 @@ const WRONG: Readonly<Record<string, readonly [marked: string, says: string]>> =
 
 const OF_ROWS = 'pipeline(posts, ofRows, collect())';
 
-/** Calls that are right, of which one type or another is not known. */
+/** Correct calls in which one of the types is unknown. */
 const RIGHT = [
   `pipeline(createReadStream('a'), jsonLines(), activities(), collect())`,
   `pipeline(localFiles('a'), createGunzip(), jsonLines(), activities(), collect())`,

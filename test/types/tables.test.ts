@@ -11,11 +11,12 @@ import type { UsageRow } from '../../src/usage/usage-table.js';
 import type { Engaged } from '../../src/users/engagement.js';
 import type { Count, CountAs, EngagementType } from '../../src/users/engagement-request.js';
 
-// Checked by the compiler (`npm run check`); at run time they only show that the calls exist.
+// The compiler checks these types (`npm run check`). At run time, the tests only show that the
+// calls exist.
 const posts: Flow<Activity> = new Flow(async function* () {});
 const buckets: Flow<CountBucket> = new Flow(async function* () {});
 
-/** The items that the columns of a table read. */
+/** The type of items that the columns of a table read. */
 type ItemOf<Columns extends { readonly [name: string]: { value(item: never): unknown } }> =
   Parameters<Columns[keyof Columns]['value']>[0];
 

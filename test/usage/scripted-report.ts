@@ -12,7 +12,7 @@ export const APRIL = ['202404010000', '202405010000'] as const;
 export const MAY = ['202405010000', '202405151234'] as const;
 export const WHOLE_MAY = ['202405010000', '202406010000'] as const;
 
-/** A report in the form of the service. */
+/** A report as the service sends it. */
 export const REPORT = {
   account: { name: 'acme', status: 'active' },
   bucket: 'month',
@@ -45,7 +45,7 @@ export const REPORT = {
   ],
 };
 
-/** The service, to be started for each test. */
+/** Each test must start this server. */
 export const server = new ScriptedServer();
 export const acme = (options: AccountOptions = {}) =>
   account(

@@ -46,9 +46,9 @@ posts: power
     expect(bars.length).toBe(10);
     for (const line of bars) expect(line.length).toBeLessThanOrEqual(60);
     expect(lines.join()).not.toContain('\u001b');
-    // The end of a bar that reaches into another month is shown in full.
+    // A bar that reaches into the next month shows its full end date.
     expect(bars[0]).toMatch(/^ {2}2024-01-01 to 2024-02-06 /);
-    // A number above zero is visible.
+    // Any number above zero has a visible bar.
     for (const line of bars) expect(line).toMatch(/[▏█]/);
   });
 

@@ -12,7 +12,7 @@ import { FOREIGN, foreign, gone, ONE, one, TWO, two } from './engagement-ids.js'
 import { failureOf } from './failure-of.js';
 import { ANN, localUser } from './local-user.js';
 
-/** A local service where ann has signed in. */
+/** Starts a local service in which ann has signed in. */
 async function signedIn(posts = [ONE, TWO, FOREIGN], options: ServiceOptions = {}) {
   const local = await localUser(
     posts.map(of => post(of)),
@@ -133,7 +133,7 @@ describe('engagement totals of the local service', () => {
     const whole = await engagementTotals(acme, { token, ids: [one, two] });
     service.faults.plant({ ...fault, endpoint: 'engagement' });
     expect(await engagementTotals(acme, { token, ids: [one, two] })).toEqual(whole);
-    // The fault has happened.
+    // All planted faults were used.
     expect(service.faults.list()).toEqual([]);
   });
 

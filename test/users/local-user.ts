@@ -5,22 +5,22 @@ import type { Service, ServiceOptions } from '../../src/service/index.js';
 import { NOW } from '../service/local-service.js';
 import { localOAuth } from '../service/users/local-oauth.js';
 
-/** The clocks of the service and the client are frozen at `NOW`. */
+/** The service and the client both use a clock that is frozen at `NOW`. */
 export const STILL: Timing = { ...realTime, now: () => NOW };
 export const ANN = { id: '7', handle: 'ann', name: 'Ann' };
 
 export interface LocalUser {
   readonly service: Service;
   readonly acme: Account;
-  /** Another account of the same service. */
+  /** Creates another account of the same service. */
   as(options: AccountOptions): Account;
-  /** The requests of a browser when ann consents. */
+  /** Sends the requests of a browser in which ann consents. */
   consent(address: string): Promise<Response>;
-  /** The requests of a browser when ann denies. */
+  /** Sends the requests of a browser in which ann denies. */
   refuse(address: string): Promise<Response>;
 }
 
-/** A local service, and an account of it. Stopped after the test. */
+/** Starts a local service and creates an account of it. The service stops after the test. */
 export async function localUser(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},

@@ -7,7 +7,7 @@ export let folder: string;
 
 export let store: string;
 
-/** The callback that a URL leads to. */
+/** Returns the callback that a sign-in URL redirects to. */
 export function callbackOf(
   { service }: Awaited<ReturnType<typeof localUser>>,
   address: string,
@@ -15,7 +15,7 @@ export function callbackOf(
   return new URL(String(service.oauth.pending(tokenIn(address))?.callback));
 }
 
-/** Makes a folder for the tokens of each test of a file. */
+/** Creates a folder for tokens before each test of a file. */
 export function makeTokenStore(): void {
   beforeEach(async () => {
     folder = await temporaryFolder();

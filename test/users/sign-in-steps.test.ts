@@ -130,10 +130,10 @@ describe('the error of a sign-in step', () => {
     async offMs => {
       const { service, as } = await localUser();
       const timing = { ...realTime, now: () => NOW + offMs };
-      // Given, as by start().
+      // The service's time is given, as by `start()`.
       const given = as({ timing });
       expect((await requestToken(given, { callback: CALLBACK })).token).toMatch(/./);
-      // Learned from a response, and moved since.
+      // The service's time comes from a response, and the client's clock has moved since.
       const learned = as({ timing, serviceTime: undefined });
       for (const movedMs of [0, DAY]) {
         service.clock.set(NOW + movedMs);
@@ -226,7 +226,7 @@ describe('the requests of a sign-in', () => {
     });
 
     it('contain the token only in the form', () => {
-      // RFC 5849 section 3.2 forbids repetition.
+      // RFC 5849 section 3.2 forbids repeating parameters.
       for (const { headers } of server.received)
         expect(headers.authorization).not.toMatch(/oauth_token=|oauth_verifier/);
     });

@@ -47,7 +47,7 @@ const EXAMPLE = {
   signature: 'r6/TJjbCOr97/+UU0NsvSne7s5g=',
 };
 
-/** Published examples, each recomputed with HMAC-SHA1. */
+/** Published examples. Their signatures were recomputed with HMAC-SHA1. */
 const VECTORS: readonly Vector[] = [
   {
     ...STATUS,
@@ -132,7 +132,7 @@ const VECTORS: readonly Vector[] = [
   },
 ];
 
-/** The parameters in the library's form, whose types require more than RFC 5849. */
+/** Converts the parameters to the library's type, which requires more members than RFC 5849. */
 function parametersOf({ key, oauth }: Pick<Vector, 'key' | 'oauth'>): OAuth.Data {
   const parameters: unknown = {
     oauth_consumer_key: key,
@@ -199,7 +199,7 @@ function formOf(parameters: readonly (readonly [string, string])[]): URLSearchPa
   return form;
 }
 
-/** RFC 5849 section 3.4.1, composed from the parts without parsing. */
+/** Builds the base string of RFC 5849 section 3.4.1 from its parts, without parsing. */
 function referenceBaseString(
   method: string,
   address: string,
@@ -220,7 +220,7 @@ function referenceBaseString(
   return [method, encode(address), encode(normalized)].join('&');
 }
 
-/** The header's parameters, decoded. */
+/** Returns the decoded parameters of an Authorization header. */
 function headerOf(header: string): Map<string, string> {
   expect(header).toMatch(/^OAuth (\w+="[^"]*"(, |$))+$/);
   return new Map(

@@ -13,7 +13,7 @@ const WANTED: WantedMembers = {
 const finder = new MemberFinder(WANTED);
 const values = memberValues(finder);
 
-/** The text of each wanted member that was found, by its path. */
+/** Returns the text of each wanted member that was found, by its path. */
 function foundIn(bytes: Buffer, start = 0, end = bytes.length): Record<string, string> | undefined {
   if (!finder.find(bytes, start, end)) return undefined;
   const found: Record<string, string> = {};
@@ -23,7 +23,7 @@ function foundIn(bytes: Buffer, start = 0, end = bytes.length): Record<string, s
   return found;
 }
 
-/** The parsed value, in which integers are texts of their digits. */
+/** Parses JSON. An integer becomes a string of its digits. */
 const parsed = (json: string): unknown => JSON.parse(json.replace(/^-?\d+$/, '"$&"'));
 const expectedOf = (value: Value): unknown => (typeof value === 'bigint' ? String(value) : value);
 
@@ -51,7 +51,7 @@ describe('MemberFinder', () => {
           const json = printJson(value as Value, look);
           const bytes = Buffer.from(`${' '.repeat(before)}${json}\n`);
           const found = foundIn(bytes, before, bytes.length - 1);
-          // Keys with escapes are for the parser.
+          // Keys with escapes are left to the parser.
           if (found === undefined) {
             expect(json).toContain('\\u');
             return;
@@ -145,7 +145,10 @@ describe('a string in a document', () => {
     expect(decoded(json, 'plain')).toBeUndefined();
   });
 
-  /** The string of any bytes but quotes, backslashes and control characters, or `undefined`. */
+  /**
+   * Reads these bytes as a JSON string, without quotes, backslashes and control characters. Returns
+   * `undefined` if the finder does not decode it.
+   */
   function decodedBytes(bytes: Uint8Array, mode: keyof typeof DECODED): Buffer | undefined {
     const document = Buffer.concat([Buffer.from('{"text":"'), bytes, Buffer.from('"}')]);
     expect(finder.find(document, 0, document.length)).toBe(true);
@@ -165,7 +168,7 @@ describe('a string in a document', () => {
     }
   }
 
-  /** Whether it is decoded exactly if it is UTF-8. */
+  /** Returns whether the bytes are decoded exactly if they are valid UTF-8. */
   function isExact(bytes: Uint8Array): boolean {
     const found = decodedBytes(bytes, 'plain');
     return isUtf8(bytes) ? found?.equals(bytes) === true : found === undefined;
@@ -245,7 +248,7 @@ describe('a string in a document', () => {
           const shown = text.replace(/&(amp|lt|gt);/g, (_, name) =>
             name === 'amp' ? '&' : name === 'lt' ? '<' : '>',
           );
-          // An entity that may go on with an escape is left to the parser.
+          // An entity that may continue with an escape is left to the parser.
           expect([shown, undefined]).toContain(decoded(json, 'entities'));
           if (!json.includes('\\')) expect(decoded(json, 'entities')).toBe(shown);
           const quoted = /[,"\r\n]/.test(text) || text === '';

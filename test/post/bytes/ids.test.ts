@@ -9,7 +9,7 @@ import { postModel } from '../post-model.js';
 
 const number = new IdNumber();
 
-/** The id that was read last. */
+/** Returns the id that was read last. */
 function value(): bigint {
   return (BigInt(number.high) << 32n) + BigInt(number.low);
 }
@@ -55,7 +55,7 @@ it.each(['', '0', '01', '-1', 'x1', '18446744073709551616', '9999999999999999999
   },
 );
 
-/** Mostly the service's own spelling, sometimes another. */
+/** Generates mostly the service's spelling of a member, sometimes another one. */
 function mostly(usual: readonly string[], ...others: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...usual) },

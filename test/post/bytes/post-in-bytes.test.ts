@@ -17,7 +17,7 @@ import { printJson, style, type Value } from '../print-json.js';
 
 const postInBytes = PostInBytes.ofThread() as PostInBytes;
 
-/** What rules read of a post, and of one that it quotes. */
+/** Returns the properties that rules read from a post and from the post it quotes. */
 function partOf(fields: PostFields): object {
   const { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo } = fields;
   return { text, hashtags, cashtags, mentions, links, media, isQuote, replyTo };
@@ -45,7 +45,10 @@ function outcomeOf(read: () => unknown): unknown {
   }
 }
 
-/** Whether the post could be read without parsing it. */
+/**
+ * Compares reading the bytes with parsing them. Returns whether the post could be read without
+ * parsing.
+ */
 function expectSame(bytes: Buffer): boolean {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   let fields: unknown;
@@ -85,7 +88,7 @@ function objectsIn(value: unknown, found: Members[] = []): Members[] {
   return found;
 }
 
-/** Both the posts of the service and those that rules are tested with. */
+/** Posts like the service's, and posts that the tests of rules use. */
 const somePost = fc.oneof(
   arbitraryPost.map(({ json }: ArbitraryPost) => json),
   fc
@@ -93,7 +96,7 @@ const somePost = fc.oneof(
     .map(([draft, isOriginal]) => (isOriginal ? original : streams)(draft).raw.toString()),
 );
 
-/** With its long ids. */
+/** Parses JSON with exact ids. */
 function exactly(json: string): unknown {
   return JSON.parse(json, function (this: Members, key, value) {
     const isId = typeof value === 'number' && (key === 'id' || key.endsWith('_id'));
@@ -119,7 +122,8 @@ describe('the fields that rules read from the bytes of a post', () => {
     const change = fc.record({
       place: fc.nat(),
       member: fc.nat(),
-      // Of the same post: a whole post, a text or a list in the place of another.
+      // The new value comes from the same post, for example a whole post or a list instead of a
+      // string.
       value: fc.oneof(jsonValue, fc.nat()),
       isAdded: fc.boolean(),
     });

@@ -15,15 +15,15 @@ import { printJson, style } from '../print-json.js';
 
 const shown = new ShownIds();
 
-/** Its first version has the same lower half of the id. */
+/** The id of the post's first version, 5, equals the lower 32 bits of its own id. */
 const POST =
   '{"created_at":"x","id":4294967301,"id_str":"4294967301","user":{"id":2,"id_str":"2","name":"n","screen_name":"u"},' +
   '"edit_history":{"initial_tweet_id":"5","edit_tweet_ids":["5","4294967301"]}}';
 
-/** What an id is of, and the id. */
+/** The kind of object that an id belongs to, and the id. */
 type Id = readonly [of: number, id: string];
 
-/** The ids of a post within other bytes, as in a file; or the error. */
+/** Returns the ids of a post that is surrounded by other bytes, as in a file, or the error. */
 function idsIn(bytes: Buffer): readonly Id[] | string {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   return outcomeOf(() => {
@@ -46,7 +46,7 @@ function outcomeOf(read: () => readonly Id[]): readonly Id[] | string {
   }
 }
 
-/** The same by the properties of `Activity`. */
+/** Returns the same ids, read from the properties of `Activity`. */
 function idsOf(bytes: Buffer): readonly Id[] | string {
   return outcomeOf(() => listOf(new Activity(bytes), 0));
 }
@@ -73,7 +73,7 @@ function listOf(activity: Activity, within: number): readonly Id[] {
   });
 }
 
-/** The same of what the document was printed from. */
+/** Returns the same ids, taken from the model that the document was printed from. */
 function modelIds(model: PostModel, within: number): Id[] {
   const { id, edits, withheldIn = [], author, shared, quoted } = model;
   return [
@@ -90,7 +90,7 @@ function modelIds(model: PostModel, within: number): Id[] {
 
 type Members = Record<string, unknown>;
 
-/** The objects in a document. */
+/** Returns all objects in a document. */
 function objectsIn(value: unknown, found: Members[] = []): Members[] {
   if (typeof value !== 'object' || value === null) return found;
   if (!Array.isArray(value)) found.push(value as Members);
@@ -98,7 +98,7 @@ function objectsIn(value: unknown, found: Members[] = []): Members[] {
   return found;
 }
 
-/** Whether `Activity` had to read the post. */
+/** Returns whether the post was left to `Activity`. */
 function isLeft(bytes: Buffer): boolean {
   const readId = vi.spyOn(Activity.prototype, 'id', 'get');
   try {
@@ -137,7 +137,7 @@ describe('the ids shown by a post', () => {
             return isId ? BigInt((this[`${key}_str`] as string | undefined) ?? value) : value;
           });
           for (const { place, member, value } of changes) {
-            // Mostly the post itself, and those within it.
+            // Changes mostly the post itself and the posts within it.
             const objects = objectsIn(post).filter(
               object => place % 4 === 0 || 'user' in object || 'actor' in object,
             );
@@ -185,7 +185,8 @@ describe('the ids shown by a post', () => {
             const object = objects[place % objects.length];
             if (object === undefined) continue;
             if (value === undefined) delete object[member];
-            // A copy: a change within it would change what other posts get, and could make it hold itself.
+            // Copies the value, because sharing it would change other objects too or make an object
+            // contain itself.
             else object[member] = structuredClone(value);
           }
           const bytes = Buffer.from(JSON.stringify(post));
@@ -266,7 +267,7 @@ describe('the ids shown by a post', () => {
   );
 });
 
-/** Whether it is JSON of which no object has a key twice. */
+/** Returns whether the bytes are JSON without duplicate keys. */
 function isUniqueJson(bytes: Buffer): boolean {
   const text = bytes.toString();
   try {

@@ -35,7 +35,7 @@ function selects(condition: TermCondition, terms: ReadonlySet<string>): boolean 
   }
 }
 
-/** The rarest set of terms of which every match has at least one. */
+/** Returns the rarest set of terms such that every matching post contains at least one of them. */
 function requiredTerms(
   rule: string,
   product: RuleProduct,

@@ -21,7 +21,7 @@ function match(matcher: SharedMatcher, post: Activity): readonly number[] {
   return matcher.matchBytes(post.raw, 0, post.raw.length) ?? matcher.matchParsed(post);
 }
 
-/** The post that was matched last, with these matching rules. */
+/** Returns the post that was matched last, with these matching rules. */
 function withRules(matcher: SharedMatcher, { raw }: Activity, rules: readonly number[]): Activity {
   const bytes = Buffer.alloc(matcher.lengthWith(raw.length, rules));
   matcher.write(raw, 0, raw.length, rules, bytes, 0);
@@ -71,7 +71,7 @@ describe('shared rules', () => {
   });
 
   it('move to rarer terms without changing the anchors of a running match', () => {
-    // Guesses that `zebra` is rare, but all posts have it.
+    // The index expects `zebra` to be rare, but every post contains it.
     const rules = Array.from({ length: 50 }, (_, n) => ({ value: `zebra word${n}` }));
     const frequency = (term: string) => (term === 'zebra' ? 0.001 : 0.5);
     const shared = compileRules(rules, { frequency }).share();
@@ -84,7 +84,8 @@ describe('shared rules', () => {
     expect(after).not.toBe(before);
     expect(listLengths(after.lists)).not.toContain(100);
     const kept = Int32Array.from(before.postings);
-    // Its reader never ends, as in a thread that died: it stays as it is, and the rules are matched all the same.
+    // This reader never finishes, like a thread that has died. The matcher must leave its memory
+    // unchanged and still match.
     for (let round = 0; round < 4; round++) {
       makeReviewDue(shared);
       expect(matchAll(shared, posts.slice(0, 2))).toEqual([[7], [7]]);
@@ -141,7 +142,7 @@ describe('shared rules', () => {
   });
 });
 
-/** The next run then moves the rules. */
+/** Makes the next run move the rules. */
 function makeReviewDue({ anchoring }: SharedRules): void {
   anchoring.state[REVIEW_AFTER] = 0;
 }

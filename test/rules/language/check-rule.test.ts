@@ -9,7 +9,7 @@ import { bySuite } from '../../suite.js';
 import { unchecked } from '../../unchecked.js';
 import { acceptedRule, arbitraryRule } from '../arbitrary-rule.js';
 
-/** Codes and positions of the errors. */
+/** Returns the codes and positions of a rule's errors. */
 function errorsOf(text: string, product: RuleProduct = 'replay'): string[] {
   return checkRule(text, { product })
     .problems.filter(({ severity }) => severity === 'error')

@@ -12,7 +12,7 @@ function treeOf(text: string): RuleNode {
   return tree as RuleNode;
 }
 
-/** Fully parenthesised, to show the structure. */
+/** Prints the tree with all parentheses, to show its structure. */
 function structure(node: RuleNode): string {
   if (node.kind === 'and') return `(${node.nodes.map(structure).join(' & ')})`;
   if (node.kind === 'or') return `(${node.nodes.map(structure).join(' | ')})`;
@@ -209,7 +209,7 @@ describe('the rule parser', () => {
     const { tree, problems } = parseRule(text);
     expect(tree).toBeUndefined();
     expect(problems.length).toBeGreaterThan(0);
-    // After a hundred problems, parsing stops: the text is not a rule.
+    // Parsing stops after a hundred problems.
     expect(problems.length).toBeLessThan(105);
   });
 });

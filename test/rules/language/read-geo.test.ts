@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 
-/** The value of the one clause of a rule, or the codes of its problems. */
+/** Returns the value of a rule with a single clause, or the codes of its problems. */
 function read(text: string): unknown {
   const { tree, problems } = parseRule(text);
   if (tree === undefined) return problems.map(({ code }) => code);
   return 'value' in tree ? tree.value : undefined;
 }
 
-/** A number with few decimals, as text. */
+/** Generates numbers with few decimals, as strings. */
 const between = (min: number, max: number) =>
   fc
     .integer({ min: Math.ceil(min * 1000), max: Math.floor(max * 1000) })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { account, counts, jobs, preview, replayRules, search } from '../../../src/index.js';
 
-// No request is answered: the warning comes before it.
+// Every request of this account fails, so the warning must come before the first request.
 const acme = account({
   url: 'http://127.0.0.1:1',
   account: 'acme',

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { Activity } from '../../../src/post/activity.js';
 
-/** Few words, so that their rules often match; with punctuation and scripts that need special handling. */
+/**
+ * Only few words, so that rules often match. Some have punctuation or scripts that need special
+ * handling.
+ */
 export const WORDS = [
   ...[
     'snow',
@@ -35,7 +38,7 @@ export const PRODUCTS = ['search', 'historical'] as const;
 
 export const USERS = ['karl', 'anna', '12', '345'] as const;
 export const IDS = ['12', '345', '6789'] as const;
-/** For rules that match some of the posts. */
+/** The vocabulary of rules that match some of the posts. */
 export const VOCABULARY = { words: WORDS, users: USERS, ids: IDS };
 
 /** The content of a post, independent of its format. */
@@ -100,7 +103,7 @@ const AUTHOR = {
   home: { country: 'US', region: 'one/two', position: [-122.42, 37.77] },
 } as const;
 
-/** Has only an author. */
+/** A post with an author and nothing else. */
 export const PLAIN: DraftPost = {
   id: '1050118621198921728',
   text: '',
@@ -202,7 +205,7 @@ export function arbitraryDraft(): fc.Arbitrary<DraftPost> {
   );
 }
 
-/** A plain post with a text. */
+/** Creates a plain post with this text. */
 export function postOf(text: string): Activity {
   return original({ ...PLAIN, text });
 }
@@ -225,7 +228,7 @@ function rootText({ text, long, retweeted }: DraftPost): string {
   return long ? `${escaped(text).slice(0, 5)}… https://t.co/x` : escaped(text);
 }
 
-/** In the form that the service sends. */
+/** Escapes the text as the service does. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -370,12 +373,15 @@ function entities(draft: DraftPost, format: 'original' | 'streams'): object {
     : { twitter_entities: all, twitter_extended_entities: extended };
 }
 
-/** A short URL has one target, in whatever posts it is: `activity_streams` finds the target of a link by it. */
+/**
+ * A short URL has the same target in all posts, because the `activity_streams` format finds the
+ * target of a link by its short URL.
+ */
 function shortUrl(link: DraftLink): string {
   return `https://t.co/${createHash('sha1').update(JSON.stringify(link)).digest('base64url')}`;
 }
 
-/** The root has all links of the post and of the posts within it. */
+/** The outermost post lists all links, including the links of nested posts. */
 function enrichments(draft: DraftPost): object {
   const { home } = draft.author;
   return {

@@ -34,7 +34,10 @@ const retweeting = (retweeted: Part): Part => ({
   },
 });
 
-/** Each row in both formats and for both engines. Operators that a product does not have are evaluated, too. */
+/**
+ * Tests each row in both formats and with both engines. Operators that a product does not have are
+ * evaluated as well.
+ */
 function table(name: string, rows: readonly Row[]): void {
   describe(name, () => {
     it.each(rows.map(row => [row[0], JSON.stringify(row[1]).slice(0, 80), row] as const))(
@@ -278,7 +281,7 @@ table('places', [
   ['point_radius:[-105.27 40.02 10mi]', { place: BOULDER }, true],
   ['point_radius:[-105.27 40.02 1mi]', { place: BOULDER }, false],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { place: BOULDER }, true],
-  // Its place is only partly within the area.
+  // The place is only partly within the area.
   ['bounding_box:[-105.31 39.99 -105.26 40.1]', { place: BOULDER }, false],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { position: [-105.3, 40] }, true],
   ['bounding_box:[-105.31 39.99 -105.2 40.1]', { position: [40, -105.3] }, false],
@@ -307,7 +310,8 @@ table('replies, retweets, quotes', [
   ['anna', retweeting({ text: 'snow' }), true],
   ['#snow', retweeting({ hashtags: ['snow'] }), true],
   ['has:links', retweeting({ links: [link('http://a.com')] }), true],
-  // A link of the retweet that the retweeted post does not have: only the posts that tools make have one.
+  // A retweet with a link that the retweeted post does not have. The service never sends this, but
+  // other tools can write it.
   [
     'snow',
     {

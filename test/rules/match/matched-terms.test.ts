@@ -5,7 +5,7 @@ import type { NewPost } from '../../../src/service/index.js';
 import { createService } from '../../../src/service/index.js';
 import { bySuite } from '../../suite.js';
 
-/** The parts of a text that are marked, and the clauses that are named. */
+/** Returns the marked parts of a text and the named clauses. */
 function marked(rule: string, post: NewPost, product: 'search' | 'replay' = 'search') {
   const text = post.text ?? '';
   const [activity] = createService().posts.add(post);
@@ -56,7 +56,7 @@ describe('the terms that matched', () => {
           try {
             found = marked(rule, { text });
           } catch {
-            return; // not a post
+            return; // the change made the document something other than a post
           }
           expect(found.marks.length > 0).toBe(found.clauses.length > 0);
         },

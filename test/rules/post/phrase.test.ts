@@ -7,7 +7,7 @@ import { bySuite } from '../../suite.js';
 
 const word = fc.constantFrom('a', 'b', 'c');
 
-/** Every way to assign each word to a different token. */
+/** Yields every way to assign the words to different tokens. */
 function* placements(tokens: readonly string[], words: readonly string[]): Generator<number[]> {
   const [first, ...rest] = words;
   if (first === undefined) {
@@ -64,7 +64,7 @@ describe('a phrase', () => {
       fc.property(text, text, (post, phrase) => {
         fc.pre(/[abc]/.test(phrase));
         const expected = phrase.replace(/\s+/g, ' ').trim();
-        // Any character may precede or follow punctuation.
+        // Any character may stand before or after punctuation.
         const before = /^\w/.test(expected) ? '(?<!\\w)' : '';
         const after = /\w$/.test(expected) ? '(?!\\w)' : '';
         const pattern = new RegExp(before + expected.replace(/[.]/g, '\\.') + after);
