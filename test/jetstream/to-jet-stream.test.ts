@@ -297,7 +297,7 @@ describe.skipIf(!hasNatsServer).concurrent('toJetStream', () => {
       });
     await run('2/2');
     expect(await idsIn(node)).toEqual(numberedIds(100));
-    // A flow without a shard has another identity, so it is not published again.
+    // These flows have other identities, so the posts published above do not affect them.
     await run('1/4', 40);
     await run(undefined, 10);
     const whole = await run('3/3', 10).catch(thrown => thrown);

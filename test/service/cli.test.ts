@@ -16,10 +16,9 @@ import { compiled } from '../compiled.js';
 import { ScriptRunner } from '../script-runner.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** For tests that start several services: `npm test` has others of each kind. */
 const CLI = compiled(path.resolve(import.meta.dirname, '../../src/service/cli.ts'));
 
-/** The tests themselves may be run by npm. */
+/** Clears these variables, because npm may run the tests themselves. */
 const NO_NPM = {
   npm_command: undefined,
   npm_lifecycle_event: undefined,
@@ -28,7 +27,7 @@ const NO_NPM = {
 
 const children: ChildProcess[] = [];
 
-// Even a failed test leaves no service running.
+// Kills services that a failed test has left running.
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
 });
@@ -39,13 +38,13 @@ function run(...args: string[]) {
 
 const scripts = new ScriptRunner();
 
-/** Runs a command that ends by itself, in the process of all commands. */
+/** Runs a command that ends on its own, in the process that all tests share. */
 function endOf(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const all = { ...process.env, ...NO_NPM, ...env };
   return scripts.run({ script: CLI, args, cwd: process.cwd(), env: all });
 }
 
-/** With a command line as npm or an installed binary has it. */
+/** Runs the CLI with a command line like the one of npm or of an installed binary. */
 function runAs(command: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, [...command, ...args], {
     env: { ...process.env, ...NO_NPM, ...env },
@@ -120,13 +119,13 @@ describe('the service command', () => {
       /console +http:\/\/127\.0\.0\.1:\d+\/console \(dev@example\.com, local-service\)\n/,
     );
     expect(summary).toMatch(/\n {2}export MILLRACE_URL='http:\/\/127\.0\.0\.1:\d+'\n/);
-    // The printed command finds posts.
+    // The command that the summary prints finds posts.
     const [, login = '', url = ''] = /curl -u '([^']+)' '([^']+)'/.exec(summary) ?? [];
     const tried = await fetch(url, { headers: { authorization: `Basic ${btoa(login)}` } });
     expect(((await tried.json()) as { results: unknown[] }).results).toHaveLength(10);
     const baseUrl = /http:\/\/127\.0\.0\.1:\d+/.exec(summary)?.[0];
     expect((await fetch(`${baseUrl}/_control/clock`)).status).toBe(404);
-    // A running request and an open connection do not delay the end.
+    // A pending request and an open connection must not delay the exit.
     const socket = net.connect(Number(new URL(String(baseUrl)).port), '127.0.0.1');
     socket.on('error', () => {});
     await once(socket, 'connect');
@@ -192,7 +191,7 @@ describe('the service command', () => {
     const npm = spawn('npm', ['run', '--silent', 'service'], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'ignore'],
-      // Its own process group, so that a failed test leaves no process.
+      // A separate process group, so that a failed test leaves no process.
       detached: true,
     });
     try {
@@ -209,7 +208,7 @@ describe('the service command', () => {
     } finally {
       try {
         process.kill(-Number(npm.pid), 'SIGKILL');
-      } catch {} // all have ended
+      } catch {} // all processes have ended
     }
   });
 
@@ -407,7 +406,10 @@ describe('an installed service command', () => {
   });
 });
 
-/** Settings that come from a contract, from the sign-in of a user or from how a script is run. */
+/**
+ * Settings that come from a contract, from a user's sign-in or from the way a script is run, not
+ * from a service.
+ */
 const NOT_OF_A_SERVICE: readonly SettingName[] = [
   'insecureOrigins',
   'shard',

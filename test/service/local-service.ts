@@ -4,7 +4,7 @@ import { createService, type Service, type ServiceOptions } from '../../src/serv
 import { afterTests } from '../after-tests.js';
 import { MemoryArchive, originalPost } from './memory-archive.js';
 
-/** The current time in these tests, at which the service's clock is frozen. */
+/** The time at which the service's clock is frozen in these tests. */
 export const NOW = Date.UTC(2024, 4, 15, 12, 34, 56, 789);
 
 export interface Page {
@@ -30,12 +30,12 @@ export interface Local {
   readonly service: Service;
   readonly archive: MemoryArchive;
   readonly baseUrl: string;
-  /** POSTs parameters to `30day`. */
+  /** Posts parameters to the `30day` endpoint. */
   search(parameters: object, product?: string): Promise<Reply>;
   counts(parameters: object, product?: string): Promise<Reply>;
-  /** Any request; credentials are added unless it has its own. */
+  /** Sends any request. Adds credentials if it has none. */
   ask(path: string, init?: RequestInit): Promise<Reply>;
-  /** All pages of a request. */
+  /** Returns all pages of a request. */
   pages(kind: 'search' | 'counts', parameters: object, product?: string): Promise<Page[]>;
 }
 
@@ -49,7 +49,10 @@ afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
+/**
+ * Starts a service with posts in memory and a clock that is frozen at `NOW`. It stops after the
+ * test.
+ */
 export async function local(
   posts: readonly ArchivedPost[] = [],
   { port, ...options }: ServiceOptions & { port?: number } = {},
@@ -92,7 +95,10 @@ export async function local(
   return { service, archive, baseUrl, search, counts, ask, pages };
 }
 
-/** `count` posts about tea, one every `every` milliseconds, the newest `newest` before now. */
+/**
+ * Creates `count` posts about tea, `every` milliseconds apart. The newest is `newest` milliseconds
+ * old.
+ */
 export function teaPosts(count: number, { every = MINUTE, newest = DAY } = {}): ArchivedPost[] {
   return Array.from({ length: count }, (_, i) => {
     const at = NOW - newest - i * every;

@@ -2,10 +2,10 @@ import { floorTo, SEGMENT, type Window } from '../../src/base/time.js';
 import { Activity, type Format } from '../../src/post/activity.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../../src/service/archive/archive.js';
 
-/** A list of posts, searched by testing each. */
+/** An archive of posts in a list. It searches by testing each post. */
 export class MemoryArchive implements Archive {
   readonly format: Format;
-  /** Newest first. */
+  /** The posts, newest first. */
   readonly posts: readonly ArchivedPost[];
   /** The number of buckets after which counting times out. */
   bucketsUntilTimeout = Number.POSITIVE_INFINITY;
@@ -67,7 +67,7 @@ export class MemoryArchive implements Archive {
   }
 }
 
-/** A short post in the original format. */
+/** Creates a short post in the `original` format. */
 export function originalPost(at: number, id: string, text: string): ArchivedPost {
   const createdAt = new Date(at)
     .toUTCString()
@@ -76,7 +76,7 @@ export function originalPost(at: number, id: string, text: string): ArchivedPost
   return { at, id, activity: new Activity(Buffer.from(raw)) };
 }
 
-/** A short post in Activity Streams. */
+/** Creates a short post in the `activity_streams` format. */
 export function streamsPost(at: number, id: string, text: string): ArchivedPost {
   const body = JSON.stringify(text);
   const raw = `{"id":"tag:search.example.com,2005:${id}","objectType":"activity","verb":"post","postedTime":"${new Date(at).toISOString()}","body":${body},"actor":{"objectType":"person","id":"id:example.com:7","preferredUsername":"ann","displayName":"Ann"},"object":{"objectType":"note","summary":${body}},"twitter_entities":{"hashtags":[],"urls":[],"user_mentions":[],"symbols":[]},"twitter_lang":"en","gnip":{"urls":[]}}`;

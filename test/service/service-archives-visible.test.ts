@@ -105,7 +105,7 @@ describe('a post deleted by compliance events', () => {
     const { see, replayPath, service, addresses } = await localStreams(posts, settings());
     service.clock.advance(HOUR);
     const { messages } = await see(replayPath('compliance', NOW - 4 * DAY, NOW));
-    // The last minutes cannot be replayed yet.
+    // The most recent minutes cannot be replayed yet.
     const young = floorTo(MINUTE, NOW - 30 * HOUR);
     const gone = new Set<unknown>();
     for (const message of messages) {

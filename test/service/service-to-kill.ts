@@ -1,6 +1,6 @@
 import { createService } from '../../src/service/index.js';
 
-// A service without a state folder, with a job and some usage, which waits to be killed.
+// Starts a service without a state folder, with a job and some usage, and waits to be killed.
 const service = createService({ limits: 'relaxed' });
 const { baseUrl, account, label, publisher, email, password } = await service.start();
 const headers = { authorization: `Basic ${btoa(`${email}:${password}`)}` };

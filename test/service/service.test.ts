@@ -22,7 +22,7 @@ describe('start and stop', () => {
 
   it('close idle, stalled and half-sent connections', async () => {
     const { service, baseUrl, ask } = await local(teaPosts(1));
-    await ask(`${SEARCH_PATH}?query=tea`); // keeps an idle connection
+    await ask(`${SEARCH_PATH}?query=tea`); // leaves an idle connection
     service.faults.plant({ kind: 'stall', afterBytes: 5 });
     const stalled = ask(`${SEARCH_PATH}?query=tea`).then(
       () => 'answered',
@@ -38,7 +38,7 @@ describe('start and stop', () => {
     expect(await stalled).toBe('ended');
     await ended;
     expect(service.listening).toBe(false);
-    await service.stop(); // can be repeated
+    await service.stop(); // a second call has no effect
   });
 
   it('do not close a given archive', async () => {

@@ -78,7 +78,7 @@ async function change({ service, acme, found }: Served): Promise<void> {
   service.clock.advance('1m');
 }
 
-/** What each part has, in the words of the service's own calls. */
+/** Reads each part of the state through the service's public calls. */
 async function stateOf({ service, acme, found }: Served) {
   return {
     now: service.clock.now(),
@@ -200,7 +200,7 @@ describe('a snapshot of the service', () => {
     expect(await stateOf(other)).toEqual(before);
     expect(await delivered(other)).toEqual(files);
     expect(() => other.service.posts.delete('56')).toThrow(/deleted before/);
-    // Whatever comes next does not change the snapshot.
+    // Later changes must not affect the snapshot.
     await other.service.reset();
     await other.service.restore(snapshot);
     expect(await stateOf(other)).toEqual(before);

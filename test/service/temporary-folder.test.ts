@@ -25,7 +25,7 @@ it('a new service removes the files of a killed one', async () => {
     expect(ofFirst).toHaveLength(2);
     const second = await start();
     try {
-      // A running service keeps its files.
+      // A running service keeps its folder.
       expect(await left()).toHaveLength(4);
       expect(await left()).toEqual(expect.arrayContaining(ofFirst));
       first.kill('SIGKILL');

@@ -24,7 +24,7 @@ import {
 } from './damaged.js';
 import { ENDINGS, StandIn } from './stand-in.js';
 
-// A lock that a crash left empty is waited for, and so is a commit that failed.
+// Removes the waits for a lock that a crash left empty and after a failed commit.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const LOG = '/kept/damaged.jsonl';
@@ -43,7 +43,7 @@ function runOn(disk: SimulatedDisk, source: AsyncIterable<Activity>, calls: Call
 describe.each(['transactions', 'ranges'] as const)(
   'the damaged records kept by committed with %s',
   kind => {
-    // Without transactions, a source must deliver the same rows again in the same order.
+    // Without transactions, a source must deliver the same rows in the same order again.
     const flows = Object.keys(FLOWS).filter(
       flow => kind === 'transactions' || !/merged/.test(flow),
     );
@@ -78,7 +78,8 @@ describe.each(['transactions', 'ranges'] as const)(
             const log = disk.files().includes(LOG) ? disk.read(LOG).toString() : '';
             expect(keptIn(log)).toEqual(damagedIn(flow, one, other));
             expect(target.rows.toSorted()).toEqual(idsIn(flow, one, other).toSorted());
-            // A process that was killed while it removed the lock of another leaves that one's.
+            // If a process is killed while it removes another process's lock, the file `.lock.old`
+            // remains.
             const rest = disk.files().filter(name => name !== LOG && !name.endsWith('.lock.old'));
             expect(rest).toEqual([]);
           },

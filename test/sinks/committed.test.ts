@@ -11,7 +11,7 @@ import { places } from './cursors.js';
 import { ENDINGS, type Ending, StandIn } from './stand-in.js';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
-/** Batches of these sizes, of numbers that count on. */
+/** Returns batches of these sizes with consecutive numbers. */
 function batchesOf(sizes: readonly number[]): number[][] {
   let next = 0;
   return sizes.map(size => Array.from({ length: size }, () => next++));
@@ -154,7 +154,7 @@ describe('a commit of committed', () => {
     const source = new Flow<number>(async function* () {
       for (const items of batchesOf(numbers(40).map(() => 5))) {
         yield { items };
-        // Rows that were delivered long ago are written already.
+        // Rows that were delivered early are already written.
         const written = target.writes.reduce((sum, { rows }) => sum + rows.length, 0);
         delivered.push((items.at(-1) as number) + 1 - written);
       }
@@ -194,7 +194,7 @@ describe('a commit of committed', () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
       yield { items: [0], cursor: { next: 1 } };
-      // Another run of the same script does all of it.
+      // At this moment, another run of the same script does all the work.
       await pipeline(places(batchesOf([1, 1, 1])), committed({ ...quick, ...target.transactions }));
       yield { items: [1], cursor: { next: 2 } };
     });
@@ -316,7 +316,7 @@ describe('a commit of committed', () => {
   it('rejects if another run has committed while its rows come in parts', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
-      // Another run of the same script does all of it.
+      // At this moment, another run of the same script does all the work.
       await pipeline(places([numbers(40)]), committed({ ...quick, ...target.transactions }));
       yield { items: numbers(20) };
       yield { items: numbers(20) };
@@ -330,7 +330,8 @@ describe('a commit of committed', () => {
   it('passes a unique token to each call of `write`', async () => {
     const target = new StandIn<number>();
     const source = new Flow<number>(async function* () {
-      // Some rows have a cursor, and others are more than are held without one.
+      // Some batches have a cursor. Between others, there are more rows than can be held without
+      // one.
       for (const [index, items] of batchesOf(numbers(12).map(() => 4)).entries())
         yield index % 4 === 3 || index < 3 ? { items, cursor: { next: index } } : { items };
     });
@@ -406,7 +407,7 @@ describe('a commit of committed', () => {
 
   it('warns that rows may be in the target if the text of the next cursor differs', async () => {
     const target = new StandIn<number>(['ok', 'ok', 'killed after']);
-    // Tokens of pages depend on when they were requested.
+    // The tokens of pages depend on the time of the request.
     const run = (token: string) => {
       const source = new Flow<number>(async function* () {
         yield { items: [0, 1, 2], cursor: { token } };
@@ -430,7 +431,7 @@ function abortedSoon(reason: Error): AbortSignal {
   return controller.signal;
 }
 
-/** How each attempt of a transaction or call ends, in turn; after these, all succeed. */
+/** How the attempts of transactions and calls end, in order. After these, all attempts succeed. */
 const endings = fc.array(fc.constantFrom(...ENDINGS), { maxLength: 12 });
 const sizes = fc.array(fc.nat(7), { maxLength: 12 });
 
@@ -453,7 +454,8 @@ describe('a row of committed', () => {
                 committed(options),
               ).catch((error: unknown) => error);
               if (!(result instanceof Error)) {
-                // Killed after its last commit: the next run finds that it is complete.
+                // The process was killed after its last commit, so the next run finds the work
+                // complete.
                 const { completeSince, ...written } = result as Committed;
                 expect(written).toEqual({ rows: total });
                 expect(completeSince === undefined || completeSince instanceof Date).toBe(true);

@@ -31,15 +31,17 @@ import { places } from './cursors.js';
 import { PAGES, pageOf } from './pages.js';
 import { post } from './posts.js';
 
-// A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
-/** Rows as texts, and as `null` where a field is empty and not quoted. */
+/** Parses rows. An empty field without quotes becomes `null`. */
 function rowsOf(text: string, options: Options = {}): (string | null)[][] {
   return unchecked<(string | null)[][]>(
     parse(text, {
       relax_column_count: false,
-      // Readers end a record at any of these. By default, this one takes that of the first line.
+      // Readers accept any of these as the end of a record. By default, this parser only accepts
+      // the one of the first line.
       record_delimiter: ['\r\n', '\n', '\r'],
       cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
       ...options,
@@ -227,7 +229,7 @@ describe('csv', () => {
     ['list<string>', ['a', '"'], '"[""a"",""\\""""]"'],
     ['list<timestamp>', [new Date(5)], '"[""1970-01-01T00:00:00.005Z""]"'],
     ['list<string>', [], '[]'],
-    // A blank line would be skipped by readers.
+    // A reader would skip a blank line.
     ['string', null, '""'],
     ['string', '\\.', '"\\."'],
   ])('prints a value of type %s, row %#', async (type, value, text) => {

@@ -1,12 +1,12 @@
 import { Flow } from '../../src/flow/flow.js';
 
 export interface PlacesOptions {
-  /** The number of batches between cursors. */
+  /** The number of batches per cursor. */
   readonly cursorEvery?: number;
   readonly onOpen?: (from: number) => void;
 }
 
-/** A source that gives these batches, and resumes after the batch that its cursor names. */
+/** Creates a source of these batches that resumes after the batch of its cursor. */
 export function places<T>(
   batches: readonly (readonly T[])[],
   { cursorEvery = 1, onOpen = () => {} }: PlacesOptions = {},

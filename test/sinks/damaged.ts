@@ -12,7 +12,7 @@ import { merge } from '../../src/sources/merge.js';
 
 export const post = (id: string | number) => `{"id_str":"${id}","created_at":"x"}`;
 
-/** What a line of the log says. */
+/** A line of the log, parsed. */
 export interface Line {
   readonly origin?: string;
   readonly line?: number;
@@ -42,7 +42,7 @@ export function postsOf(file: string | Flow<Uint8Array>): Flow<Activity> {
   return activities()(jsonLines()(source));
 }
 
-/** Documents of lines, each with a cursor after it. */
+/** Creates a source of documents, each followed by a cursor. */
 export function documents(name: string, lines: readonly (readonly Buffer[])[]): Flow<Uint8Array> {
   return new Flow<Uint8Array>(async function* ({ resume }) {
     for (let at = resume === undefined ? 0 : Number(resume.next); at < lines.length; at++) {
@@ -53,7 +53,7 @@ export function documents(name: string, lines: readonly (readonly Buffer[])[]): 
   });
 }
 
-/** What is damaged in each of many ways, some of them by the same bytes. */
+/** Records that are damaged in different ways. Some have the same bytes. */
 export const DAMAGE = [
   Buffer.from('null'),
   Buffer.from('{}'),
@@ -67,7 +67,7 @@ export interface Shape {
   readonly others: readonly (readonly number[])[];
 }
 
-/** Below 0: damaged in that way. Otherwise a post. */
+/** A number below 0 selects a kind of damage. Any other number is the id of a post. */
 const documentsOf = fc.array(
   fc.array(fc.integer({ min: -DAMAGE.length, max: 3 }), { maxLength: 5 }),
   { minLength: 1, maxLength: 8 },
@@ -103,12 +103,12 @@ export const FLOWS: Readonly<
     same(postsOf(concat(documents('one', one), documents('other', other)))),
 };
 
-/** The damaged lines of a flow, as text of bytes, in an order of their own. */
+/** Returns the damaged lines of a flow as strings, sorted. */
 export function damagedIn(flow: string, one: Buffer[][], other: Buffer[][]): string[] {
   return linesIn(flow, one, other).filter(isDamaged);
 }
 
-/** The ids of the posts of a flow, in an order of their own. */
+/** Returns the ids of the posts of a flow, sorted. */
 export function idsIn(flow: string, one: Buffer[][], other: Buffer[][]): string[] {
   return linesIn(flow, one, other)
     .filter(line => !isDamaged(line))
@@ -127,7 +127,7 @@ function isDamaged(line: string): boolean {
   return DAMAGE.some(bytes => bytes.toString('latin1') === line);
 }
 
-/** What the text of a log has, as `damagedIn` says it. */
+/** Returns the lines in a log, in the form of `damagedIn`. */
 export function keptIn(log: string): string[] {
   return linesOf(log)
     .map(line => rawOf(line).toString('latin1'))

@@ -11,7 +11,8 @@ import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js
 import { bySuite } from '../suite.js';
 import { places } from './cursors.js';
 
-// A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 interface Item {
@@ -36,7 +37,7 @@ function run(disk: SimulatedDisk, options = OPTIONS, cursorEvery = 1): Promise<W
   return pipeline(places(ITEMS, { cursorEvery }), filesOn(disk, options));
 }
 
-/** The content of every output, and the names of all other files. */
+/** Returns the content of every output and the names of all other files. */
 function contentOf(disk: SimulatedDisk): Record<string, string> {
   return Object.fromEntries(
     disk
@@ -69,7 +70,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** All of the calls nightly; every 17th one and the last ones otherwise. */
+/** Nightly, crashes at every call. Otherwise at every 17th call and at the last ones. */
 const STEP = bySuite(17, 1);
 const LAST = 15;
 
@@ -103,7 +104,7 @@ describe.each(VARIANTS)('files with a checkpoint, %s', (_, options) => {
       else disk.keepAll();
       await run(disk, options);
       expect(contentOf(disk), `cut at call ${cut}`).toEqual(expected);
-      // A complete run stays complete after a power cut that keeps only synced data.
+      // A completed run stays complete after a power cut that keeps only synced data.
       disk.restart(() => 0);
       await pipeline(noPlace, filesOn(disk, options));
       expect(contentOf(disk), `cut at call ${cut}, and at the end`).toEqual(expected);
@@ -169,7 +170,7 @@ describe('the simulated disk', () => {
     for (let cut = 0; cut < (await callsOf()); cut++) {
       const disk = new SimulatedDisk();
       const lying = Object.create(disk) as SimulatedDisk;
-      // A disk whose datasync does nothing.
+      // Simulates a disk whose `datasync` does nothing.
       lying.open = async (file, flags) => {
         const open = await disk.open(file, flags);
         return { ...open, datasync: async () => {} };
@@ -186,7 +187,7 @@ describe('the simulated disk', () => {
 });
 
 describe('outputs on a disk that ignores case', () => {
-  /** Gives a name in another case the same file. */
+  /** Simulates a file system that ignores the case of names. */
   function ignoringCase(disk: SimulatedDisk): FileSystem {
     const { open, readFile, rename, unlink, mkdir, lstat } = SimulatedDisk.prototype;
     const fold = (name: string) => name.toLowerCase();

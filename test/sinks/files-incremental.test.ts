@@ -18,7 +18,8 @@ import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { StandIn } from './stand-in.js';
 
-// A lock that a crash left empty is waited for; hundreds of crashes need not.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const BATCHES = [
@@ -27,14 +28,17 @@ const BATCHES = [
   [20, 21, 22],
 ];
 const FIRST = 1;
-/** Every third call is cut, and each by night. One kind of cut begins at another call than the next, so that together they cut each call. */
+/**
+ * Nightly, cuts at every call, otherwise at every third. Each kind of cut starts at a different
+ * call, so that together they cover all calls.
+ */
 const STEP = bySuite(3, 1);
 const CHECKPOINT = '/state/run.json';
 const columns = [{ name: 'n', type: 'int32' as const, value: (n: number) => n }];
 const pathOf = (n: number) => `/out/${n % 2 === 0 ? 'even' : 'odd'}`;
 const shared = { checkpoint: CHECKPOINT, commitIntervalMs: 0 } as const;
 
-/** The numbers of the first batches. A run delivers those that are new. */
+/** Creates an incremental source of numbers. Each run delivers the batches that are new. */
 function growing(count: number): Flow<number> {
   return new Flow(
     async function* (at) {
@@ -68,7 +72,7 @@ const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<number, unkno
     ),
 };
 
-/** What is left of a run that ends at a call of the disk. */
+/** Ways to end a run at a disk call, each with what it does to the disk. */
 const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>> = {
   'the process is killed': disk => disk.keepAll(),
   'a power cut loses all that is not synced': disk => disk.restart(() => 0),
@@ -84,7 +88,10 @@ const CUTS: Readonly<Record<string, (disk: SimulatedDisk, cut: number) => void>>
   'a power cut loses a random part': (disk, cut) => disk.restart(seeded(cut)),
 };
 
-/** The rows of each output. Parquet has a file for each commit, and their number depends on the crashes. */
+/**
+ * Returns the rows of each output. The number of Parquet files depends on the crashes, because each
+ * commit writes one.
+ */
 async function rowsOn(disk: SimulatedDisk): Promise<Record<string, readonly unknown[]>> {
   const rows: Record<string, unknown[]> = {};
   for (const name of disk.files()) {
@@ -127,7 +134,7 @@ describe.each(Object.entries(SINKS))('an incremental run of %s', (_, sinkOn) => 
 });
 
 describe('an incremental run without a cursor after its last items', () => {
-  /** Has cursors but not after its last batch. */
+  /** A source with cursors, but none after its last batch. */
   const withoutLast = () =>
     new Flow<number>(
       async function* ({ resume }) {
@@ -182,7 +189,7 @@ describe('an incremental run without a cursor after its last items', () => {
     expect(String(failure)).toMatch(/items that no cursor follows/);
     const saved = disk.files().includes(CHECKPOINT) ? String(disk.read(CHECKPOINT)) : target.text;
     expect(JSON.parse(saved ?? '{"state":"running"}').state).toBe('running');
-    // The next run fails in the same way and adds nothing.
+    // The next run fails in the same way without adding rows.
     const before = await rowsOn(disk);
     await expect(pipeline(withoutLast(), sinkOn(disk, target))).rejects.toThrow(
       /items that no cursor follows/,

@@ -200,7 +200,7 @@ describe('files', () => {
       const flow = new Flow<{ readonly n: number }>(
         async function* ({ resume }) {
           for (let n = Number(resume?.n ?? 0); n < 40; n++) {
-            // The first run ends with an error in the middle.
+            // The first run fails in the middle.
             if (n === 25 && !existsSync(`${out}/failed`)) {
               await writeFile(`${out}/failed`, '');
               throw new Error('broken');
@@ -385,7 +385,7 @@ describe('files', () => {
         maxOpen: 8,
       }),
     );
-    // Each run also opens folders to sync them, one at a time for each of its writes.
+    // Besides its writes, each run also opens folders to sync them, one per write at most.
     expect(most).toBeLessThanOrEqual(16);
     expect(open).toBe(0);
     expect(gathered).toBeLessThan(48 << 20);

@@ -23,7 +23,10 @@ const FILES = 16;
 const HELD = 2_000;
 const POSTS = 4_000;
 const MEGABYTE = 2 ** 20;
-/** The held posts have 2.5 MB, and what reads files has up to three of 5 MB; all files together have 80 MB. */
+/**
+ * The held posts need 2.5 MB, and reading needs up to three files of 5 MB. All files together have
+ * 80 MB.
+ */
 const MOST = 32 * MEGABYTE;
 
 let archive: string;
@@ -41,7 +44,7 @@ beforeAll(async () => {
   }
 });
 
-/** The posts that pass a rare filter. */
+/** Delivers the few posts that pass a filter. */
 const rare = (): Flow<Activity> =>
   filter<Activity>(({ raw }) => raw.includes('"kept":true'))(
     activities()(jsonLines()(gunzip()(localFiles(archive)))),
@@ -87,7 +90,8 @@ describe('the memory of held posts', () => {
           await all;
           return post.id;
         },
-        // So many batches are read ahead, too: a batch has up to 64 posts before the filter.
+        // This is also the number of batches that are read ahead. Each has up to 64 posts before
+        // the filter.
         { concurrency: 2 * HELD },
       ),
       collect(),

@@ -3,7 +3,7 @@ import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { stdout } from '../../src/sinks/stdout.js';
 
-// The script that the test runs. Arguments: the number of lines, and what to do afterwards.
+// The test runs this script. Arguments: the number of lines, and what to do afterwards.
 const [count = '0', then] = process.argv.slice(2);
 
 let closed = false;
@@ -12,7 +12,7 @@ const numbers = new Flow<number>(async function* ({ signal }) {
     for (let n = 0; n < Number(count); n += 1000)
       yield { items: Array.from({ length: Math.min(1000, Number(count) - n) }, (_, i) => n + i) };
     if (then !== 'wait') return;
-    // Only the closed pipe ends this.
+    // Only the closed pipe ends this loop.
     for (;;) {
       yield { items: [0] };
       await new Promise((resolve, reject) => {

@@ -13,13 +13,16 @@ export function pages(): Flow<Activity> {
     for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
       if (page % 8 === 0) await sleep(1);
       const items = pageOf(page);
-      // A run cannot resume after every batch.
+      // Every third batch has no cursor, so a run cannot resume after it.
       yield page % 3 === 0 ? { items } : { items, cursor: { page: page + 1 } };
     }
   });
 }
 
-/** A page of posts, always the same. Like pages of a search, it repeats some posts of the page before. */
+/**
+ * Returns the posts of a page, always the same ones. Like a search page, it repeats some posts of
+ * the previous page.
+ */
 export function pageOf(page: number): Activity[] {
   const repeated = page === 0 ? 0 : page % 4;
   return Array.from({ length: POSTS + repeated }, (_, n) => postAt(page * POSTS + n - repeated));

@@ -26,7 +26,8 @@ import { unchecked } from '../unchecked.js';
 import { places } from './cursors.js';
 import { post } from './posts.js';
 
-// A crash may leave an empty lock, which delays the next run; hundreds of crashes need not wait.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 let duck: DuckDBConnection;
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => duck.closeSync());
 
-/** What DuckDB says, with bigints and lists as they are printed. */
+/** Runs a DuckDB query. Converts bigints and lists to the form in which they are printed. */
 async function ask(sql: string): Promise<unknown[][]> {
   return (await duck.runAndReadAll(sql)).getRowsJson();
 }
@@ -63,7 +64,7 @@ function bytesOf(buffer: Buffer): ArrayBuffer {
   return new Uint8Array(buffer).buffer;
 }
 
-/** The rows of a file, read by hyparquet, which gives `undefined` for some nulls. */
+/** Reads the rows of a file with hyparquet, which returns `undefined` for some nulls. */
 async function rowsOf(file: Buffer | undefined): Promise<Record<string, unknown>[]> {
   const rows = await parquetReadObjects({ file: bytesOf(file as Buffer), compressors });
   return rows.map(row =>
@@ -91,7 +92,7 @@ const VALUES: Readonly<Record<tables.ScalarType, fc.Arbitrary<unknown>>> = {
   timestamp: fc.date({ noInvalidDate: true }),
 };
 
-/** A value in a form that readers of any kind of numbers and times share. */
+/** Converts a value to a form that is the same for all readers of numbers and times. */
 function asRead(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asRead);
   if (value instanceof Date) return BigInt(value.getTime());
@@ -105,7 +106,7 @@ const DUCKDB_TYPES: Readonly<Record<string, string>> = {
   double: 'DOUBLE',
 };
 
-/** DuckDB's name of a column, with times in milliseconds. */
+/** Returns a DuckDB expression for a column. Times are in milliseconds. */
 function selectExactly(type: tables.ColumnType, name: string): string {
   if (type === 'timestamp') return `epoch_ms(${name}) AS ${name}`;
   if (type === 'list<timestamp>')
@@ -142,7 +143,8 @@ describe('parquet', () => {
       type as tables.ScalarType,
       `list<${type as tables.ScalarType}>`,
     ]);
-    // Few different values make dictionaries and runs; many, and long ones, make none.
+    // Values that often repeat test dictionaries and runs. Values that differ or are long test
+    // plain encoding.
     const valuesOf = (type: tables.ColumnType): fc.Arbitrary<unknown> => {
       const [scalar, isList] = [type.replace(/^list<|>$/g, ''), type.startsWith('list')];
       const some = scalar === 'string' ? fc.oneof(VALUES.string, LONG) : VALUES[scalar as 'string'];
@@ -190,7 +192,7 @@ describe('parquet', () => {
           const selected = chosen.map(([type], at) => selectExactly(type, `c${at}`));
           const byDuckDb = await duck.runAndReadAll(`SELECT ${selected} FROM '${file}'`);
           expect(byDuckDb.getRowsJS().map(row => row.map(asRead))).toEqual(expected);
-          // Row groups are skipped by their statistics, which must not lie.
+          // Readers use statistics to skip row groups, so wrong statistics would lose rows.
           for (const [at, [type]] of chosen.entries()) {
             if (!['string', 'int32', 'int64', 'double'].includes(type)) continue;
             for (const wanted of new Set(rows.map(row => row[at]))) {
@@ -273,7 +275,7 @@ describe('parquet', () => {
       ['', null, null, null, null, null, [], null],
       [null, null, null, null, null, null, null, null],
     ]);
-    // Row groups are skipped by their statistics.
+    // Readers skip row groups based on their statistics.
     expect(await ask(`SELECT count(*) FROM '${file}' WHERE t > '2025-01-01'`)).toEqual([['0']]);
   });
 
@@ -291,7 +293,7 @@ describe('parquet', () => {
     await pipeline(places(minutes), csv({ path: b }));
     expect(posts).toBeGreaterThan(300);
     const types = await ask(`DESCRIBE SELECT * FROM '${a}'`);
-    // Lists are JSON in CSV.
+    // CSV contains lists as JSON.
     const read = types.map(([name, type]) =>
       String(type).endsWith('[]') ? `CAST("${name}" AS JSON)::${type} AS "${name}"` : `"${name}"`,
     );
@@ -302,7 +304,7 @@ describe('parquet', () => {
     expect(await ask(`SELECT count(*) FROM (${fromCsv})`)).toEqual([[String(posts)]]);
     expect(await ask(`SELECT * FROM '${a}' EXCEPT ${fromCsv}`)).toEqual([]);
     expect(await ask(`${fromCsv} EXCEPT SELECT * FROM '${a}'`)).toEqual([]);
-    // Without any hint, DuckDB finds every row of the CSV, too.
+    // DuckDB also finds every row of the CSV without any options.
     expect(await ask(`SELECT count(*), max(id::BIGINT)::VARCHAR FROM '${b}'`)).toEqual(
       await ask(`SELECT count(*), max(id) FROM '${a}'`),
     );
@@ -447,7 +449,7 @@ describe('parquet with a checkpoint', () => {
   const run = (disk: SimulatedDisk, more: Partial<ParquetOptions<Item>> = {}) =>
     pipeline(places(ITEMS), parquetOn(disk, { ...options, ...more }));
 
-  /** Each item that is in a file with its name. */
+  /** Returns the items in all files that have their final name. */
   async function itemsOf(disk: SimulatedDisk): Promise<number[]> {
     const files = Object.entries(filesOf(disk)).filter(([name]) => !name.endsWith('.part'));
     const rows = await Promise.all(files.map(([, file]) => rowsOf(file)));
@@ -473,7 +475,7 @@ describe('parquet with a checkpoint', () => {
         await expect(run(disk)).rejects.toBeInstanceOf(PowerCut);
         if (how === 'killed') disk.keepAll();
         else disk.restart(() => 0.5);
-        // Whatever has its name is complete.
+        // Every file with its final name is complete.
         await itemsOf(disk);
         await run(disk);
         expect(await itemsOf(disk), `${how} at call ${cut}`).toEqual(all);
@@ -514,7 +516,7 @@ describe('parquet with a checkpoint', () => {
     const stop = new AbortController();
     const killed = new Flow<Item>(async function* ({ signal }) {
       for (const [at, items] of batches.entries()) {
-        // A commit has ended before the next page is asked for.
+        // The commit ends before the next page is requested.
         await new Promise(resolve => setTimeout(resolve, 1));
         yield { items: items as readonly Item[], cursor: { next: at + 1 } };
       }

@@ -8,7 +8,7 @@ export interface PostFields {
   readonly text?: string;
 }
 
-/** A post of the `original` format, with all digits of the numeric id. */
+/** Creates a post in the `original` format. The numeric id has all its digits. */
 export function post({
   id,
   at = Date.UTC(2024, 0, 1),

@@ -1,9 +1,10 @@
 import type { CommittedOptions, WriteRange } from '../../src/sinks/committed.js';
 
 /**
- * How a call of a target ends: it may fail before or after it has done what it is to do, its answer may be lost, and the
- * process may be killed, after which all calls fail until the next run. A transaction may be rolled back at its commit or
- * in its second `write`, and call its function again, as those of slonik and mongodb do.
+ * How a call of a target ends. It can fail before or after doing its work, its response can be
+ * lost, or the process can be killed, after which all calls fail until the next run. A transaction
+ * can also be rolled back at its commit or during its second `write` and call its function again,
+ * as slonik and mongodb do.
  */
 export const ENDINGS = [
   'ok',
@@ -18,15 +19,15 @@ export const ENDINGS = [
 
 export type Ending = (typeof ENDINGS)[number];
 
-/** A target in memory that fails as it is told, with transactions and without. */
+/** A target in memory that fails on request, with and without transactions. */
 export class StandIn<T> {
   rows: T[] = [];
   text: string | undefined;
   readonly writes: { readonly rows: readonly T[]; readonly range: WriteRange }[] = [];
-  /** Calls that may fail. */
+  /** The number of calls that could fail. */
   tries = 0;
   readonly #endings: Ending[];
-  /** What is written under each token. */
+  /** The rows written under each token. */
   readonly #ranges = new Map<string, readonly T[]>();
   #killed = false;
 
@@ -34,12 +35,12 @@ export class StandIn<T> {
     this.#endings = [...endings];
   }
 
-  /** Begins the next run. */
+  /** Starts the next run. */
   revive(): void {
     this.#killed = false;
   }
 
-  /** A database: rows and text of a transaction come together, or not at all. */
+  /** A database: the rows and the state of a transaction are stored together or not at all. */
   get transactions(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save' | 'transaction'> {
     let begun: { rows: T[]; text: string | undefined } | undefined;
     let writesLeft = Number.POSITIVE_INFINITY;
@@ -73,7 +74,7 @@ export class StandIn<T> {
     };
   }
 
-  /** A store that drops rows whose token it has had. */
+  /** A store that ignores rows whose token it has already seen. */
   get ranges(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save'> {
     return {
       load: () => this.text,

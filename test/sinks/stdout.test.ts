@@ -20,11 +20,11 @@ interface Ended {
   readonly code: number | null;
   readonly out: string;
   readonly errors: string;
-  /** The stderr of the script, if it succeeded. */
+  /** The script's stderr, if the script succeeded. */
   readonly result: { posts: number; bytes: number; files: unknown[]; closed: boolean };
 }
 
-/** Runs a shell command around the script; its exit code is that of the script itself. */
+/** Runs the script within a shell command. The exit code is the script's own. */
 async function shell(command: string, slow = false): Promise<Ended> {
   const child = spawn('bash', ['-c', `set -o pipefail; ${command}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,7 +48,7 @@ function linesUpTo(count: number): string {
   return Array.from({ length: count }, (_, n) => `line ${n} ${'x'.repeat(n % 60)}\n`).join('');
 }
 
-/** A stream that takes a chunk only when told to. */
+/** A stream that accepts a chunk only when the test tells it to. */
 function byHand(): { stream: Writable; taken: string[]; next(error?: Error): void } {
   const taken: string[] = [];
   let done: ((error?: Error | null) => void) | undefined;

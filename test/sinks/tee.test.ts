@@ -317,7 +317,7 @@ describe('an error of tee', () => {
 describe('tee with an incremental source after all committing branches ended', () => {
   const each = Array.from({ length: 9 }, (_, n) => [n, n + 100]);
   const opened: number[] = [];
-  /** The items of the first batches, and a cursor where the next run continues. */
+  /** Delivers the first batches, then a cursor for the next run. */
   const growing = (count: number) =>
     new Flow<number>(
       async function* (at) {

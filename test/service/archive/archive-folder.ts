@@ -11,17 +11,17 @@ import { temporaryFolder } from '../../temporary-folder.js';
 
 export const ALWAYS: Window = { from: Date.UTC(2000, 0, 1), to: Date.UTC(2040, 0, 1) };
 
-/** The line that ends a job file. */
+/** Returns the last line of a job file. */
 export const infoLine = (count: number) =>
   `{"info":{"message":"Replay Request Completed","sent":"2024-05-01T00:00:00+00:00","activity_count":${count}}}`;
 
-/** A file in the form of a job. */
+/** Creates a file as jobs deliver it. */
 export function jobFile(activities: readonly Activity[]): Buffer {
   const lines = activities.map(activity => `${activity.raw}\n`);
   return gzipSync(`${lines.join('')}\n${infoLine(activities.length)}\n`);
 }
 
-/** Creates folders of files and opens archives over them; the archives are closed after the test. */
+/** Creates folders of files and opens archives of them. The archives are closed after the test. */
 export function archiveFolders() {
   const archives: Archive[] = [];
   afterTests(async () => {
@@ -61,7 +61,7 @@ export function archivedPost(activity: Activity): ArchivedPost {
   return { at: floorTo(SECOND, activity.postedAt.getTime()), id: activity.id, activity };
 }
 
-/** A short form for comparisons, which keeps failures readable. */
+/** Returns a short summary of a post, to keep failure messages readable. */
 export const print = (activity: Activity) =>
   `${activity.id} ${createHash('md5').update(activity.raw).digest('base64')}`;
 

@@ -75,7 +75,7 @@ function rule(text: string): ArchiveQuery {
   return query(tree);
 }
 
-/** How many posts are drawn from now on, until the end of the test. */
+/** Counts the posts that are generated from now until the end of the test. */
 function countDrafts(): () => number {
   const { draft } = SampleDrafts.prototype;
   let drawn = 0;
@@ -94,7 +94,7 @@ function someUsers(): string[] {
   return authors.flatMap(({ handle, id }) => [handle, id]);
 }
 
-/** All pages, each after the last post of the one before. */
+/** Returns all pages. Each starts after the last post of the previous page. */
 async function pages(archive: Archive, rule: ArchiveQuery, window: Window, limit: number) {
   const found: ReturnType<typeof shown>[] = [];
   let after: SortKey | undefined;
@@ -142,7 +142,7 @@ describe.each(['sample', 'folder'])('search of a %s archive', kind => {
   const cases = fc.record({
     rule: rules,
     format: fc.constantFrom('original' as const, 'activity_streams' as const),
-    // The sample archive has posts before and after; the list of posts does not.
+    // Windows are limited to the posts in the list. The sample archive has further posts outside.
     window: windows.map(({ from, to }) => ({
       from: Math.max(from, START),
       to: Math.max(Math.min(to, END), START),

@@ -10,7 +10,7 @@ import { bySuite } from '../../suite.js';
 
 const START = Date.UTC(2024, 4, 1);
 
-/** A block of posts at these times, newest first. */
+/** Creates a block of posts at these times, newest first. */
 function blockOf(times: readonly number[]): Block {
   return {
     count: times.length,
@@ -24,7 +24,8 @@ function blockOf(times: readonly number[]): Block {
 
 it('a scan returns a post at the first moment of a segment in that segment only', async () => {
   const edge = START + SEGMENT;
-  // The last post of the first segment and the first of the second are in one block.
+  // The last post of the first segment and the first post of the second segment are in the same
+  // block.
   const blocks = [
     blockOf([edge, edge - SECOND, START]),
     blockOf([edge + SEGMENT, edge + SEGMENT - SECOND, edge + SECOND]),
@@ -53,7 +54,10 @@ it('a scan returns a post at the first moment of a segment in that segment only'
 const window = { from: START, to: START + 600 * SECOND };
 const all = { kind: 'and', nodes: [], start: 0, end: 0 } as const;
 
-/** An archive of two blocks whose posts must be read to be counted; a clock that each look moves on measures the deadline. */
+/**
+ * Creates an archive of two blocks whose posts must be read to be counted. The deadline uses a
+ * clock that advances each time it is read.
+ */
 function archiveOf(times: readonly number[]) {
   const middle = START + 300 * SECOND;
   const newestFirst = times.toSorted((a, b) => b - a);
@@ -174,7 +178,7 @@ it('a search for the newest post reads no other post of its block', async () => 
   const archive = new BlockArchive('original', store);
   expect((await newestPost(archive, START + 500 * SECOND))?.at).toBe(START + 500 * SECOND);
   expect(read.length).toBeLessThanOrEqual(2);
-  // No list of all blocks since 2006.
+  // The archive must not list every block since 2006.
   expect(windows.map(({ from, to }) => to - from)).toEqual([MINUTE]);
 });
 

@@ -23,7 +23,9 @@ test('a group reads no more clauses after one that occurs in no post', () => {
   expect(found).toEqual([]);
 });
 
-/** A block of three posts that all have every existing term; records the requested terms. */
+/**
+ * Queries a block of three posts that all contain every existing term. Records the requested terms.
+ */
 function ask(query: string, existing: readonly string[]) {
   let asked = 0;
   const block: Block = {

@@ -6,7 +6,7 @@ import { NOW } from '../local-service.js';
 import { COMPLIANCE_PATH, localStreams } from '../replay/local-streams.js';
 import { type Event, manyPosts, settings } from './deleted-posts.js';
 
-/** Moves the clock until a stream has received the given number of messages. */
+/** Advances the clock and waits until the service has sent everything that is due. */
 async function moved(service: Service, ms: number): Promise<void> {
   service.clock.advance(ms);
   await service.settled();

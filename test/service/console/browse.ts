@@ -4,19 +4,22 @@ import { local } from '../local-service.js';
 export interface Page {
   readonly status: number;
   readonly headers: Headers;
-  /** Without the element of the console's own script. */
+  /** The HTML without the element of the console's own script. */
   readonly text: string;
-  /** The address of that script. */
+  /** The address of the console's script. */
   readonly script: string | undefined;
-  /** Where it redirects to. */
+  /** The address that the response redirects to. */
   readonly location: string | null;
 }
 
-/** Keeps cookies, does not follow redirects, and sends forms of the last page. */
+/**
+ * A simple browser that keeps cookies, does not follow redirects, and submits forms of the last
+ * page.
+ */
 export interface Browser {
   readonly cookies: Map<string, string>;
   get(address: string, headers?: Record<string, string>): Promise<Page>;
-  /** With the form token of the last page, unless given. */
+  /** Submits a form. Uses the form token of the last page unless another is given. */
   post(
     address: string,
     fields?: Record<string, string>,
@@ -73,7 +76,7 @@ export function browse(baseUrl: string): Browser {
 
 const OWN_SCRIPT = /<script src="(\/pages\/script\.js\?v=[0-9a-f]{12})" defer><\/script>/;
 
-/** The text of a page, without tags. */
+/** Returns the text of a page without tags. */
 export function readable(page: string): string {
   return page
     .replaceAll('<wbr>', '')
@@ -87,7 +90,7 @@ export function readable(page: string): string {
     .replace(/\s+/g, ' ');
 }
 
-/** A service, and a browser with a session of its console. */
+/** Starts a service and a browser that is signed in to its console. */
 export async function signedIn(...parameters: Parameters<typeof local>) {
   const there = await local(...parameters);
   const browser = browse(there.baseUrl);
@@ -95,5 +98,5 @@ export async function signedIn(...parameters: Parameters<typeof local>) {
   return { ...there, browser };
 }
 
-/** A text that ends or adds elements where it is not escaped. */
+/** A string that ends or adds elements if it is not escaped. */
 export const HOSTILE = `</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>\u202E&amp;`;

@@ -40,7 +40,7 @@ const CONSOLE_PAGES = [
 ] as const;
 
 let browser: Browser;
-/** For tests that do not change anything. */
+/** A service for tests that change nothing. */
 let busy: Started;
 const open: { close(): Promise<unknown> }[] = [];
 
@@ -110,7 +110,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       const second = await next();
       await page.goto(users.signInAddress(acme, second));
       expect(callback.last().searchParams.get('oauth_token')).toBe(second.token);
-      // In another browser, the form redirects from the password to the application.
+      // In another browser, the form redirects from the password page to the application.
       const other = await visit();
       const third = await next();
       await other.goto(users.signInAddress(acme, third));
@@ -196,12 +196,12 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
         await page.goto(`${addresses.consoleUrl}/sign-in`);
         await signInToConsole(page);
         for (const [address] of CONSOLE_PAGES) {
-          // Loaded again in an hour: parts that follow the service would replace what was focused.
+          // Reloads only after an hour, because an automatic update would replace the focused part.
           const separator = address.includes('?') ? '&' : '?';
           await page.goto(`${addresses.baseUrl}${address}${separator}refresh=3600`);
           const all = Number(await page.evaluate(`${REACHABLE}.length`));
           expect(all).toBeGreaterThan(5);
-          // A field for a date has a stop for each of its parts.
+          // A date field has a tab stop for each of its parts.
           for (let i = 0; i < all + 30; i++) {
             await page.keyboard.press('Tab');
             await page.evaluate(MARK_FOCUS);
@@ -231,7 +231,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.getByRole('link', { name: HOSTILE.slice(0, 30) }).click();
       expect(await page.getByText('onerror').first().isVisible()).toBe(true);
       expect(await page.locator(FOREIGN).count()).toBe(0);
-      // The policy has not blocked anything.
+      // The content security policy has blocked nothing.
       expect(said).toEqual([]);
     });
 
@@ -240,7 +240,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       const page = await visit({ viewport: PHONE });
       await page.goto(`${addresses.consoleUrl}/jobs`);
       await signInToConsole(page);
-      // Sign-in leads back to the page that was requested before it.
+      // After sign-in, the browser returns to the page it requested first.
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Jobs');
       await page.getByRole('button', { name: `Accept ${LONG}` }).click();
       expect(await page.getByRole('status').textContent()).toBe('The job is accepted.');
@@ -316,9 +316,9 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       await page.goto(addresses.consoleUrl + path);
       await signInToConsole(page);
       await page.getByRole('heading', { level: 1 }).waitFor();
-      // The script has run then: it listens to what is typed.
+      // After `load`, the page's script listens to the input.
       await page.waitForLoadState('load');
-      /** Two seconds pass, until the page has asked for what is new. */
+      /** Waits 2 s of page time, after which the page polls for news. */
       const poll = async () => {
         const answered = page.waitForResponse(response => response.url() === page.url());
         await page.clock.runFor(2_000);
@@ -345,7 +345,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
       expect(await page.evaluate(summary)).toBe('Details');
       for (let i = 0; i < 12; i++) await ask(`/more/${i}`);
       await poll();
-      // The open row stays, although the list is full of newer ones.
+      // The opened row stays although newer rows fill the list.
       await page.getByText('/more/11', { exact: true }).waitFor();
       expect(await details.getAttribute('open')).toBe('');
       expect(await page.evaluate(summary)).toBe('Details');
@@ -512,7 +512,7 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
           /Not done|Sign in/,
         );
         expect(service.faults.list()).toHaveLength(before);
-        // The attacked user is still signed in.
+        // The user who was attacked is still signed in.
         await page.goto(addresses.consoleUrl);
         expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
       },
@@ -558,9 +558,9 @@ describe.skipIf(where !== '')(`pages in Chromium${where}`, () => {
   });
 });
 
-/** Elements that may only be there by mistake. */
+/** Elements that only an injection could add. */
 const FOREIGN = 'script:not([src^="/pages/script.js?v="]), img, iframe, object';
-/** An expression: what a keyboard can reach. */
+/** A JavaScript expression for the elements that the keyboard can reach. */
 const REACHABLE = `[...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
   .filter(element => element.checkVisibility({ visibilityProperty: true }) && element.type !== 'hidden')`;
 const MARK_FOCUS = `document.activeElement.dataset.focused = getComputedStyle(document.activeElement).outlineStyle`;
@@ -570,11 +570,11 @@ const WIDE = { width: 1280, height: 900 };
 
 interface Site {
   readonly address: string;
-  /** The last requested URL. */
+  /** The URL of the last request. */
   last(): URL;
 }
 
-/** Another site. */
+/** Starts another site. */
 async function site(body: string, host = '127.0.0.1'): Promise<Site> {
   let last = new URL('http://nothing.example/');
   const server = http.createServer((request, response) => {
@@ -597,7 +597,7 @@ interface Started {
   readonly service: Service;
   readonly addresses: Addresses;
   readonly posts: MemoryArchive['posts'];
-  /** A new browser context; without scripts by default. */
+  /** Opens a new browser context, by default without scripts. */
   visit(options?: BrowserContextOptions): Promise<Page>;
 }
 
@@ -634,7 +634,7 @@ async function application(): Promise<
   };
 }
 
-/** A service with entries on every page, all with hostile content. */
+/** Starts a service with entries on every page. All of them have hostile content. */
 async function busyService(): Promise<Started> {
   const there = await started({ jobDwellMs: 0, jobDollarsPerDay: 500, usageCap: 1_000 });
   const { service, addresses } = there;
@@ -677,7 +677,7 @@ async function signIn(page: Page, handle = 'ann'): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Opens a page by the menu of a phone. */
+/** Opens a page through the menu that phones show. */
 async function goTo(page: Page, name: string): Promise<void> {
   await page.getByText('Menu').click();
   await page.getByRole('link', { name, exact: true }).click();
@@ -689,7 +689,7 @@ async function signInToConsole(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** The page is not wider than the screen. */
+/** Expects the page to be no wider than the screen. */
 async function expectToFit(page: Page): Promise<void> {
   const [wanted, there] = await page
     .locator('html')
@@ -697,9 +697,9 @@ async function expectToFit(page: Page): Promise<void> {
   expect([page.url(), wanted]).toEqual([page.url(), there]);
 }
 
-/** Fields and buttons without an accessible name. */
+/** Returns the fields and buttons without an accessible name. */
 function namelessFields(page: Page): Promise<string[]> {
-  // As text: within the page, nothing of this file exists.
+  // A string, because a function would run in the page, where nothing of this file is defined.
   return page.evaluate(`[...document.querySelectorAll('input:not([type=hidden]), select, textarea, button')]
     .filter(field => (field.labels?.length ?? 0) === 0 && field.textContent.trim() === '')
     .map(field => field.outerHTML)`);

@@ -62,7 +62,7 @@ describe('the page of compliance events', () => {
       await show('1d');
       expect(longest()).toBeLessThan(5 * SECOND);
     }
-    // The same rows as a page that has kept nothing.
+    // The rows must be the same as in a new console, which has no cached events.
     const rows = (page: string) => readable(page).replace(/^.*?newest first/, '');
     const kept = [await show('1d'), await show('1h'), await show('10m')].map(rows);
     const other = await signedIn(posts, { complianceRate: 1 });
@@ -83,7 +83,10 @@ describe('the page of compliance events', () => {
   });
 });
 
-/** What the rows say, without the commands below them, which name the service. */
+/**
+ * Returns the text of the rows without the commands below them, because the commands contain the
+ * service's address.
+ */
 function sent(rows: string): string {
   return rows.replace(/Addresses and commands.*$/, '');
 }

@@ -41,7 +41,7 @@ describe('the console', () => {
     const after = String(browser.cookies.get(name));
     expect(after).not.toBe(before);
     expect((await browser.get('/console/jobs')).status).toBe(200);
-    // A session id that was planted before the sign-in is not used.
+    // A session id that an attacker planted before the sign-in is not used.
     const asBefore = { cookie: `${name}=${before}` };
     expect((await browser.get('/console/jobs', asBefore)).status).toBe(303);
     expect((await browser.get('/console/sign-in')).location).toBe('/console');
@@ -104,11 +104,11 @@ describe('the console', () => {
     await browser.get('/console/sign-in');
     const login = { email: 'dev@example.com', password: 'local-service', next };
     const { location } = await browser.post('/console/sign-in', login);
-    // As a browser resolves it.
+    // Resolves the location as a browser does.
     const { origin, pathname } = new URL(String(location), baseUrl);
     expect(origin).toBe(baseUrl);
     expect(pathname).toMatch(/^\/console(\/|$)/);
-    // Node's `URL` leaves `..` behind a segment such as `.x`.
+    // Node's `URL` keeps `..` after a segment such as `.x`.
     expect(location).not.toMatch(/\/(\.|%2e){2}/i);
   });
 
@@ -237,7 +237,8 @@ describe('a form of the console', () => {
     expect(readable(again.text)).toContain('Nothing was changed. Send the form once more.');
     const sent = await browser.post(address, { ...typed, csrf: browser.csrf() }, own);
     expect(sent.status).toBe(303);
-    // A browser that does not say where a form is from gets no form that is filled in.
+    // If the browser does not say where a form comes from, the form is returned without the
+    // submitted values.
     expect((await browser.post(address, typed)).text).not.toContain('that was typed');
   });
 

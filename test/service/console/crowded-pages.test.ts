@@ -17,7 +17,7 @@ const PHONE = { width: 375, height: 740 };
 const SMALL_PHONE = { width: 320, height: 640 };
 const MAX_HEIGHT = 3_000;
 
-/** Each page of the console with the buttons of its primary action. */
+/** The pages of the console, each with its primary buttons. */
 const PAGES: readonly (readonly [address: string, primary: readonly string[]])[] = [
   ['/console', []],
   ['/console/explore', ['Search']],
@@ -43,7 +43,8 @@ let service: Service;
 let baseUrl: string;
 let jobs: readonly string[];
 
-// `browser.test.ts` opens the pages with few rows, and the tests of each page read them without a browser.
+// Here the pages have many rows. `browser.test.ts` opens them with few rows, and the tests of each
+// page read them without a browser.
 describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scripts${where}`, () => {
   beforeAll(async () => {
     browser = await launchChromium();
@@ -104,7 +105,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
       await page.goto(addressOf(address));
       titles.push(await page.title());
     }
-    // The two pages of faults are one, with another form.
+    // Two of the addresses show the same page of faults with different forms.
     expect(new Set(titles).size).toBe(PAGES.length - 1);
   });
 
@@ -219,7 +220,7 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
     ['Status', '200', 'Plant the fault'],
   ])('keep the typed value of “%s” after an error, and focus it', async (label, typed, button) => {
     const page = await open('/console/faults');
-    // So that the service finds the error, and not the browser.
+    // Turns off the browser's validation, so that the service finds the error.
     await page.locator('form').evaluateAll(all => {
       for (const one of all) one.setAttribute('novalidate', '');
     });
@@ -235,7 +236,10 @@ describe.skipIf(where !== '' || !isNightly)(`pages with many rows, without scrip
   });
 });
 
-/** What reaches beyond the right edge of the screen; the head of a table is not shown on phones. */
+/**
+ * Returns the elements that extend beyond the right edge of the screen. Ignores table heads, which
+ * are hidden on phones.
+ */
 function tooWide(page: Page): Promise<string[]> {
   return page.evaluate(`[...document.querySelectorAll('body *')]
     .filter(one => one.closest('thead') === null && one.getBoundingClientRect().right > innerWidth + 0.5)
@@ -257,7 +261,7 @@ async function ask(path: string, body?: object): Promise<string> {
   return response.text();
 }
 
-/** Many jobs, rules, replays, requests, events and faults. */
+/** Creates many jobs, rules, replays, requests, events and faults. */
 async function fillService(): Promise<void> {
   const now = Date.now();
   const posts = Array.from({ length: 100 }, (_, i) =>

@@ -32,7 +32,7 @@ beforeEach(async () => {
     password: `pass'word"`,
   });
   addresses = await service.start();
-  // The environment after the variables of the overview were pasted.
+  // Runs the overview's variables in a shell and reads the resulting environment.
   const script = `${exportLines(environmentOf(addresses))}\nenv -0`;
   const shell = spawnSync('bash', ['--norc', '-c', script], { env: { PATH: process.env.PATH } });
   expect(String(shell.stderr)).toBe('');
@@ -70,10 +70,11 @@ describe('the commands of the pages', () => {
   );
 
   it.skipIf(!hasCurl)('work in a shell with curl (skipped without it)', async () => {
-    // One needs rules first, the other never ends.
+    // The first of these needs rules, and the second never ends.
     const others = ['Replay of what matches the rules', 'Compliance events'];
     const all = endpoints().filter(({ name, curl }) => curl && !others.includes(name));
-    // Side by side, in one shell: on a busy machine, one after the other takes minutes.
+    // Runs all commands concurrently in one shell, because on a busy machine running them in turn
+    // takes minutes.
     const commands = all.map(
       ({ name, curl }) => `(${curl} -s -o /dev/null -w '%{http_code} ${name}\\n') &`,
     );
@@ -92,7 +93,7 @@ describe('the commands of the pages', () => {
     const order = (name: string) => (name === 'Add rules' ? 0 : 1);
     const worked: string[] = [];
     for (const { name, millrace } of all.toSorted((a, b) => order(a.name) - order(b.name))) {
-      // These wait for a user, or never end.
+      // These examples wait for a user or never end.
       if (/Sign-in|totals|Compliance events/.test(name)) continue;
       const said = await runScript(scriptOf(millrace));
       if (!/Replay/.test(name)) expect([name, said.length]).not.toEqual([name, 0]);
@@ -126,7 +127,7 @@ function endpoints() {
   return listedEndpoints(addresses, service.clock.now());
 }
 
-/** The script that the shell passes to Node. */
+/** Returns the script that the shell command passes to Node. */
 function scriptOf(command: string): string {
   const node = 'node() { printf %s "$3"; }';
   const { stdout, stderr } = spawnSync('bash', ['-c', `${node}\n${command}`], { encoding: 'utf8' });
@@ -143,7 +144,7 @@ function namesIn(script: string): string[] {
   return names;
 }
 
-/** Runs a script of the overview with the library in `src`, and returns its output. */
+/** Runs a script of the overview with the library from `src` and returns its output. */
 async function runScript(script: string): Promise<unknown[]> {
   const said: unknown[] = [];
   const say = (...values: unknown[]) => said.push(...values);

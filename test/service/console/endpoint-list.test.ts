@@ -3,7 +3,7 @@ import { listedEndpoints } from '../../../src/service/console/endpoint-list.js';
 import { createRouter, type Route } from '../../../src/service/http/router.js';
 import { createService } from '../../../src/service/index.js';
 
-/** The routes that the service is made of. */
+/** The routes of the service, recorded when they are created. */
 const routes = vi.hoisted(() => [] as Route[]);
 vi.mock('../../../src/service/http/request-listener.js', async original => {
   const { RequestListener } =
@@ -20,7 +20,7 @@ vi.mock('../../../src/service/http/request-listener.js', async original => {
 
 const JOBS = '/historical/:product/accounts/:account/publishers/:publisher/jobs';
 const RULES = '/rules/:product/accounts/:account/publishers/:publisher/:label';
-/** What the overview does not list, and why. */
+/** Routes that the overview does not list, each with the reason. */
 const NOT_LISTED: Readonly<Record<string, string>> = {
   [`GET ${JOBS}/:uuid.json`]: 'the page of the job has it',
   [`PUT ${JOBS}/:uuid.json`]: 'the page of the job has it',
@@ -50,7 +50,7 @@ describe('the list of endpoints', () => {
     const route = createRouter(routes);
     for (const { address, method, name } of endpoints)
       for (const one of method.match(/GET|POST|PUT|DELETE/g) ?? []) {
-        if (name.startsWith('Sign-in') && one === 'GET') continue; // the page that comes next
+        if (name.startsWith('Sign-in') && one === 'GET') continue; // the page of the next step
         const found = route(new URL(address).pathname)?.route;
         listed.push(
           `${one} ${found?.methods.includes(one) ? found.pattern : `of no route: ${name}`}`,

@@ -1,3 +1,3 @@
-/** The page that explores posts, with these parameters. */
+/** The address of the page that explores posts, with these parameters. */
 export const page = (parameters: Record<string, string>) =>
   `/console/explore?${new URLSearchParams(parameters)}`;

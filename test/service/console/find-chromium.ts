@@ -10,12 +10,11 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** The Chromium of `MILLRACE_CHROMIUM`, or one in a default location. */
+/** Returns the path of Chromium: `MILLRACE_CHROMIUM`, or a default location. */
 export function findChromium(): string | undefined {
   return process.env.MILLRACE_CHROMIUM ?? PLACES.find(place => existsSync(place));
 }
 
-/** Starts Chromium. */
 export function launchChromium(): Promise<Browser> {
   const isRoot = process.getuid?.() === 0;
   return chromium.launch({

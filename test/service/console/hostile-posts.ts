@@ -5,7 +5,7 @@ import { NOW } from '../local-service.js';
 
 export const EVIL_NAME = `</p><script>alert("name")</script>"'><img src=x onerror=alert(1)>\u202E`;
 
-/** Two posts of ann (user 7), and one of mallory (user 8), whose name has hostile characters. */
+/** Two posts by ann (user 7) and one by mallory (user 8), whose name has hostile characters. */
 export function hostilePosts(now = NOW): ArchivedPost[] {
   const ann = { id: '7', handle: 'ann', name: 'Ann' };
   const mallory = { id: '8', handle: 'mallory', name: EVIL_NAME };
@@ -16,7 +16,7 @@ export function hostilePosts(now = NOW): ArchivedPost[] {
   ];
 }
 
-/** The start of time-based ids. */
+/** The time at which time-based ids start. */
 const EPOCH = 1_288_834_974_657;
 
 function postOf(

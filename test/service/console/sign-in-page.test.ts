@@ -7,7 +7,7 @@ import { browse, HOSTILE, readable } from './browse.js';
 const TOKEN = 'the-token+of/a~test';
 const LINK = `/console/sign-in?${new URLSearchParams({ token: TOKEN })}`;
 
-/** A service with a token, and a browser. */
+/** Starts a service and opens its console with a token. */
 async function withToken() {
   const there = await local([], { token: TOKEN });
   return { ...there, browser: browse(there.baseUrl) };
@@ -19,7 +19,7 @@ describe('the console of a service with a token', () => {
     const page = await browser.get(LINK, { 'sec-fetch-site': 'cross-site' });
     expect(page.status).toBe(200);
     expect(page.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/);
-    // A redirect would be followed without the cookie, which is not for other sites.
+    // The cookie is not sent after a redirect from another site, so the page refreshes instead.
     expect(page.headers.get('refresh')).toBe('0; url=/console');
     expect(page.text).toContain('href="/console"');
     expect(page.text).not.toContain(TOKEN);

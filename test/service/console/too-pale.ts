@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** Texts of a page with a contrast below 4.5:1, of any size. */
+/** Returns the page's texts whose contrast is below 4.5:1. */
 export function tooPale(page: Page): Promise<string[]> {
   return page.evaluate(LOOK);
 }

@@ -15,7 +15,7 @@ describe('the page of usage', () => {
     expect(text).toContain('<svg role="img" aria-label="Activities in each of the last 12 months');
     expect(text).toContain('<title>2024-05: 30, projected 64</title>');
     expect(text).toContain('<title>cap: 1,000</title>');
-    // The label of a bar at the edge does not reach beyond it.
+    // The label of a bar at the edge must not extend beyond the chart.
     expect(text).toMatch(/<text x="99.\d+%" text-anchor="end" y="203">05-15<\/text>/);
     expect(readable(text)).toContain('alert passed');
     expect(readable(text)).toContain('30day 30 64 1, projected 2, cap 500');

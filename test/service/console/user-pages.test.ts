@@ -47,7 +47,7 @@ describe('the sign-in of a user', () => {
       form: { oauth_verifier: verifier },
     });
     expect(Object.fromEntries(access)).toMatchObject({ user_id: '7', screen_name: 'ann' });
-    // It can be used once.
+    // The address works only once.
     expect((await browser.get(address)).status).toBe(401);
     expect((await browser.post(address, { action: 'allow' })).status).toBe(401);
   });

@@ -15,7 +15,7 @@ async function started(options: ServiceOptions) {
   return { service, addresses: await service.start() };
 }
 
-/** An address under which other machines reach this one. */
+/** An address by which other machines can reach this one. */
 const outer = Object.values(networkInterfaces())
   .flat()
   .find(address => address?.family === 'IPv4' && !address.internal)?.address;

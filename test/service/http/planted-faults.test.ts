@@ -13,7 +13,7 @@ interface Seen {
   readonly error: string | undefined;
 }
 
-/** The response as a plain client receives it, up to the end of the connection. */
+/** Reads the response up to the end of the connection, as a plain client receives it. */
 function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<Seen> {
   return new Promise((resolve, reject) => {
     const url = `${baseUrl}${SEARCH_PATH}?query=tea&maxResults=500`;
@@ -21,7 +21,7 @@ function see(baseUrl: string, headers: http.OutgoingHttpHeaders = {}): Promise<S
     request.on('error', reject);
     request.on('response', response => {
       const chunks: Buffer[] = [];
-      request.off('error', reject).on('error', () => {}); // the response reports it too
+      request.off('error', reject).on('error', () => {}); // the response emits the same error
       let error: string | undefined;
       response.on('data', chunk => chunks.push(chunk));
       response.on('error', (reason: NodeJS.ErrnoException) => {
@@ -178,7 +178,7 @@ describe('a planted fault', () => {
     expect(await effectsOf({ kind: 'flip', atByte: bytes })).toBe(0);
     expect(await effectsOf({ kind: 'cut', afterBytes: bytes - 1, end: 'finish' })).toBe(1);
     expect(await effectsOf({ kind: 'cut', afterBytes: bytes, end: 'finish' })).toBe(0);
-    // The last chunk is missing.
+    // The last chunk is missing, so the client sees an incomplete message.
     expect(await effectsOf({ kind: 'cut', afterBytes: bytes, end: 'close' })).toBe(1);
     expect(await effectsOf({ kind: 'status', status: 503 })).toBe(1);
     const { id } = service.faults.plant({ kind: 'status', status: 503, times: 2 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION, local, SEARCH_PATH } from '../local-service.js';
 
 describe('an early response to a request with a large body', () => {
-  /** Writes the whole request before it reads, and returns the received text. */
+  /** Writes the whole request before reading. Returns the received text. */
   const written = async (baseUrl: string, headers: string, body: Buffer): Promise<string> => {
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1').pause();
     let text = '';
@@ -15,7 +15,7 @@ describe('an early response to a request with a large body', () => {
     const head = `POST ${SEARCH_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}Content-Length: ${body.length}\r\n\r\n`;
     socket.write(head);
     await new Promise<void>(resolve => socket.write(body, () => resolve()));
-    // If the service had closed the connection, it would be reset by now.
+    // If the service had closed the connection, a reset would have arrived by now.
     await sleep(50);
     socket.on('data', chunk => {
       text += chunk;
@@ -43,7 +43,7 @@ describe('an early response to a request with a large body', () => {
   it('closes the connection of a client that never stops sending', async () => {
     const { baseUrl } = await local();
     const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
-    socket.on('error', () => {}); // reset
+    socket.on('error', () => {}); // the connection is reset
     const closed = new Promise(resolve => socket.on('close', resolve));
     socket.write(
       `POST ${SEARCH_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}Transfer-Encoding: chunked\r\n\r\n`,

@@ -6,7 +6,7 @@ import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { AUTHORIZATION, COUNTS_PATH, local, SEARCH_PATH, teaPosts } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 
-/** The response to a raw request that HTTP clients do not send. */
+/** Returns the status for a raw request that HTTP clients would not send. */
 async function statusOfRaw(baseUrl: string, request: string): Promise<number> {
   const socket = net.connect(Number(new URL(baseUrl).port), '127.0.0.1');
   socket.write(request);
@@ -65,7 +65,7 @@ describe('an error response', () => {
         headers: { authorization: AUTHORIZATION },
       });
       request.on('response', response => resolve(response.statusCode));
-      request.on('error', () => {}); // the service may not read all of it
+      request.on('error', () => {}); // the service may close early
       request.write(large);
       request.end(large);
     });

@@ -70,7 +70,7 @@ describe('the request log', () => {
     const [second] = await service.waitForRequests({ method: 'get', after: 1 });
     expect(second?.query).toEqual({ query: 'tea ä', maxResults: '10' });
     expect(second?.body).toBeUndefined();
-    // The headers are some hundred bytes.
+    // The headers add some hundred bytes.
     expect(second?.bytes).toBeGreaterThan(Buffer.byteLength(body));
     expect(second?.bytes).toBeLessThan(Buffer.byteLength(body) + 1_000);
     expect(JSON.stringify(service.requests())).not.toContain(login.slice(6));

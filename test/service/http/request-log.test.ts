@@ -106,7 +106,7 @@ describe('an entry of the request log', () => {
         await ask(address, { headers: { 'accept-encoding': encoding } });
     await ask(path, { method: 'HEAD' });
     await ask(SEARCH_PATH, { method: 'POST', body: '{' });
-    // On a busy machine, a request may take seconds.
+    // Polls, because a request may take seconds on a busy machine.
     const statuses = async () =>
       [
         ...readable((await browser.get('/console/requests')).text).matchAll(
@@ -155,7 +155,7 @@ describe('the shown quotas', () => {
     expect(left()).toMatchObject({ 'search and counts, by contract': Number.POSITIVE_INFINITY });
     clock.advance(DAY);
     expect(left('jobs')).toEqual({ 'reads of jobs': 5, 'new jobs': 60 });
-    // A restarted service starts counting again.
+    // After a restart, the service counts from zero.
     quotas.window('jobsPerDayRate').count();
     expect(left('jobs')).toMatchObject({ 'new jobs': 59 });
   });

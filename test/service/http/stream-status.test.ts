@@ -13,7 +13,7 @@ describe('the message rate of a stream', () => {
       for (let i = 0; i < second; i++) rate.add();
       clock.ms += 1_000;
     }
-    // 15 to 19 messages.
+    // The last five seconds had 15, 16, 17, 18 and 19 messages.
     expect(rate.perSecond()).toBe(17);
     for (let i = 0; i < 100; i++) rate.add();
     expect(rate.perSecond()).toBe(17);

@@ -31,7 +31,7 @@ function linesOf(bytes: Uint8Array): string[] {
 
 const infoOf = (line: string | undefined) => JSON.parse(line ?? '').info;
 
-/** A delivered job, its listing and all its files. */
+/** Creates a delivered job. Returns its list of files and all files. */
 async function delivered(jobs: LocalJobs, fields?: Record<string, unknown>) {
   const uuid = await jobs.bring('delivered', fields);
   const listing = await jobs.results(uuid);
@@ -47,7 +47,7 @@ describe('the results of a job', () => {
       toDate: '202405150959',
       rules: [{ value: 'tea' }],
     });
-    // The first post is of 09:34.
+    // The first post was created at 09:34.
     const names = listing.urlList.map(
       url => /\d{4}\/\d\d\/\d\d\/\d\d\/\d\d_activities/.exec(url)?.[0],
     );
@@ -133,7 +133,7 @@ describe('the results of a job', () => {
     const { uuid, listing } = await delivered(jobs);
     expect(listing.suspectMinutesURL).toBe(`${jobs.base}/jobs/${uuid}/suspectMinutes.json`);
     const reply = await jobs.ask(String(listing.suspectMinutesURL));
-    // The last minute is outside the job's window.
+    // The third suspect minute is outside the job's window.
     expect(JSON.parse(reply.text)).toEqual({ suspectMinutes: minutes.slice(0, 2) });
     const other = await delivered(jobs, { title: 'other' });
     expect(other.listing).not.toHaveProperty('suspectMinutesURL');
@@ -190,7 +190,7 @@ describe('a data file', () => {
   it.each(['original', 'activity_streams'] as const)(
     'contains exactly the matching posts of the archive, in %s',
     async format => {
-      // The generated archive has both formats.
+      // Uses the generated archive, which has posts of both formats.
       const jobs = await localJobs({ archive: undefined });
       const value = 'coffee OR (lang:es -is:retweet)';
       const [fromDate, toDate] = ['202404302257', '202405010103'];
@@ -240,7 +240,7 @@ describe('a data file', () => {
       ]);
       expect(part.bytes).toEqual(bytes.subarray(from, to));
     }
-    // For another ETag, or for several ranges, the whole file is sent.
+    // If the ETag differs or several ranges are requested, the service sends the whole file.
     expect((await download(url, { range: 'bytes=0-9', 'if-range': '"x"' })).bytes).toEqual(bytes);
     expect((await download(url, { range: 'bytes=0-1,3-4' })).bytes).toEqual(bytes);
     for (const range of [`bytes=${size}-`, 'bytes=9-3', 'bytes=-0'])
@@ -323,7 +323,7 @@ describe('a data file', () => {
     expect((await download(url)).status).toBe(403);
     const [again = ''] = (await jobs.results(uuid)).urlList;
     expect((await download(again)).status).toBe(200);
-    // A URL never outlives its job.
+    // The address of a file expires together with its job at the latest.
     await jobs.move(15 * DAY - HOUR - 10 * MINUTE);
     const last = await jobs.results(uuid);
     expect(last.expiresAt).toBe((await jobs.job(uuid)).results?.expiresAt);

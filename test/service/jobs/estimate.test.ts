@@ -72,7 +72,7 @@ describe('a quote', () => {
     const jobs = await localJobs();
     const wide = { fromDate: '202405150934', toDate: '202405151234', rules: [{ value: 'tea' }] };
     const uuid = await jobs.bring('quoted', wide);
-    // 180 posts: of the order of 100.
+    // There are 180 posts. The estimate gives only the order of magnitude.
     expect((await jobs.job(uuid)).quote?.estimatedActivityCount).toBe(100);
   });
 

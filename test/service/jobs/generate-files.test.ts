@@ -42,7 +42,7 @@ describe('the files of a delivered job', () => {
     const found = await search(second, 'coffee');
     expect(ids(found)).toEqual(ids(await search(first, 'coffee')));
     expect(found.results.length).toBeGreaterThan(10);
-    // Posts have the matching rules of the search, not those of the job.
+    // The search adds its own matching rules, not the job's.
     expect(found.results[0]?.matching_rules).toMatchObject([{ tag: null }]);
 
     const again = await second.bring('delivered', fields);

@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline';
 import { JobStore } from '../../../src/service/jobs/job-store.js';
 
-// Run several times by the test. Each line of input opens the jobs of a folder, or closes them.
+// The test starts several of these processes. Each line of input opens or closes the jobs of a
+// folder.
 const [folder = ''] = process.argv.slice(2);
 let store: JobStore | undefined;
 

@@ -7,7 +7,7 @@ import { NOW } from '../local-service.js';
 import { JobModel } from './job-model.js';
 import { type LocalJobs, localJobs } from './local-jobs.js';
 
-/** Longer than any work in these tests, and all different. */
+/** Dwell times that are longer than any work in these tests. All of them differ. */
 const DWELL = {
   opened: 31_000,
   estimating: 47_000,
@@ -66,7 +66,7 @@ it('a job passes its states at the modelled instants, over any restarts', async 
             await jobs.service.settled();
           } else if (wanted.do === 'create') {
             for (let i = 0; i < wanted.count; i++) {
-              // No two events have the same instant.
+              // Advances the clock so that no two events happen at the same instant.
               await advance(jobs, model, 1);
               const title = `job ${uuids.length}`;
               uuids.push(await jobs.create({ title, toDate: '202405150944' }));
@@ -92,7 +92,10 @@ it('a job passes its states at the modelled instants, over any restarts', async 
   );
 });
 
-/** In steps in which all work ends; in one long step if no job waits. */
+/**
+ * Advances the clock in steps, so that work started in one step ends before the next. If no job is
+ * waiting, takes one long step.
+ */
 async function advance(jobs: LocalJobs, model: JobModel, ms: number): Promise<void> {
   const most = ms > DAY && !model.jobs.some(({ inLine }) => inLine) ? ms : SHORTEST;
   const settled = Math.min(ms, 20 * SHORTEST);

@@ -13,13 +13,13 @@ interface ModelJob {
   readonly title: string;
   status: JobState | 'gone';
   since: number;
-  /** When it next changes state, unless it waits for the semaphore. */
+  /** The time of the next change of state, unless the job waits for its turn. */
   due: number;
-  /** Since when it waits for the semaphore. */
+  /** The time since which the job waits for its turn. */
   inLine: boolean;
 }
 
-/** Models the states of jobs as a list of instants, without any I/O. */
+/** A model of job states as a list of times, without I/O. */
 export class JobModel {
   readonly jobs: ModelJob[] = [];
   now: number;
@@ -37,7 +37,7 @@ export class JobModel {
     this.jobs.push({ title, status: 'opened', since: this.now, due, inLine: false });
   }
 
-  /** Whether the service would accept it. */
+  /** Returns whether the service would accept the decision. */
   decide(title: string, decision: 'accept' | 'reject'): boolean {
     const job = this.jobs.findLast(({ title: other }) => other === title);
     if (job?.status !== 'quoted') return false;
@@ -47,7 +47,7 @@ export class JobModel {
     return true;
   }
 
-  /** By title, without expired jobs. */
+  /** Returns the status of each job by title. Expired jobs are omitted. */
   statuses(): Record<string, string> {
     const live = this.jobs.filter(({ status }) => status !== 'gone');
     return Object.fromEntries(live.map(({ title, status }) => [title, status]));
@@ -98,7 +98,7 @@ export class JobModel {
     if (status === 'accepted') Object.assign(job, { accepted: at });
     const lasts: Partial<Record<JobState, number>> = { ...this.#dwell, quoted: 15 * DAY };
     const end = status === 'delivered' ? accepted + 15 * DAY : at + (lasts[status] ?? 0);
-    // Jobs expire at whole seconds, as shown.
+    // Jobs expire at whole seconds, because responses show only seconds.
     const due = status === 'delivered' || status === 'quoted' ? floorTo(SECOND, end) : end;
     Object.assign(job, { status, since: at, due, inLine: false });
   }

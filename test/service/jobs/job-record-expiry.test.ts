@@ -31,7 +31,7 @@ describe('the expiry of a job', () => {
     await jobs.move(DAY);
     const { urlList, expiresAt } = await jobs.results(uuid);
     const { results, acceptedAt } = await jobs.job(uuid);
-    // In whole seconds, and the same in every response.
+    // The expiry is in whole seconds and the same in every response.
     expect(Date.parse(expiresAt) - Date.parse(String(acceptedAt))).toBe(15 * DAY);
     expect([results?.expiresAt, (await jobs.list()).jobs[0]?.expiresAt]).toEqual([
       expiresAt,
@@ -50,7 +50,7 @@ describe('the expiry of a job', () => {
       jobs: [],
       delivered: { jobCount: 0, jobDaysRun: 0, activityCount: 0 },
     });
-    // It cannot be restored.
+    // Setting the clock back does not restore the job.
     await jobs.move(-DAY);
     expect((await jobs.ask(`/jobs/${uuid}.json`)).status).toBe(404);
   });

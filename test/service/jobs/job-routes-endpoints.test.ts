@@ -22,7 +22,7 @@ async function started(options: ServiceOptions) {
   return service.start();
 }
 
-/** A port that leads to another, as a published port of a container. */
+/** Opens a port that forwards to another, like a container's published port. */
 async function publishedPort(port: number): Promise<number> {
   const server = net.createServer(socket => {
     const inner = net.connect(port, '127.0.0.1');
@@ -35,7 +35,9 @@ async function publishedPort(port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Makes and downloads a job: the number of its files, and the origins that it names. */
+/**
+ * Creates and downloads a job. Returns the number of its files and the origins in its responses.
+ */
 async function downloaded(acme: Account) {
   const job = await runJob(acme, {
     title: 'tea',

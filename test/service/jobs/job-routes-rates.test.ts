@@ -92,7 +92,7 @@ describe('the rate limits of jobs', () => {
     const jobs = await localJobs(CREATES);
     for (let i = 0; i < 40; i++) expect((await jobs.post({ rules: [] })).status).toBe(400);
     for (let i = 0; i < 30; i++) await jobs.create({ title: `job ${i}` });
-    // The rate limit is checked before anything else.
+    // The rate limit applies before anything else is checked.
     expect((await jobs.post({ rules: [] })).status).toBe(429);
   });
 
@@ -114,7 +114,7 @@ describe('the rate limits of jobs', () => {
     };
     const late = request(`${jobs.base}/jobs.json`, { method: 'POST', headers });
     late.flushHeaders();
-    // The service has begun on the request, and waits for its body.
+    // The service has started to read the request and waits for its body.
     await once(late, 'continue');
     expect((await jobs.post({ title: 'the last' })).status).toBe(201);
     late.end(JSON.stringify({ ...SMALL, title: 'one more' }));

@@ -44,7 +44,7 @@ describe('creating a job', () => {
       message: expect.stringContaining('There is a job with the title "small"'),
     });
     expect((await jobs.post({ title: 'Small' })).status).toBe(201);
-    // Also for concurrent requests.
+    // The check also covers concurrent requests.
     const both = await Promise.all([jobs.post({ title: 'x' }), jobs.post({ title: 'x' })]);
     expect(both.map(({ status }) => status).sort()).toEqual([201, 400]);
   });
@@ -58,7 +58,7 @@ describe('the job endpoints', () => {
       const reply = await jobs.ask('/jobs.json', { method, headers: { authorization } });
       expect(reply).toMatchObject({ status: 401, message: 'Unauthorized: Invalid credentials' });
       expect(reply.headers.get('www-authenticate')).toMatch(/^Basic /);
-      // Existing clients read these fields of a failed create.
+      // Existing clients read these fields when a job cannot be created.
       expect(JSON.parse(reply.text).status).toBe(method === 'POST' ? 'error' : undefined);
     }
   });

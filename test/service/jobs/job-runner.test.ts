@@ -5,7 +5,7 @@ import { NOW } from '../local-service.js';
 import { MemoryArchive } from '../memory-archive.js';
 import { DWELL, type LocalJobs, localJobs, POSTS } from './local-jobs.js';
 
-/** The statuses of all jobs in the list, by title. */
+/** Returns the statuses of all listed jobs, by title. */
 async function statuses(jobs: LocalJobs): Promise<Record<string, string>> {
   const list = await jobs.list();
   return Object.fromEntries(list.jobs.map(({ title, status }) => [title, status]));

@@ -5,7 +5,7 @@ import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** The dwell time of each state in these tests, which is longer than any work takes. */
+/** The time that a job stays in each state in these tests. It is longer than any work takes. */
 export const DWELL = 60_000;
 
 export interface JobBody {
@@ -55,7 +55,7 @@ export interface JobReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The message of an error. */
+  /** The message, if the response is an error. */
   readonly message: string | undefined;
 }
 
@@ -64,9 +64,9 @@ export interface LocalJobs {
   /** The URL of all jobs. */
   readonly base: string;
   readonly errors: unknown[];
-  /** A request to a path below the base, or to a URL. */
+  /** Sends a request to a path below the base URL, or to a full URL. */
   ask(path: string, init?: RequestInit): Promise<JobReply>;
-  /** Sends a create request; the fields replace those of a small job. */
+  /** Sends a request to create a small job. `fields` replace its properties. */
   post(fields?: Record<string, unknown>): Promise<JobReply>;
   /** Creates a job and returns its uuid. */
   create(fields?: Record<string, unknown>): Promise<string>;
@@ -74,9 +74,9 @@ export interface LocalJobs {
   put(uuid: string, status: unknown): Promise<JobReply>;
   list(): Promise<JobList>;
   results(uuid: string): Promise<Listing>;
-  /** Moves the clock and waits until everything due is done. */
+  /** Advances the clock and waits until all work that is due is done. */
   move(ms: number): Promise<void>;
-  /** Creates a job and brings it into a state. */
+  /** Creates a job and advances it to a state. */
   bring(
     state: 'quoted' | 'accepted' | 'rejected' | 'delivered',
     fields?: Record<string, unknown>,
@@ -90,7 +90,10 @@ afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** In the hours before `NOW`, a post about tea every minute and one about coffee every tenth minute. */
+/**
+ * In the hours before `NOW`, one post about tea every minute and one about coffee every ten
+ * minutes.
+ */
 export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i) => {
   const at = NOW - 56_789 - (180 - i) * MINUTE;
   return originalPost(
@@ -100,7 +103,7 @@ export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i)
   );
 });
 
-/** A job over the first of those hours. */
+/** The request of a job for the first of these hours. */
 export const SMALL = {
   publisher: 'twitter',
   dataFormat: 'original',
@@ -110,7 +113,10 @@ export const SMALL = {
   rules: [{ value: 'coffee', tag: 'drinks' }],
 };
 
-/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
+/**
+ * Starts a service with posts in memory and a clock that is frozen at `NOW`. It stops after the
+ * test.
+ */
 export async function localJobs({
   clock = NOW,
   ...options

@@ -3,7 +3,7 @@ import type { JobRecord } from '../../../src/service/jobs/job-record.js';
 
 export const at = (text: string) => parseTimestamp(text) ?? Number.NaN;
 
-/** A job of nine hours, as it was requested. */
+/** The record of a job of nine hours. */
 export const JOB: JobRecord = {
   uuid: 'eff5t4me1j',
   number: 1,

@@ -78,7 +78,7 @@ describe('a service restarted with its state folder', () => {
     const listing = await straight.results(await straight.bring('delivered', fields));
     expect(listing.urlCount).toBe(32);
 
-    // A slow archive, so that the service can be stopped in the middle.
+    // A slow archive leaves time to stop the service in the middle of a job.
     const archive: Archive = {
       format: 'original',
       search: (...call) => sample.search(...call),
@@ -117,7 +117,7 @@ describe('a service restarted with its state folder', () => {
     await first.stop();
     const folder = join(stateFolder, 'jobs', uuid);
     const lines = (await readFile(join(folder, 'files.jsonl'), 'utf8')).split('\n');
-    // As after a kill between writing the third file and its line.
+    // The state after a kill between writing the third file and adding its line to the list.
     await writeFile(
       join(folder, 'files.jsonl'),
       `${lines.slice(0, 2).join('\n')}\n${lines[2]?.slice(0, 20)}`,
@@ -142,7 +142,7 @@ describe('a service restarted with its state folder', () => {
     for (const [name, file] of [
       ['abcdefghij', 'job.json.part'],
       ['mine', 'notes.txt'],
-      // What has a list of files had a record.
+      // This folder has a list of files, so its record was once complete and it is kept.
       ['older', 'job.json.part'],
       ['older', 'files.jsonl'],
     ] as const) {
@@ -234,7 +234,7 @@ async function filesOf(urls: readonly string[]): Promise<Buffer[]> {
   return Promise.all(replies.map(async reply => Buffer.from(await reply.arrayBuffer())));
 }
 
-/** The posts of each file, without the ids of rules and the times of the info lines. */
+/** Returns the posts of each file without the ids of rules and the times of the info lines. */
 async function postsOf(urls: readonly string[]): Promise<string[][]> {
   const files = await filesOf(urls);
   return files.map(file =>

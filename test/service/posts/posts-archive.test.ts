@@ -144,7 +144,9 @@ describe('the exact posts of an archive', () => {
 });
 
 describe('a joined archive with a deadline', () => {
-  /** 400 exact posts, beside those of another archive; each look at the clock moves it on. */
+  /**
+   * Joins an archive of 400 given posts with another one. The clock advances each time it is read.
+   */
   async function joined(others: Archive) {
     const posts = added(
       Array.from({ length: 400 }, (_, i) => ({ text: 'tea', postedAt: NOW - (i + 1) * SECOND })),

@@ -202,7 +202,7 @@ describe('exact posts of a service', () => {
         expect(new Set(added.map(({ id }) => id)).size).toBe(at.length);
         const sorted = added.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
         const seconds = sorted.map(({ postedAt }) => postedAt.getTime());
-        // Posts of the same second may have ids in another order.
+        // The ids of posts within the same second may be in any order.
         for (const [i, second] of seconds.entries())
           expect(second).toBeGreaterThanOrEqual((seconds[i - 1] ?? 0) - 1_000);
       }),
@@ -255,7 +255,7 @@ describe('the posts of a service', () => {
   });
 });
 
-/** Without the rules that a search adds. */
+/** Returns a post without the matching rules that a search adds. */
 function stripped(raw: Buffer): string {
   const post = JSON.parse(raw.toString()) as { matching_rules?: unknown; gnip?: object };
   delete post.matching_rules;

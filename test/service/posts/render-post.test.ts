@@ -129,7 +129,10 @@ describe('a rendered post', () => {
   });
 });
 
-/** The full text of a post, and the parts of it that its indices point at, each checked against what it is an entity of. */
+/**
+ * Returns the full text of a post and the parts that its indices mark. Checks each part against its
+ * entity.
+ */
 function shownOf(post: Activity) {
   const { text, full_text, body, entities, twitter_entities, extended_tweet, long_object } =
     JSON.parse(post.raw.toString());

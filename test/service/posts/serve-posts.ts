@@ -11,7 +11,7 @@ afterTests(async () => {
 });
 const stops: (() => Promise<void>)[] = [];
 
-/** A service whose clock stands at `NOW`, and its account. */
+/** Starts a service whose clock is frozen at `NOW`. Returns it with an account. */
 export async function serve(options: ServiceOptions) {
   const service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   stops.push(() => service.stop());
@@ -21,7 +21,10 @@ export async function serve(options: ServiceOptions) {
   const acme = account(addresses, {});
   const found = (query: string) =>
     pipeline(search(acme, { product: '30day', query, limit: 5000 }), collect());
-  /** All posts of the day before the last half hour, which is not replayed yet, oldest first. */
+  /**
+   * Returns all posts of the last day, oldest first. The last half hour is excluded because it
+   * cannot be replayed yet.
+   */
   const everything = () =>
     pipeline(
       replay(acme, {
@@ -41,7 +44,7 @@ export async function serve(options: ServiceOptions) {
   return { service, addresses, acme, found, everything, control };
 }
 
-/** Posts as a service has them that does not run. Its clock is at `NOW`. */
+/** Creates the posts of a service without starting the service. The clock shows `NOW`. */
 export function added(posts: readonly GivenPost[]): Posts {
   const service = createService({ posts: [] });
   service.clock.set(NOW);

@@ -12,7 +12,7 @@ import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** Start of the hour that these tests replay; it ends an hour and a half before `NOW`. */
+/** The start of the hour that these tests replay. It ends an hour and a half before `NOW`. */
 export const START = Date.UTC(2024, 4, 15, 10, 0);
 export const END = START + 60 * MINUTE;
 
@@ -22,9 +22,9 @@ export interface Seen {
   readonly headers: http.IncomingHttpHeaders;
   /** The compressed bytes. */
   readonly wire: Buffer;
-  /** The decompressed text, as far as possible. */
+  /** The decompressed text. If the data is cut, as much of it as possible. */
   readonly text: string;
-  /** The lines, without heartbeats; the last may be partial. */
+  /** The lines without heartbeats. The last line may be incomplete. */
   readonly messages: readonly string[];
   /** Whether the HTTP message was complete. */
   readonly complete: boolean;
@@ -36,11 +36,11 @@ export interface Connection {
   readonly headers: http.IncomingHttpHeaders;
   /** The text received so far. */
   text(): string;
-  /** Resolves once the received text satisfies the condition. */
+  /** Resolves when the received text satisfies the condition. */
   until(isEnough: (text: string) => boolean): Promise<string>;
   pause(): void;
   resume(): void;
-  /** Resolves when the connection ends, for any reason. */
+  /** Resolves when the connection ends for any reason. */
   end(): Promise<Seen>;
   destroy(): void;
 }
@@ -50,15 +50,15 @@ export interface Streams {
   readonly addresses: Addresses;
   readonly archive: MemoryArchive;
   readonly errors: unknown[];
-  /** Opens a stream and does not wait for its end. */
+  /** Opens a stream without waiting for its end. */
   open(path: string, headers?: http.OutgoingHttpHeaders): Promise<Connection>;
   /** Opens a stream and waits for its end. */
   see(path: string, headers?: http.OutgoingHttpHeaders): Promise<Seen>;
-  /** The path of a replay; by default of the whole hour. */
+  /** Returns the path of a replay, by default of the whole hour. */
   replayPath(type?: string, from?: number, to?: number): string;
   /** Adds rules and returns their ids. */
   addRules(...rules: readonly { value: string; tag?: string }[]): Promise<string[]>;
-  /** A request for rules; `at` follows the label. */
+  /** Sends a request for rules. `at` follows the label in the path. */
   rules(method: string, at: string, body?: string | object): Promise<Reply>;
 }
 
@@ -77,7 +77,10 @@ afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
+/**
+ * Starts a service with posts in memory and a clock that is frozen at `NOW`. It stops after the
+ * test.
+ */
 export async function localStreams(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},
@@ -133,7 +136,7 @@ export function connect(url: string, headers: http.OutgoingHttpHeaders = {}): Pr
     });
     request.on('error', reject);
     request.on('response', response => {
-      request.off('error', reject).on('error', () => {}); // the response tells it too
+      request.off('error', reject).on('error', () => {}); // the response emits the same error
       const chunks: Buffer[] = [];
       let error: string | undefined;
       let wake = () => {};
@@ -187,13 +190,13 @@ function textOf(wire: Buffer, headers: http.IncomingHttpHeaders): string {
   return readable(wire, headers).toString();
 }
 
-/** The decompressed part of gzip that may be cut. */
+/** Decompresses gzip that may be cut. */
 function readable(wire: Buffer, headers: http.IncomingHttpHeaders): Buffer {
   if (headers['content-encoding'] !== 'gzip' || wire.length === 0) return wire;
   return gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
 }
 
-/** One post every minute of the hour, starting at its first second. */
+/** Creates one post per minute of the hour, starting with its first second. */
 export function hourOfPosts(count = 60, text = (i: number) => `tea number ${i}`): ArchivedPost[] {
   return Array.from({ length: count }, (_, i) =>
     originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), text(i)),
@@ -208,6 +211,6 @@ export function idOf(i: number): string {
   return String(1_790_000_000_000_000_000n + BigInt(i));
 }
 
-/** The ids of posts of the hour, from one number up to another. */
+/** Returns the ids of the hour's posts with numbers in this range. */
 export const range = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => idOf(from + i));

@@ -36,7 +36,8 @@ describe('a replay with a planted fault', () => {
     const early = await see(replayPath('firehose', START, START + 10 * MINUTE));
     expect(early.messages.at(-1)).toContain('"Replay Request Completed"');
     expect(service.faults.list()).toHaveLength(2);
-    // The ending with an unprocessed range names no failed minutes; clients would lose them.
+    // An ending with an unprocessed range must not list failed minutes, because clients would lose
+    // these.
     const failed = await see(replayPath());
     expect(failed.messages.at(-1)).toContain('Failed to Complete');
     expect((await see(replayPath())).messages.at(-1)).toContain('Completed with Errors');
@@ -53,7 +54,7 @@ describe('a replay with a planted fault', () => {
       }
     };
     const { messages } = await see(replayPath());
-    // The current minute may lack posts.
+    // The current minute may still lack posts.
     expect(messages.at(-1)).toContain(
       '"unprocessed_range":{"fromDate":"2024-05-15T10:29:00+00:00","toDate":"2024-05-15T11:00:00+00:00"},"activity_count":30',
     );
@@ -87,7 +88,7 @@ describe('a broken replay connection', () => {
       expect(seen).toMatchObject(how);
       expect(idsIn(seen.messages)).toEqual(range(0, 7));
       expect(seen.text.endsWith('}\r\n')).toBe(true);
-      // Only a clean end has a valid gzip trailer.
+      // A gzip trailer is only valid after a clean end.
       const { gunzipSync } = await import('node:zlib');
       if (end === 'finish') expect(gunzipSync(seen.wire).toString()).toBe(seen.text);
       else expect(() => gunzipSync(seen.wire)).toThrow('unexpected end');
@@ -142,7 +143,7 @@ describe('a broken replay connection', () => {
     };
     expect(await effectsOf(60, 'message')).toBe(1);
     expect(await effectsOf(61, 'message')).toBe(0);
-    // The last message is ASCII.
+    // The last message is ASCII, so there is no character to cut.
     expect(await effectsOf(60, 'character')).toBe(0);
   });
 
@@ -270,7 +271,7 @@ describe('a planted fault of streams', () => {
   it('of kind flood does not wait for a slow client', async () => {
     const large = hourOfPosts(60, i => String(i).repeat(10_000));
     const { see, replayPath, service } = await localStreams(large, { streamBacklogBytes: 50_000 });
-    // A client that keeps up receives everything.
+    // A client that keeps up receives all messages.
     expect((await see(replayPath())).messages).toHaveLength(61);
     service.faults.plant({ kind: 'flood' });
     const { messages } = await see(replayPath());

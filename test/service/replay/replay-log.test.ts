@@ -16,7 +16,7 @@ describe('the last message of a replay', () => {
     );
     expect(idsIn(messages)).toEqual([...range(0, 5), ...range(7, 60)]);
     expect(complete).toBe(true);
-    // A second replay of them is complete.
+    // A second replay of the failed minutes is complete.
     const again = await see(replayPath('firehose', START + 5 * MINUTE, START + 7 * MINUTE));
     expect(idsIn(again.messages)).toEqual(range(5, 7));
     expect(again.messages.at(-1)).toContain('"Replay Request Completed"');

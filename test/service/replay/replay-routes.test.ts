@@ -48,7 +48,7 @@ describe('a refused connection request', () => {
     `Invalid date format for query parameter '${name}'. Expected format is 'yyyyMMddHHmm'. For example, '201701012315' for January 1st, 11:15 pm 2017 UTC.\n\n`;
 
   it.each([
-    // `NOW` is 12:34:56.
+    // The service's clock shows 12:34:56.
     ['202405151203', '202405151204', undefined],
     [
       '202405151204',

@@ -11,7 +11,7 @@ import { hourOfPosts, localStreams, type Reply } from './local-streams.js';
 interface Rule {
   readonly value: string;
   readonly tag: string | null;
-  /** Digits. */
+  /** The id, in decimal digits. */
   readonly id: string;
 }
 
@@ -23,7 +23,7 @@ interface Body {
   readonly error: { readonly message: string; readonly sent: string };
 }
 
-/** Ids as digits. */
+/** Parses a body. Ids become strings of digits. */
 function bodyOf({ text }: Reply): Body {
   return parseExact(text) as Body;
 }
@@ -282,7 +282,7 @@ describe('a request to get rules', () => {
   it('returns rules by ids as strings', async () => {
     const { rules, addRules } = await localStreams();
     const ids = await addRules({ value: 'b' }, { value: 'c' });
-    // Some clients can only write ids as strings.
+    // Some clients can only send ids as strings.
     const asText = await rules('POST', '.json?_method=get', { rule_ids: [ids[1]] });
     expect(bodyOf(asText).rules).toEqual([{ value: 'c', tag: null, id: ids[1] }]);
   });
@@ -406,7 +406,7 @@ describe('a refused request for rules', () => {
       rules('DELETE', '.json', { rules: [{ value: 'milk' }] }),
     ];
     const statuses = async () => (await Promise.all(change())).map(({ status }) => status);
-    // Only streams with rules count.
+    // Only streams with rules count against the limit.
     expect(await statuses()).toEqual([201, 200, 200]);
     const first = await open(replayPath('rulestream'));
     expect(await statuses()).toEqual([406, 406, 406]);
@@ -451,7 +451,7 @@ describe('a refused request for rules', () => {
     expect(bodyOf(refused).error.message).toBe(
       'Your app has exceeded the limit on requests to add, delete, or list rules for this stream.',
     );
-    // Other requests do not count.
+    // Other requests do not count against the limit.
     expect((await rules('POST', '.json?_method=get', { rule_ids: [] })).status).toBe(200);
     expect((await rules('POST', '/validation.json', { rules: [] })).status).toBe(200);
     service.clock.advance(4 * SECOND);

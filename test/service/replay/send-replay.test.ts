@@ -112,7 +112,7 @@ describe('a replay of the type', () => {
     const posts: Post[] = all.messages.slice(0, -1).map(message => JSON.parse(message));
     const mentions = (post: Post): boolean =>
       [post.extended_tweet?.entities, post.entities].some(all => all?.user_mentions.length) ||
-      // A quoted post counts as part of the quoting post.
+      // A quoted post counts as part of the post that quotes it.
       (post.quoted_status !== undefined && mentions(post.quoted_status));
     const expected = posts.filter(mentions);
     expect(idsIn(mentioning.messages)).toEqual(expected.map(post => post.id_str));
@@ -241,7 +241,7 @@ describe('a live stream', () => {
         sent: '2024-05-15T12:34:56+00:00',
       },
     });
-    // Everything before is complete, without a gap.
+    // Everything before the end is complete, without a gap.
     expect(idsIn(messages)).toEqual(Array.from({ length: messages.length - 1 }, (_, i) => idOf(i)));
     expect(messages.length).toBeLessThan(400);
     expect(errors).toEqual([]);
@@ -270,7 +270,7 @@ interface Entities {
   readonly user_mentions: readonly object[];
 }
 
-/** Posts that hardly compress, so that socket buffers are full soon. */
+/** Creates posts that hardly compress, so that socket buffers fill quickly. */
 function largePosts(count: number) {
   const noise = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16));
   const zeros = Buffer.alloc(60_000);

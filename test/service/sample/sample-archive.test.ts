@@ -6,7 +6,7 @@ import { openSampleArchive } from '../../../src/service/sample/sample-archive.js
 it('a scan of the sample archive lets other requests run between the posts of a segment', async () => {
   const from = Date.UTC(2024, 4, 1);
   const archive = openSampleArchive({ postsPerMinute: 20, now: () => from + 10 * SEGMENT });
-  // Each post takes longer than a work may take at once.
+  // Each post takes longer than one slice of work may take.
   let now = 0;
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
     now += 100;

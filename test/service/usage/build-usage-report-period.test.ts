@@ -69,7 +69,7 @@ describe('the period of a query', () => {
         else expect(startOfMonth(period.from)).toBe(period.from);
         if (period.to === period.from) return;
         expect(period.to).toBeLessThanOrEqual(to ?? now + MINUTE);
-        // It includes the current minute.
+        // The period includes the current minute.
         if (to === undefined) expect(period.to).toBeGreaterThan(now);
         else expect(period.to).toBeLessThanOrEqual(today);
       }),

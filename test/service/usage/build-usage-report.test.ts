@@ -34,7 +34,7 @@ interface Report {
 
 const PATH = '/accounts/local/usage.json';
 
-/** `NOW` is 12:34 on 15 May 2024. */
+/** The day of `NOW`, which is 12:34 on 15 May 2024. */
 const TODAY = '202405150000';
 
 async function usageAt(baseUrl: string, query = ''): Promise<Report> {
@@ -45,7 +45,7 @@ async function usageAt(baseUrl: string, query = ''): Promise<Report> {
   return (await response.json()) as Report;
 }
 
-/** The activities of each product in the whole period. */
+/** Returns the number of activities of each product in the whole period. */
 function activities({ publishers }: Report): Record<string, number> {
   return Object.fromEntries(
     (publishers[0]?.products ?? []).map(({ name, used }) => [name, sum(used, 'activities')]),
@@ -56,7 +56,7 @@ function sum(used: readonly Item[], what: 'activities' | 'requests'): number {
   return used.reduce((all, item) => all + (item[what] ?? 0), 0);
 }
 
-/** A service with posts about tea; a search can find any number of them. */
+/** Starts a service with enough posts about tea that a search can find any number of them. */
 async function tea(options: ServiceOptions = {}) {
   const service = await local(teaPosts(600), options);
   const drink = async (count: number, product?: string) => {
@@ -98,7 +98,7 @@ describe('a usage report', () => {
           name: 'twitter',
           type: 'twitter',
           used: three(30),
-          // 31 days from 14 and a half.
+          // Projects the usage of 14.5 days to the 31 days of the month.
           projected: wholeMonth(64),
           products: [
             {
@@ -191,7 +191,7 @@ describe('a usage report', () => {
     await ask(`${SEARCH_PATH}?query=tea`, { method: 'HEAD' });
     const { publishers } = await report();
     const [product] = publishers[0]?.products ?? [];
-    // HEAD counts as a request, too.
+    // A HEAD request counts as a request, too.
     expect([sum(product?.used ?? [], 'activities'), sum(product?.used ?? [], 'requests')]).toEqual([
       0, 2,
     ]);
@@ -245,7 +245,7 @@ describe('a usage report', () => {
     expect(delivered).toBeGreaterThan(0);
     const baseUrl = new URL(base).origin;
     expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
-    // The same posts again.
+    // The second job delivers the same posts again.
     await bring('delivered', { ...SMALL, title: 'again' });
     expect(activities(await usageAt(baseUrl))).toEqual({ historical: delivered });
     service.clock.advance(DAY);
@@ -285,7 +285,7 @@ describe('the period of a report', () => {
       expect(days.toDate).toBe('202405160000');
       expect(itemsOf(days)).toEqual(['202405150000-202405160000 10']);
     }
-    // Without toDate, the current day counts so far.
+    // Without `toDate`, the report includes the current day so far.
     expect(itemsOf(await report('?bucket=day&fromDate=202405150000'))).toEqual([
       '202405150000-202405160000 10',
       '202405160000-202405161235 20',
@@ -334,7 +334,7 @@ describe('the period of a report', () => {
     await drink(20);
     const { publishers } = await report('?fromDate=202405010000&toDate=202406010000');
     expect(publishers[0]?.used.map(({ activities }) => activities)).toEqual([10]);
-    // Five minutes count as a day, of 30.
+    // The month has 30 days. Its first five minutes count as one day.
     expect(publishers[0]?.projected).toEqual({
       activities: 600,
       fromDate: '202406010000',
@@ -359,7 +359,7 @@ describe('stored usage', () => {
     expect(activities(await second.report())).toEqual({ '30day': 20 });
     await second.drink(30);
     expect(activities(await second.report())).toEqual({ '30day': 30 });
-    // The same service can be started again, too.
+    // The same service can be started again after it has stopped.
     await second.service.stop();
     const { baseUrl } = await second.service.start();
     expect(activities(await usageAt(baseUrl))).toEqual({ '30day': 30 });

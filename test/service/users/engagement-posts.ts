@@ -9,7 +9,7 @@ import { type Ask, localOAuth, type OAuthReply } from './local-oauth.js';
 const EPOCH = 1_288_834_974_657;
 
 export interface PostOptions {
-  /** Milliseconds before `NOW`. */
+  /** The age of the post at `NOW`, in milliseconds. */
   readonly ago: number;
   /** Distinguishes posts of the same millisecond. */
   readonly low?: number;
@@ -25,7 +25,7 @@ export function idOf({ ago, low = 0 }: PostOptions): string {
   return String((BigInt(Math.floor((NOW - ago) / 1000) * 1000 - EPOCH) << 22n) + BigInt(low));
 }
 
-/** A post of ann (user 7), or of the user with another id, as the archive has it. */
+/** Creates a post as the archive stores it, by ann (user 7) unless another user is given. */
 export function post(
   options: PostOptions,
   format: 'original' | 'activity_streams' = 'original',
@@ -94,7 +94,7 @@ interface Totals {
 
 export const MINE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
 
-/** A service where ann has signed in. */
+/** Starts a service in which ann has signed in. */
 export async function signedIn(posts: readonly ArchivedPost[], options: ServiceOptions = {}) {
   const local = await localOAuth(posts, options);
   const token = await local.signIn('ann');

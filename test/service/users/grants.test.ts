@@ -16,7 +16,10 @@ describe('the grants of users', () => {
   const start = (name: string) =>
     localOAuth(POSTS, { stateFolder: path.join(folder, name), limits: 'relaxed' });
   const totals = { tweet_ids: ['1'], engagement_types: ['replies'], groupings: {} };
-  /** The body is wrong, but only an authorized caller learns that. */
+  /**
+   * Returns whether a token is valid. The body is wrong, and only an authorized caller gets a 400
+   * for it.
+   */
   const isGood = async ({ post }: LocalOAuth, token: object) =>
     (await post('/insights/engagement/totals', { ...token, json: totals })).status === 400;
 
@@ -52,7 +55,7 @@ describe('the grants of users', () => {
     for (const ask of asks(token))
       expect((await first.post('/insights/engagement/totals', ask)).status).not.toBe(401);
     await first.stop();
-    // As after a kill in the middle of a line.
+    // The file as a kill in the middle of a line leaves it.
     await appendFile(path.join(folder, 'replayed', 'oauth', 'nonces.jsonl'), '[17');
     for (let restarts = 0; restarts < 2; restarts++) {
       const again = await start('replayed');

@@ -20,27 +20,27 @@ export interface OAuthReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed form. */
+  /** The parsed form of the response. */
   readonly form: URLSearchParams;
   readonly errors: readonly string[] | undefined;
 }
 
-/** A request, with deliberate mistakes. */
+/** A request, possibly with deliberate mistakes. */
 export interface Ask {
   readonly form?: Readonly<Record<string, string>> | readonly Parameter[];
-  /** The signed part of the form, if not all of it. */
+  /** The signed part of the form. By default the whole form. */
   readonly signedForm?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly body?: string;
   readonly contentType?: string;
   readonly query?: string;
-  /** The scheme of the address that is signed, if not that of the request. */
+  /** The scheme of the signed address. By default the request's own scheme. */
   readonly signedScheme?: 'https';
   readonly key?: string;
   readonly secret?: string;
   readonly token?: string | undefined;
   readonly tokenSecret?: string | undefined;
-  /** Replaces default parameters of the header before signing; `undefined` leaves one out. */
+  /** Replaces parameters of the header before signing. `undefined` removes a parameter. */
   readonly signed?: Readonly<Record<string, string | undefined>>;
   /** Replaces parameters of the header after signing. */
   readonly forged?: Readonly<Record<string, string>>;
@@ -58,9 +58,9 @@ export interface LocalOAuth {
   readonly addresses: Addresses;
   readonly errors: unknown[];
   post(path: string, ask?: Ask): Promise<OAuthReply>;
-  /** Step 1. */
+  /** The first step of a sign-in. */
   requestToken(ask?: Ask, callback?: string): Promise<AccessToken>;
-  /** All three steps. */
+  /** All three steps of a sign-in. */
   signIn(handle: string, ask?: Ask): Promise<AccessToken>;
   stop(): Promise<void>;
 }
@@ -73,7 +73,10 @@ afterTests(async () => {
   for (const service of running.splice(0)) await service.stop();
 });
 
-/** A service over posts in memory, whose clock is frozen at `NOW`. Stopped after the test. */
+/**
+ * Starts a service with posts in memory and a clock that is frozen at `NOW`. It stops after the
+ * test.
+ */
 export async function localOAuth(
   posts: readonly ArchivedPost[] = [],
   options: ServiceOptions = {},
@@ -162,7 +165,7 @@ export async function localOAuth(
   return { service, addresses, errors, post, requestToken, signIn, stop: () => service.stop() };
 }
 
-/** The verifier of an approval: from the callback's query, or the PIN. */
+/** Returns the verifier of an approval, from the callback's query or the shown PIN. */
 export function verifierOf(
   approval: { readonly redirect: string } | { readonly pin: string },
 ): string {

@@ -38,7 +38,7 @@ describe('a nonce of OAuth', () => {
     const nonces = new Nonces();
     nonces.forget(100);
     expect([nonces.canCheck(99, 100), nonces.canCheck(100, 100)]).toEqual([false, true]);
-    // The clock was set back to before then.
+    // The clock was set back to an earlier time.
     expect(nonces.canCheck(98, 99)).toBe(true);
   });
 

@@ -55,9 +55,9 @@ describe('the sign-ins of the OAuth provider', () => {
         const provider = new OAuthProvider({ settings, clock, quotas, archive });
         const applications = provider.applications as readonly [Application, Application];
         const requests: Expected[] = [];
-        /** Numbers of valid grants by user and application. */
+        /** The number of the valid grant of each user and application. */
         const grants = new Map<string, number>();
-        /** Access tokens by the numbers of their grants. */
+        /** The access token of each grant, by the grant's number. */
         const tokens = new Map<number, string>();
         let generations = 0;
 
@@ -116,7 +116,7 @@ describe('the sign-ins of the OAuth provider', () => {
             const { user, token } = provider.exchange(request.token, String(request.verifier));
             expect(user).toBe(USERS[request.user as number]);
             request.state = 'gone';
-            // Each grant has its own token.
+            // Each grant has its own access token.
             const generation = Number(request.generation);
             expect(tokens.get(generation) ?? token).toBe(token);
             tokens.set(generation, token);

@@ -11,7 +11,7 @@ import {
   signatureOf,
 } from '../../../src/service/users/signed-requests.js';
 
-/** A published example: the signed parts, the secrets and the signature. */
+/** A published example with the signed parts, the secrets and the signature. */
 interface Vector {
   readonly name: string;
   readonly method?: string;
@@ -175,7 +175,8 @@ describe('an OAuth signature', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('GET', 'POST', 'PUT'),
-        // Lower case, without a default port, and with a path: the library gets other URLs wrong.
+        // The URLs are lower case and have a path but no default port, because the compared library
+        // is wrong for other URLs.
         fc.webUrl().map(url => new URL(url).origin + new URL(url).pathname),
         fc.uniqueArray(fc.tuple(name, text), { selector: ([name]) => name, maxLength: 6 }),
         fc.record({ key: text, secret: text, token: text, tokenSecret: text }),
@@ -315,7 +316,7 @@ describe('an Authorization header of the scheme OAuth', () => {
     const began = process.cpuUsage();
     for (const piece of [' ', 'a', '"', '=', ',', 'a="b" ', 'a="b",  '])
       parseAuthorization(`OAuth ${piece.repeat(16_000 / piece.length)}`);
-    // A quadratic parser would need more than a minute.
+    // A parser with quadratic time would need more than a minute.
     expect(process.cpuUsage(began).user).toBeLessThan(5_000_000);
   });
 });

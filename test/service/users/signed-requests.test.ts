@@ -112,7 +112,7 @@ describe('a signed request', () => {
     const url = oauthUrl + PATH;
     const data = { oauth_callback: CALLBACK };
     const authorized = oauth.authorize({ url, method: 'POST', data });
-    // The library uses real time, the service its own clock.
+    // The library signs with the real time, but the service has its own clock.
     const response = await fetch(url, {
       method: 'POST',
       headers: { ...oauth.toHeader(authorized) },

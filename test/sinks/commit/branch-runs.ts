@@ -40,12 +40,15 @@ export function contentOf(disk: SimulatedDisk, folder: string): Record<string, s
   return Object.fromEntries(names.map(name => [name, disk.read(name).toString()]));
 }
 
-/** Waits until the branches have committed this many batches. */
+/** Waits until the branches have committed `next` batches. */
 export async function untilCommitted(disk: SimulatedDisk, next: number): Promise<void> {
   while (stateOf(disk)?.cursor?.inner.next !== next) await new Promise(setImmediate);
 }
 
-/** A file of numbers that cannot be continued: each flush writes them, and a dot ends it. */
+/**
+ * An encoder of numbers whose file cannot be appended to. Each flush writes the numbers so far, and
+ * a dot ends the file.
+ */
 class Sum {
   #items: number[] = [];
   full = false;
@@ -96,7 +99,7 @@ export function sumsOn(
   );
 }
 
-/** Passes each batch with its cursor once this many later ones have come. */
+/** Delays each batch, with its cursor, until this many later batches have arrived. */
 export function delay(batches: number): Operator<number, number> {
   return operator(async function* (input) {
     const held: Batch<number>[] = [];
@@ -108,7 +111,7 @@ export function delay(batches: number): Operator<number, number> {
   });
 }
 
-/** Passes one cursor out of this many. */
+/** Forwards one of every `every` cursors. */
 export function fewCursors(every: number): Operator<number, number> {
   return operator(async function* (input) {
     let count = 0;
@@ -148,7 +151,7 @@ export function branchOf(disk: SimulatedDisk, branch: TestBranch, index: number)
   );
 }
 
-/** What a branch gives by itself, of this many first batches. */
+/** Returns what a branch delivers from the first batches if it runs without the other branches. */
 export async function alone(
   branch: TestBranch,
   index: number,
@@ -172,5 +175,5 @@ export const anyBranch: fc.Arbitrary<TestBranch> = fc.record({
   options: fc.constantFrom({}, {}, { maxBytes: 12 }),
 });
 
-/** The types are for a number of branches that is known. */
+/** `tee` without its types, which require a fixed number of branches. */
 export const teeOf = tee as (...args: unknown[]) => Sink<number, unknown>;

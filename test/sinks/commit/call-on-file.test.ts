@@ -25,7 +25,10 @@ const options = () => ({
 });
 const nameOf = ({ path: file }: WrittenFile) => path.basename(file);
 
-/** Runs in which the call for one file may fail, and the names of the files that they have called for. */
+/**
+ * Runs a pipeline in which the call for one file may fail. Returns the names of the files passed to
+ * the calls.
+ */
 function runs(handing: Partial<FilesOptions<string>>, callOnFile: (file: WrittenFile) => unknown) {
   const called: string[] = [];
   const run = (fails?: string) =>
@@ -72,7 +75,7 @@ describe('onFile', () => {
     );
     const { files: kept } = JSON.parse(await readFile(at('checkpoint.json'), 'utf8'));
     expect(kept[0]).toMatchObject({ handedOn: { etag: '"a1"\n"a2"\n' } });
-    // Who has uploaded a file may delete it.
+    // After uploading a file, a user may delete it.
     for (const file of written.files) await rm(file.path);
     expect((await run()).files).toEqual(written.files);
   });

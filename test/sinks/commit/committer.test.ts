@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 const at = (name: string) => path.join(folder, name);
 
-/** The items so far, of which a run delivers those that are new. */
+/** Creates an incremental source of these items. Each run delivers the items that are new. */
 function growing(items: readonly string[], before = async () => {}): Flow<string> {
   return new Flow(
     async function* ({ resume }) {
@@ -33,7 +33,7 @@ function growing(items: readonly string[], before = async () => {}): Flow<string
   );
 }
 
-/** It is written before the run ends. */
+/** This item is large enough to be written before the run ends. */
 const large = 'b'.repeat(4 << 20);
 
 describe('a run after a committed one', () => {

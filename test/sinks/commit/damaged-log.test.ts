@@ -43,7 +43,8 @@ import {
   shapes,
 } from '../damaged.js';
 
-// A lock that a crash left empty is waited for; hundreds of crashes need not.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 let folder: string;
@@ -64,7 +65,7 @@ async function stored(name: string, ...lines: readonly (string | Buffer)[]): Pro
 
 const to = (name: string) => path.join(folder, name);
 
-/** The column of `csv` and `parquet` cannot be made of every seventh post. */
+/** Every seventh post has no valid value for the column of `csv` and `parquet`. */
 const isRefused = (id: string) => Number(id) % 7 === 0;
 const COLUMNS = [
   {
@@ -86,7 +87,7 @@ describe('the option `damaged` of a sink', () => {
         if (resume === undefined) stage?.reached(cursor);
         const request = { query: 'rain', next };
         const record = { raw: Buffer.from('{}'), record: 3, request };
-        // It is read ahead: it lies behind the cursor that is delivered next.
+        // The record is read ahead: it comes after the cursor that is delivered next.
         await stage?.keep(record, new DataError('No id'));
         if (resume === undefined) yield { items: ['a'], cursor };
         if (fails) throw new Error('the source is broken');
@@ -140,7 +141,7 @@ describe('the option `damaged` of a sink', () => {
         text: 'nul\t"é"',
       });
       expect(lines[1]).toMatchObject({ line: 3, base64: notUtf8.toString('base64') });
-      // Lines 2 and 3 do not come to the second stage.
+      // Lines 2 and 3 are damaged, so they do not reach the second stage.
       expect(lines[2]).toMatchObject({ origin: file, record: 3, text: '{"x":1}' });
       expect(lines[3]).toMatchObject({
         origin: file,
@@ -503,7 +504,7 @@ describe('a sink with `damaged`', () => {
   it('keeps a record once if the next run crashes before it is reported again', async () => {
     const disk = new SimulatedDisk();
     const record = { raw: Buffer.from('null'), byteOffset: 7, origin: 'one' };
-    /** Delivers the items up to `stopAt`. The record is behind the second item. */
+    /** Delivers the items up to `stopAt`. The damaged record comes after the second item. */
     const source = (readsAhead: boolean, stopAt: number) =>
       new Flow<string>(async function* ({ resume, damaged }) {
         const stage = damaged?.stage();
@@ -532,7 +533,7 @@ describe('a sink with `damaged`', () => {
   it('keeps records once if they are reported again after crashes', async () => {
     const disk = new SimulatedDisk();
     const lines = bytesOf([[1], [1], [1], [-1], [1], [1], [1], [1]], 1);
-    // Each run stops at a later post, and reads ahead of it.
+    // Each run stops at a later post, after reading ahead.
     for (const stopAt of ['2', '3', '4', '5', '']) {
       const run = pipeline(
         FLOWS['a source that is read ahead']?.(lines, []) as Flow<Activity>,
@@ -657,7 +658,7 @@ describe('a sink with `damaged`', () => {
 
   it('keeps a record once if activities() in two branches of tee report it', async () => {
     const file = await stored('a.jsonl', '{}', post(1), '{}', '{"id_str":1}');
-    // Bytes of the caller's own have no place that would tell two copies apart.
+    // Bytes from a user's own source have no position that would distinguish two copies.
     const own = new Flow<Buffer>(async function* () {
       yield { items: ['{}', post(1), '{}', '{"id_str":1}'].map(text => Buffer.from(text)) };
     });
@@ -722,13 +723,16 @@ const SINKS: Readonly<Record<string, (disk: SimulatedDisk) => Sink<Activity, unk
     ),
 };
 
-/** The bytes of all lines of the log in an order of their own. */
+/** Returns the bytes of all lines in the log, sorted. */
 function keptOn(disk: SimulatedDisk): string[] {
   const log = disk.files().includes(OUT.damaged) ? disk.read(OUT.damaged).toString() : '';
   return keptIn(log);
 }
 
-/** What is kept of a flow: what is damaged, and what the columns of some sinks refuse. */
+/**
+ * Returns what the log of a flow should contain: the damaged records, and the posts that the
+ * columns of some sinks refuse.
+ */
 function expectedOf(flow: string, sink: string, one: Buffer[][], other: Buffer[][]): string[] {
   const refuses = ['csv', 'parquet', 'tee'].includes(sink);
   const refused = refuses ? idsIn(flow, one, other).filter(isRefused).map(post) : [];

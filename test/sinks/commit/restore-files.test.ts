@@ -10,7 +10,7 @@ import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { places } from '../cursors.js';
 
-// A lock that a crash left empty is waited for.
+// Removes the wait for a lock that a crash left empty.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 it('a part that is one byte shorter than in its checkpoint is refused', async () => {
@@ -47,7 +47,10 @@ describe('a file left under its final name by a crash', () => {
       }),
     );
 
-  /** The disk of a run that is killed once the file has its name and before the checkpoint says so. */
+  /**
+   * Returns the disk after a run that was killed between renaming its file and writing the
+   * checkpoint.
+   */
   async function renamed(hasOnFile: boolean): Promise<SimulatedDisk> {
     for (let cut = 1; ; cut++) {
       const disk = new SimulatedDisk();

@@ -31,7 +31,8 @@ import {
   untilCommitted,
 } from './branch-runs.js';
 
-// A lock that a crash left empty is waited for; hundreds of crashes need not.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a checkpoint', () => {
@@ -65,7 +66,7 @@ describe('tee with a checkpoint', () => {
             const before = stateOf(disk);
             if (before?.state !== 'running') continue;
             commits++;
-            // No branch has more than another: each has what it makes of the same part of the input.
+            // All branches must contain the output for the same part of the input.
             const { tee: cursors = [], inner } = before.cursor ?? {};
             for (const [index, branch] of tested.entries()) {
               const posts = before.files
@@ -133,7 +134,7 @@ describe('tee with a checkpoint', () => {
 
   it('does not rerun a branch that ended early', async () => {
     const disk = new SimulatedDisk();
-    // More of them come after the failure than branches may be apart.
+    // After the failure, more batches follow than branches may be apart.
     const batches = Array.from({ length: 8 + MAX_LEAD }, (_, n) => [n]);
     const run = (failAt: number) => {
       const source = new Flow<number>(async function* (at) {
@@ -160,7 +161,7 @@ describe('tee with a checkpoint', () => {
     const [a, b, rest] = await run(-1);
     expect([a.posts, b.posts, rest]).toEqual([2, batches.length, batches.flat().slice(6)]);
     expect(disk.read('/a/x').toString()).toBe('0\n1\n');
-    // All is written: nothing is opened, and the branch without files gets nothing.
+    // The input is complete, so no file is opened and the branch without files receives no items.
     const completeSince = expect.any(Date);
     expect(await run(0)).toEqual([{ ...a, completeSince }, { ...b, completeSince }, []]);
   });
@@ -201,7 +202,7 @@ describe('tee with a checkpoint', () => {
     const disk = new SimulatedDisk();
     const source = new Flow<number>(async function* (at) {
       for await (const batch of places([[0], [1], [2]]).batches(at)) {
-        // Longer than the time after which a commit that ends no file is due.
+        // Longer than the interval after which a commit is due that ends no file.
         await new Promise(resolve => setTimeout(resolve, 1_100));
         yield batch;
       }

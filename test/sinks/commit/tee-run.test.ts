@@ -56,7 +56,7 @@ interface Setting {
 
 type Branch = FlowSink<Activity, unknown>;
 
-/** Kinds of branches, each with a folder of its own. */
+/** The kinds of branches, each with a separate folder. */
 const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
   'lines by tag': ({ out, workers }) =>
     compose(dedupe(), routeByTag(), files({ path: `${out}/{tag}/{day}.jsonl`, workers })),
@@ -93,7 +93,10 @@ const BRANCHES: Readonly<Record<string, (setting: Setting) => Branch>> = {
     ),
 };
 
-/** The text of each file, and the rows of Parquet files, which commits end, by their path without a number. */
+/**
+ * Returns the contents of each file, by its path. Commits end Parquet files, so the rows of all
+ * files of a path are joined without the number in their names.
+ */
 async function contentsOf(folder: string): Promise<Record<string, unknown>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const names = entries
@@ -181,7 +184,7 @@ describe('tee over stored files', () => {
         ).toEqual({ name, ...expected[index] });
       await rm(here, { recursive: true });
     };
-    // One that each kind of thread's work is seen in.
+    // This input is large enough for every kind of work in threads.
     const some = Array.from({ length: 4 }, (_, file) =>
       Array.from({ length: 10 }, (_, at) => post(file * 7 + at + 1, ['rain', 'snow'], at)),
     );

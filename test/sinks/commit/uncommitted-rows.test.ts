@@ -36,7 +36,8 @@ import {
   teeOf,
 } from './branch-runs.js';
 
-// A lock that a crash left empty is waited for; hundreds of crashes need not.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 describe('tee with a branch to committed', () => {
@@ -156,7 +157,7 @@ describe('tee with a branch to committed', () => {
     expect(target.rows).toEqual(each.flat());
     const commits = new Set(target.writes.map(({ range }) => range.token.split('.')[0]));
     expect(commits.size).toBeGreaterThan(4);
-    // The last has none that could be too many for one call.
+    // No call gets more than `rows`, which is 8.
     expect(Math.max(...target.writes.map(({ rows }) => rows.length))).toBeLessThanOrEqual(8);
   });
 
@@ -185,7 +186,7 @@ describe('tee with a branch to committed', () => {
     if (isWhole) expect(await run).toMatchObject([{ posts: 80 }, { rows: 80 }]);
     else await expect(run).rejects.toThrow('Could not commit to rows: fails before. See the cause');
     expect(target.rows).toEqual(isWhole ? each.flat() : []);
-    // 16 batches between two branches, and four times `rows`.
+    // The limit is 16 batches between two branches plus four times `rows`.
     expect(most).toBeLessThan(50);
   });
 

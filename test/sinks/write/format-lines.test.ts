@@ -36,7 +36,7 @@ describe('a line encoder', () => {
             if (size! > 0) expect(block.length).toBe(size);
             if (size! > 0) expect(buffers.memoryOf(block)).toBe(heldBytes);
             blocks.push(Buffer.from(block));
-            // Its memory is used again: what comes later must not show through.
+            // Reuses the buffer's memory. Later data must not change the lines.
             buffers.give(block);
           };
           for (const [line, isFlushed] of lines) {

@@ -23,7 +23,8 @@ import { PowerCut, SimulatedDisk } from '../../storage/simulated-disk.js';
 import { bySuite } from '../../suite.js';
 import { places } from '../cursors.js';
 
-// A lock that a crash left empty is waited for; hundreds of crashes need not.
+// Removes the wait for a lock that a crash left empty, because these tests simulate hundreds of
+// crashes.
 vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
 
 const CHECKPOINT = '/run.json';
@@ -62,7 +63,7 @@ interface ItemToGroup extends FileEntry {
   readonly item: string;
 }
 
-/** `<1,2><3>2`: groups of up to two items, and the number of groups at the end. */
+/** Writes groups of up to two items, then the number of groups: `<1,2><3>2`. */
 class Groups implements Encoder<ItemToGroup> {
   #items: string[] = [];
   #groups = 0;
@@ -108,7 +109,7 @@ function run(sink: Sink<string, Written>, cursorEvery = 1): Promise<Written> {
   return pipeline(places(BATCHES, { cursorEvery }), sink);
 }
 
-/** Runs with power cuts, until a run ends. */
+/** Repeats runs with power cuts until one completes. */
 async function runWithCuts(
   disk: SimulatedDisk,
   cuts: readonly number[],
@@ -180,7 +181,7 @@ describe('a format whose files have an end', () => {
     const disk = new SimulatedDisk();
     const held = { ...GROUPS, wholeFiles: { ...WHOLE_FILES, maxHeldBytes: 10 } };
     await run(sinkOn(disk, held, { checkpoint: undefined }));
-    // Without the limit: <a21,a30><a60,a72><a90,a111>3.
+    // Without the limit, the result would be <a21,a30><a60,a72><a90,a111>3.
     expect(contentOf(disk)['/out/a']).toBe('<a21,a30><a60><a72,a90><a111>4');
   });
 

@@ -24,7 +24,7 @@ function signal(): { readonly given: Promise<void>; give(): void } {
 
 const lines = linesFormat({ encode: (line: Buffer) => line });
 
-/** Counts the bytes of items as held until they are flushed. */
+/** A format that counts the bytes of items as held until they are flushed. */
 const heldFormat: FileFormat<Buffer> = {
   encode: item => item,
   encoder() {
@@ -77,7 +77,10 @@ async function open(folder: string, fs: FileSystem = nodeFileSystem) {
     members: [{ outputs, everyMs: 1, branch: undefined }],
     fail: error => outputs.fail(error),
   });
-  /** Lets a thread write a line. It resolves, but later than the system's write, when `end` is called. */
+  /**
+   * Simulates a thread that writes a line. It has written when `written` resolves, but reports this
+   * only after `end`.
+   */
   const writeLine = (file: string, line: string) => {
     const target = outputs.open(path.join(folder, file)).fileFor(line.length);
     const position = target.allocate(line.length);

@@ -105,7 +105,10 @@ describe('a partition of a path template', () => {
   });
   afterAll(() => duck.closeSync());
 
-  /** The values of `tag` that DuckDB reads from a dataset with a file for each of the tags. */
+  /**
+   * Writes a dataset with one file per tag, and returns the values of `tag` that DuckDB reads from
+   * it.
+   */
   async function readBack(tags: readonly string[]): Promise<unknown[]> {
     const folder = await temporaryFolder();
     for (const [index, tag] of tags.entries()) {

@@ -21,7 +21,7 @@ import { ALWAYS, addFiles, archivedPost, jobFile, scanAll, shown } from '../arch
 
 const START = Date.UTC(2024, 4, 1, 23, 50);
 
-/** The same post, made `seconds` later. */
+/** Returns the same post, created `seconds` later. */
 function laterBy(seconds: number, post: Activity): Activity {
   const [day, rest] = new Date(START + seconds * 1000).toUTCString().split(', ');
   const [date, month, year, time] = (rest ?? '').split(' ');
@@ -32,7 +32,7 @@ function laterBy(seconds: number, post: Activity): Activity {
   return new Activity(Buffer.from(json));
 }
 
-// Of two posts with one id, the archive keeps one.
+// Ids are unique because the archive keeps only one post per id.
 const posts = fc
   .tuple(
     fc.uniqueArray(fc.tuple(fc.nat(30), arbitraryDraft()), {
@@ -89,7 +89,7 @@ test('a folder archive serves posts with any content byte for byte', async () =>
   });
   await fc.assert(
     fc.asyncProperty(few, async arbitrary => {
-      // Lines of a job file have no line feeds, although JSON may.
+      // The lines of a job file contain no line feeds, although JSON allows them.
       const activities = arbitrary
         .filter(({ json }) => !json.includes('\n') && !json.includes('\r'))
         .map(({ bytes }) => new Activity(bytes));

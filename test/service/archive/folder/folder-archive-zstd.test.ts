@@ -23,7 +23,7 @@ const prints = (activities: readonly Activity[]) => activities.map(print);
 const served = async (folder: string) =>
   prints((await scanAll(await folders.open(folder))).map(post => post.activity));
 
-/** Writes posts as zstd, with the sink that users write them with. */
+/** Writes the posts with `files()`, as zstd. */
 async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
   const folder = await folders.make({});
   const sink = files({ path: `${folder}/posts.jsonl.zst` });
@@ -35,7 +35,7 @@ async function zstdFile(some: readonly Activity[]): Promise<Buffer> {
   return readFile(`${folder}/posts.jsonl.zst`);
 }
 
-/** The same post with a long field. */
+/** Returns the same post with an additional long field. */
 function padded(post: Activity, noise: string): string {
   return `${post.raw.toString().slice(0, -1)},"noise":"${noise}"}`;
 }
@@ -60,7 +60,7 @@ describe('a folder archive with zstd files', () => {
       'results.csv.zst': 'not read',
     });
     expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
-    // The index serves them as well.
+    // This time, the posts come from the index.
     expect((await served(folder)).toSorted()).toEqual(prints(posts).toSorted());
   });
 
@@ -73,7 +73,7 @@ describe('a folder archive with zstd files', () => {
     });
     const archive = await folders.open(folder);
     const [index] = await readdir(path.join(folder, '.millrace-index'));
-    // The copy in the index, of which parts can be read.
+    // The index contains a copy of the text, of which parts can be read.
     expect(await readdir(path.join(folder, '.millrace-index', `${index}`))).toContain('0.text');
     const found = (await scanAll(archive)).map(({ activity }) => activity.raw.toString());
     expect(found.join('\n') === lines.join('\n')).toBe(true);
@@ -160,7 +160,7 @@ describe('without zstd in Node,', () => {
     expect(error.code).toBe('ERR_DATA');
     expect(error.message).toMatch(/from version 22\.15 on.*a\.jsonl/);
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
-    // A newer Node may have built the index.
+    // A newer Node version with zstd may have built the index.
     expect(await served(folder)).toEqual(prints(posts));
     const archive = await openWithoutZstd(folder);
     await expect(scanAll(archive)).rejects.toThrow(/from version 22\.15 on.*a\.jsonl/);

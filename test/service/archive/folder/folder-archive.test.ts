@@ -163,7 +163,7 @@ describe('a damaged archive', () => {
     const error = await folders.open(folder).catch(error => error);
     expect(error).toBeInstanceOf(DataError);
     expect(error.message).toContain(path.join('sub', 'bad.json.gz'));
-    // No incomplete index is left.
+    // A failed build must not leave an incomplete index.
     expect(await readdir(path.join(folder, '.millrace-index'))).toEqual([]);
   });
 
@@ -186,7 +186,7 @@ describe('a damaged archive', () => {
           const bytes = Buffer.from(file);
           bytes[at] = (bytes[at] as number) ^ flip;
           const folder = await folders.make({ 'a.json.gz': bytes });
-          // Header bytes such as the file's date do not affect the content.
+          // Some bytes of the header, such as the file's date, do not affect the content.
           const found = await served(folder).catch(error => {
             expect(error).toBeInstanceOf(DataError);
             return prints(all);

@@ -21,7 +21,7 @@ beforeEach(async () => {
   folder = await temporaryFolder();
 });
 
-/** A reader of one file with this content, whose size and time are those of the index. */
+/** Creates a reader of one file with this content. The index has the same size and time for it. */
 async function readerOf(form: IndexedFile['form'], content: Buffer): Promise<LineReader> {
   const file = path.join(folder, 'a.json');
   await writeFile(file, content);

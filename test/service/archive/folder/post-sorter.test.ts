@@ -6,7 +6,7 @@ import type { IndexedPost, IndexedTerm } from '../../../../src/service/archive/f
 import { bySuite } from '../../../suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 
-// JSON has no negative zero.
+// Adding 0 removes the negative zero, which JSON does not have.
 const degrees = fc.double({ min: -180, max: 180, noNaN: true }).map(value => value + 0);
 const position = fc.tuple(degrees, degrees);
 const post: fc.Arbitrary<IndexedPost> = fc.record({

@@ -7,7 +7,7 @@ import { unchecked } from '../../../unchecked.js';
 const asked = (cookie?: string, localPort = 80): IncomingMessage =>
   unchecked<IncomingMessage>({ headers: { cookie }, socket: { localPort } });
 
-/** The cookie of a response, for the next request. */
+/** Returns the cookie of a response, for use in the next request. */
 const cookieOf = (headers: Readonly<Record<string, string>>): string =>
   String(headers['Set-Cookie']?.split(';')[0]);
 
@@ -59,7 +59,7 @@ describe('browser sessions', () => {
     expect(sessions.isFormToken(asked(cookie), `${csrf}x`)).toBe(false);
     expect(sessions.isFormToken(asked(cookie), null)).toBe(false);
     expect(sessions.isFormToken(asked(), csrf)).toBe(false);
-    // Another process has another key.
+    // Another process uses another key.
     expect(new Sessions('test', '/').isFormToken(asked(cookie), csrf)).toBe(false);
   });
 
