@@ -1,8 +1,9 @@
 const cleanups = new Set<() => Promise<void>>();
 
 /**
- * Calls the function after each test of every file, as `setup.ts` sees to. A module that files share is imported
- * once in a process, so its own `afterEach` would be that of the first file only.
+ * Calls a function after each test of every file; `setup.ts` takes care of that. A module that
+ * several files share is imported only once per process, so its own `afterEach` would apply only to
+ * the first file.
  */
 export function afterTests(cleanUp: () => Promise<void>): void {
   cleanups.add(cleanUp);

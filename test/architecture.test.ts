@@ -22,8 +22,9 @@ const SERVICE_BASE = ['rules', 'post', ...FOUNDATIONS, ...SERVICE_LEAVES];
 const SERVICE_FAMILY = [...SERVICE_BASE, 'service/http', 'service/archive'];
 
 /**
- * Each folder (or file at the top of `src`), and the folders that its files may import from. A folder
- * may always use its own files; a folder that is not listed falls back to its parent's entry.
+ * The folders (or files at the top of `src`), each with the folders that its files may import from.
+ * A folder may always import its own files. A folder that is not listed uses the entry of its
+ * parent.
  */
 const ARROWS: Record<string, readonly string[]> = {
   base: [],
@@ -32,11 +33,11 @@ const ARROWS: Record<string, readonly string[]> = {
   storage: ['base'],
   http: FOUNDATIONS,
   post: ['base', 'json'],
-  // Plans of whole files: the sources, stages and sinks that take part use it.
+  // Plans for whole files. The sources, stages and sinks that support plans use this folder.
   files: ['flow', 'base', 'gzip', 'json'],
   'rules/rules': ['rules'],
   'rules/tree': [],
-  // First a post as rules see it, then what each operator tests in it.
+  // `rules/post` extracts what rules need from a post, and `rules/operators` tests it.
   'rules/post': ['post', 'rules/tree'],
   'rules/operators': ['post', 'rules/tree', 'rules/post'],
   'rules/language': [...RULE_BASE, 'base', 'json'],
@@ -45,21 +46,23 @@ const ARROWS: Record<string, readonly string[]> = {
   'rules/pack-rules': [...RULE_BASE, 'rules/index', 'rules/language', 'base', 'json'],
   flow: ['base', 'json', 'gzip', 'post'],
   operators: ['flow', 'files', 'rules', 'post', ...FOUNDATIONS],
-  // Knows no family: columns say what they read of its items. How a format encodes rows in threads is for `files` to say.
+  // Tables know no family of endpoints: columns define what they read from items. `files` decides
+  // how threads encode rows.
   tables: [
     ...['post', 'flow', 'base', 'json', 'gzip'],
     ...['files/record-columns', 'files/encode-rows'],
   ],
   sinks: ['flow', 'files', 'post', 'tables', ...FOUNDATIONS],
   sources: ['flow', 'files', ...FOUNDATIONS],
-  // An entry of its own: nothing else loads the NATS client.
+  // A separate entry point, so nothing else loads the NATS client.
   jetstream: MACHINERY,
   search: MACHINERY,
   jobs: MACHINERY,
   replay: MACHINERY,
   usage: MACHINERY,
   users: MACHINERY,
-  // Minutes without a connection are filled from the replay of the compliance stream; stored files are read and rewritten.
+  // Compliance fills minutes without a connection from a replay, and reads and rewrites stored
+  // files.
   compliance: [...MACHINERY, 'replay', 'operators'],
   // The command reads the tables of options, loads the library, and starts the service.
   command: [
@@ -75,10 +78,10 @@ const ARROWS: Record<string, readonly string[]> = {
     'tables',
     'service/cli',
   ],
-  // Compares any service with its documentation, as a client.
+  // The conformance check compares any service with its documentation, as a client.
   'command/conformance': [...FOUNDATIONS, 'http', 'post'],
   'service/cli': [...SERVICE_BASE, 'service', 'command/conformance'],
-  // The top of the service assembles its families.
+  // The top of the service combines its families.
   service: [...SERVICE_BASE, 'service'],
   'service/clock': ['base'],
   'service/cache': [],
@@ -87,11 +90,11 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/temporary-folder': ['base'],
   'service/service-options': [
     ...['base', 'post', 'service/archive/archive'],
-    // One table has the options of all families.
+    // One table contains the options of all families.
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],
-  // Types alone: what the service has made of its families, for the handlers of all of them.
+  // Only types: what handlers of all families can use from the service.
   'service/service-context': [
     ...[...SERVICE_LEAVES, 'post', 'service/http', 'service/archive/archive'],
     ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
@@ -102,16 +105,16 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/archive': SERVICE_BASE,
   'service/sample': [...SERVICE_BASE, 'service/archive'],
   'service/search': SERVICE_FAMILY,
-  // Posts of a test look like generated ones, and are deleted by compliance events.
+  // Added posts look like generated ones, and compliance events can delete them.
   'service/posts': [...SERVICE_FAMILY, 'service/sample', 'service/compliance'],
   'service/jobs': SERVICE_FAMILY,
   'service/usage': SERVICE_FAMILY,
   'service/users': SERVICE_FAMILY,
-  // The compliance stream can be replayed.
+  // A replay can also replay the compliance stream.
   'service/replay': [...SERVICE_FAMILY, 'service/compliance'],
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
-  // What threads can do: the kinds of columns and encoders, beside their features.
+  // What threads can run: columns and encoders are defined next to their features.
   worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],
@@ -125,7 +128,7 @@ function filesIn(folder: string): string[] {
     .map(entry => path.join(entry.parentPath, entry.name));
 }
 
-/** Modules that a file imports or exports from, types included. */
+/** Returns the modules that a file imports or exports from, including types. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g)].map(match =>
@@ -133,7 +136,10 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** What Node loads with a file: its imports without types, and without what an `import()` loads later. */
+/**
+ * Returns what Node loads together with a file: its imports without types and without dynamic
+ * imports.
+ */
 function loadedBy(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   return [
@@ -146,7 +152,7 @@ function loadedBy(file: string): string[] {
   });
 }
 
-/** All that is loaded with a file: files of the source, packages and modules of Node. */
+/** Returns everything that is loaded with a file: source files, packages and Node modules. */
 function loadedWith(entry: string): ReadonlySet<string> {
   const loaded = new Set([entry]);
   for (const name of loaded)
@@ -154,10 +160,10 @@ function loadedWith(entry: string): ReadonlySet<string> {
   return loaded;
 }
 
-/** Exceptions that are still to be removed. */
+/** Forbidden imports that still have to be removed. */
 const EXCEPTIONS: readonly string[] = [];
 
-/** The entry of the table for a file: its own, its folder's, or that of a parent folder. */
+/** Returns the table entry for a file, its folder or the nearest parent folder. */
 function entryOf(file: string): string {
   const parts = path.relative(SOURCE, file).replace(/\.ts$/, '').split(path.sep);
   for (let length = parts.length; length > 0; length--) {
@@ -174,7 +180,7 @@ function allows(from: string, to: string): boolean {
   return (ARROWS[entry] ?? []).some(name => target === name || target.startsWith(`${name}/`));
 }
 
-/** Groups of files that import each other in a circle, types included. */
+/** Returns groups of files that import each other in a circle, including types. */
 function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();

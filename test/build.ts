@@ -5,17 +5,22 @@ import manifest from '../package.json' with { type: 'json' };
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Bundles the library into another folder than `dist`. */
+/** Bundles the library into a folder other than `dist`. */
 export function buildLibrary(outdir: string): Promise<void> {
   return run('build:library', `--outdir=${outdir}`);
 }
 
-/** Bundles the script of the threads that scan files, beside library code that is compiled to another folder. */
+/**
+ * Bundles the script of the threads that scan files, for library code compiled to another folder.
+ */
 export function buildWorker(outfile: string, ...options: readonly string[]): Promise<void> {
   return run('build:worker', `--outfile=${outfile}`, ...options);
 }
 
-/** Runs a script of the manifest, without npm: that takes longer to start than esbuild to bundle. */
+/**
+ * Runs a script of package.json without npm, which takes longer to start than esbuild takes to
+ * bundle.
+ */
 async function run(
   script: 'build:library' | 'build:worker',
   ...options: readonly string[]

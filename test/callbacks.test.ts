@@ -49,7 +49,7 @@ afterEach(() => server.stop());
 
 const acme = (options?: AccountOptions) => scriptedAccount(server, options);
 
-/** A flow of the lines of one file. */
+/** Returns a flow of the lines of one file. */
 async function linesOf(...lines: readonly string[]) {
   const file = path.join(folder, 'a.jsonl');
   await writeFile(file, lines.join('\n'));
@@ -59,7 +59,7 @@ async function linesOf(...lines: readonly string[]) {
 const query = { query: 'snow', product: '30day' } as const;
 const post = { id: 1, id_str: '1', text: 'x' };
 
-/** A replay of 20 minutes that begins this many milliseconds ago. */
+/** Creates a replay of 20 minutes that starts `ageMs` ago. */
 function replayOf(ageMs: number, options: object, signal: AbortSignal | undefined) {
   const from = floorTo(MINUTE, Date.now() - ageMs);
   const window = { fromDate: new Date(from), toDate: new Date(from + 20 * MINUTE) };
@@ -69,7 +69,7 @@ function replayOf(ageMs: number, options: object, signal: AbortSignal | undefine
   });
 }
 
-/** A compliance stream with a damaged record, which is cut after the first connection. */
+/** Creates a compliance stream with a damaged record. The first connection is cut. */
 function complianceWith(options: object, signal: AbortSignal | undefined) {
   server.otherwise = response => {
     begin(response);
@@ -98,7 +98,7 @@ const JOB = {
   rules: [{ value: 'coffee' }],
 } as const;
 
-/** Every callback of the public calls, and a run that calls it. */
+/** All callbacks of public calls, each with a run that triggers it. */
 const RUNS: Readonly<
   Record<string, (callback: Callback, signal?: AbortSignal) => Promise<unknown>>
 > = {
@@ -126,7 +126,7 @@ const RUNS: Readonly<
     const sink = () =>
       files({ path: path.join(folder, 'out.jsonl'), checkpoint: path.join(folder, 'c.json') });
     await pipeline(search(of, incremental), sink());
-    // No run came for longer than the product reaches back.
+    // The last run was longer ago than the product's history.
     now += 60 * DAY;
     return pipeline(search(of, { ...incremental, onGap }), sink(), { signal });
   },
@@ -206,7 +206,7 @@ const RUNS: Readonly<
   },
 };
 
-/** Callbacks that are not named `on...`. */
+/** Callbacks whose name does not start with `on`. */
 const OTHERS: typeof RUNS = {
   tap: async (look, signal) =>
     pipeline(await linesOf('{"id":1}'), tap(look), collect(), { signal }),
@@ -248,7 +248,8 @@ if (!hasNatsServer) it.skip(`callbacks of jetstream ${INSTALL}`);
 
 const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
 describe.each(runnable)('%s', (_, run) => {
-  // A retryable error of the package: neither retried nor wrapped.
+  // One of the library's own retryable errors. If a callback throws it, it must be neither retried
+  // nor wrapped.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 
   it('rejects the run with the error that it throws', async () => {

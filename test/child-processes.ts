@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 const running = new Set<ChildProcess>();
 
 /**
- * As in `node:child_process`, but the child and every process that it starts are killed when the
- * tests of the file end, also if one fails or times out, and when a script outside of vitest ends or is
- * stopped by a signal.
+ * Like the function of `node:child_process`, but the child and all processes it starts are killed
+ * when the tests of the file end, even if one fails or times out. In a script outside of vitest,
+ * they are killed when the script ends or gets a signal.
  */
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
@@ -24,7 +24,9 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What a child prints until it ends. A stream that is not a pipe is empty. */
+/**
+ * Returns everything a child prints until it ends. If a stream is not a pipe, its output is empty.
+ */
 export async function outputOf(child: ChildProcess): Promise<Ended> {
   const [end, stdout, stderr] = await Promise.all([
     once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
@@ -41,11 +43,11 @@ function keep<Child extends ChildProcess>(child: Child): Child {
   return child;
 }
 
-/** Kills the process groups of the children. */
+/** Kills the process groups of all children. */
 export function endChildren(): void {
   for (const { pid } of running) {
     try {
-      // A child without a process id was never started.
+      // Without a process id, the child was never started.
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
@@ -55,9 +57,10 @@ export function endChildren(): void {
 }
 
 process.once('exit', endChildren);
-// In a test, `setup.ts` ends them.
+// In a test, `setup.ts` kills them.
 if (!('__vitest_worker__' in globalThis)) {
-  // A script of `npm run faults`. Its children are process groups of their own, so that Ctrl-C does not reach them.
+  // A script of `npm run faults`. Its children have their own process groups, so Ctrl-C does not
+  // reach them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {
       endChildren();

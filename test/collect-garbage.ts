@@ -3,5 +3,8 @@ import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
 
-/** Collects all garbage of this process. The flag is set above, so Node needs no option for it. */
+/**
+ * Collects all garbage of this process. The flag is set above, so Node needs no command-line
+ * option.
+ */
 export const collectGarbage = runInNewContext('gc') as () => void;

@@ -4,10 +4,13 @@ import { expect, it } from 'vitest';
 import { root } from './pages.js';
 import { compilerOptions, programOf, publicExports } from './public-api.js';
 
-/** An example may use names that it does not declare, and what follows from that: a value of an unknown type. */
+/**
+ * Compiler errors to ignore, because an example may use names that it does not declare. Their type
+ * is then unknown.
+ */
 const ALLOWED = [2304, 2552, 18004, 18046];
 
-/** The `@example` texts in the comments of public exports, by file. */
+/** Returns the `@example` blocks in the comments of public exports, by file. */
 function examples(): { readonly name: string; readonly text: string }[] {
   return [...publicExports()].flatMap(([name, symbol]) =>
     symbol
@@ -17,7 +20,7 @@ function examples(): { readonly name: string; readonly text: string }[] {
   );
 }
 
-/** The import statements for the exports and namespaces that an example uses. */
+/** Returns import statements for the exports and namespaces that an example uses. */
 function importsFor(text: string): string {
   const names = [...publicExports().keys()];
   const from = (prefix: string, module: string) => {

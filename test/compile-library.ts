@@ -4,7 +4,10 @@ import { build, type PluginBuild } from 'esbuild';
 
 const source = path.resolve(import.meta.dirname, '../src');
 
-/** Compiles each source to a file of its own below `outdir`, without types. The build bundles them. */
+/**
+ * Compiles each source to a separate file below `outdir`, without types. The build then bundles
+ * these files.
+ */
 export async function compileLibrary(outdir: string): Promise<void> {
   const entryPoints = (await sources()).map(name => path.join(source, `${name}.ts`));
   await build({
@@ -19,12 +22,15 @@ export async function compileLibrary(outdir: string): Promise<void> {
   });
 }
 
-/** Includes data in the file that imports it: Node 20 warns of imports of JSON. */
+/** Inlines JSON data into the file that imports it, because Node 20 warns about JSON imports. */
 function keepModules({ onResolve }: PluginBuild): void {
   onResolve({ filter: /\.js$|^[^.]/ }, ({ kind }) => ({ external: kind !== 'entry-point' }));
 }
 
-/** The paths of the sources below `src`, without `.ts`; the script of threads is bundled instead. */
+/**
+ * Returns the paths of the sources below `src`, without `.ts`. The threads' script is excluded
+ * because it is bundled.
+ */
 export async function sources(): Promise<string[]> {
   return (await readdir(source, { recursive: true }))
     .filter(name => /(?<!\.d)\.ts$/.test(name) && name !== 'worker.ts')

@@ -24,7 +24,7 @@ declare module 'vitest' {
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** What tests start, and what its scripts import from the library. */
+/** The files that tests start, and the library files that these import. */
 const ENTRIES = [
   ...['src/index.ts', 'src/service/index.ts', 'src/jetstream/index.ts', 'src/service/cli.ts'],
   'src/command/millrace.ts',
@@ -32,9 +32,9 @@ const ENTRIES = [
 ];
 
 /**
- * Compiles the library, the examples and the scripts of tests once, before the first test, into few files that
- * share what they have in common: a child process starts in a quarter of the time that tsx takes. `millrace` is
- * the package in the new folder.
+ * Compiles the library, the examples and the scripts of tests once, before the first test. The
+ * output is a few files with shared chunks, from which a child process starts in a quarter of the
+ * time that tsx takes. In the new folder, `millrace` is the package.
  */
 export default async function compileSources(project: TestProject): Promise<() => Promise<void>> {
   const { MILLRACE_COVERAGE: coverage } = process.env;
@@ -48,13 +48,13 @@ export default async function compileSources(project: TestProject): Promise<() =
     bundle: true,
     splitting: true,
     packages: 'external',
-    // In the folder of the script of the threads, which the code looks for next to itself.
+    // The threads' script is in this folder too, because the code looks for it next to itself.
     chunkNames: 'src/files/[hash]',
     format: 'esm',
     platform: 'node',
     target: 'node20.18',
     logLevel: 'warning',
-    // In a file of its own, which changes no stack trace.
+    // A separate source map does not change stack traces.
     sourcemap: coverage === undefined ? false : 'external',
   });
   const worker = path.join(folder, 'src/files/engine-worker.cjs');
@@ -64,7 +64,7 @@ export default async function compileSources(project: TestProject): Promise<() =
   await writeFile(path.join(folder, 'package.json'), text.replaceAll('"./dist/', '"./src/'));
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
   project.provide('compiledSources', folder);
-  // Coverage is mapped to the sources after the run.
+  // After the run, coverage is mapped to the sources.
   return async () => {
     if (coverage === undefined) await rm(folder, { recursive: true, force: true });
   };
@@ -77,7 +77,10 @@ async function openFolder(coverage: string | undefined): Promise<string> {
   return folder;
 }
 
-/** Sources that a test imports start the script of the last build, and an older one may not answer them. */
+/**
+ * Copies the new threads' script to `dist`. Sources that a test imports start that script, and an
+ * older one might not match them.
+ */
 async function keepWorker(worker: string): Promise<void> {
   const built = path.join(root, 'dist/engine-worker.cjs');
   await mkdir(path.dirname(built), { recursive: true });
@@ -86,7 +89,10 @@ async function keepWorker(worker: string): Promise<void> {
   await rename(copy, built);
 }
 
-/** The files that export nothing, apart from those of `npm run faults`, which compiles its own. */
+/**
+ * Returns the files that export nothing. `npm run faults` compiles its own scripts, so these are
+ * excluded.
+ */
 async function scriptsBelow(folder: string): Promise<string[]> {
   const names = await readdir(path.join(root, folder), { recursive: true });
   const files = names

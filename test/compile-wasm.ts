@@ -4,9 +4,9 @@ import { pathToFileURL } from 'node:url';
 import asc from 'assemblyscript/asc';
 import { root } from './pages.js';
 
-/** AssemblyScript, and the pages of 64 KiB that its memory has. */
+/** An AssemblyScript module, and the size of its memory in pages of 64 KiB. */
 interface Module {
-  /** Without the extension, which is `.as`. */
+  /** The path without the extension `.as`. */
   readonly source: string;
   readonly initialMemory: number;
   readonly maximumMemory: number;
@@ -28,7 +28,7 @@ export const ENCODE_VALUES: Module = {
   maximumMemory: 65_536,
 };
 
-/** Compiles a module; returns the text of the file with `-wasm.ts` at the end of its name. */
+/** Compiles a module. Returns the content of the file whose name ends in `-wasm.ts`. */
 export async function compileWasm({ source, initialMemory, maximumMemory }: Module) {
   const text = await readFile(path.join(root, `${source}.as`), 'utf8');
   let wasm = new Uint8Array();

@@ -3,7 +3,10 @@ import { inject } from 'vitest';
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** The compiled JavaScript of a script in `src`, `examples` or `test`: what a child process runs. */
+/**
+ * Returns the path of the compiled JavaScript of a script in `src`, `examples` or `test`, for use
+ * in a child process.
+ */
 export function compiled(script: string): string {
   return path.join(inject('compiledSources'), path.relative(root, script)).replace(/\.ts$/, '.js');
 }

@@ -1,4 +1,4 @@
-/** How much of the files of a folder the tests run. */
+/** How much of the files in a folder the tests run. */
 export interface FolderCoverage {
   readonly name: string;
   readonly lines: string;
@@ -7,7 +7,7 @@ export interface FolderCoverage {
 
 const HEADING = '## Coverage\n';
 
-/** The page with the table of these folders as its last section, in place of the one that it had. */
+/** Replaces the last section of the page by a table of these folders. */
 export function withCoverage(page: string, folders: readonly FolderCoverage[]): string {
   const start = page.indexOf(HEADING);
   const before = start === -1 ? page : page.slice(0, start);

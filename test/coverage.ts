@@ -1,6 +1,7 @@
-// `npm run coverage`: runs the tests, or those that are named, and says how much of `src` they run. Vitest counts what its own processes run.
-// The processes and threads that tests start run bundles: Node writes their counts to a folder, and they are added here.
-// A run of all tests writes the table of test/README.md.
+// `npm run coverage`: runs all tests, or the named ones, and prints how much of `src` they cover.
+// Vitest counts only its own processes. The processes and threads that tests start run bundles, so
+// Node writes their counts to a folder and this script adds them. A run of all tests also updates
+// the table in test/README.md.
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -71,7 +72,7 @@ for (const kind of ['lines', 'statements', 'branches', 'functions'] as const)
   );
 process.exitCode = code;
 
-/** By the path of each bundle, what each process has run of it. */
+/** Returns what each process has run of each bundle, by the bundle's path. */
 function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   const found = new Map<string, ScriptCoverage[]>();
   for (const name of names) {
@@ -81,7 +82,7 @@ function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
     for (const script of scripts) {
       if (!script.url.startsWith('file:')) continue;
       const file = fileURLToPath(script.url);
-      // Tests that run the sources themselves start the same script from `dist`.
+      // Tests that import the sources start this script from `dist`.
       const bundle = file.endsWith('/engine-worker.cjs')
         ? path.join(compiled, 'src/files/engine-worker.cjs')
         : file;

@@ -9,7 +9,7 @@ import { type Ended, outputOf, spawn } from './child-processes.js';
 import { packedProject } from './packed-project.js';
 import { blocksOf, pageNamed, root } from './pages.js';
 
-/** The instructions of a Dockerfile, without comments. */
+/** An instruction of a Dockerfile. */
 type Instruction = readonly [name: string, value: string];
 
 interface Compose {
@@ -40,14 +40,14 @@ const instructions: readonly Instruction[] = (
   .map(line => [line.split(' ')[0] ?? '', line.slice(line.indexOf(' ') + 1)]);
 const compose: Compose = parse(await readFile(path.join(docker, 'compose.yaml'), 'utf8'));
 
-/** The last stage of the Dockerfile, which is the image. */
+/** The last stage of the Dockerfile, which becomes the image. */
 const image = instructions.slice(instructions.findLastIndex(([name]) => name === 'FROM'));
 const instruction = (wanted: string) => image.find(([name]) => name === wanted)?.[1] ?? '';
 const wordsOf = (wanted: string): string[] =>
   JSON.parse(instruction(wanted).replace(/^.*? CMD /, ''));
 
 let folder: string;
-/** In place of /app, with the package in its `node_modules`. */
+/** A folder that replaces /app, with the package in its `node_modules`. */
 let project: string;
 let port: number;
 const children: ChildProcess[] = [];
@@ -60,7 +60,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Words of the image, with a free port of this machine and a folder of its own for the volume. */
+/** Adapts a command of the image to this machine: a free port, and a folder for the volume. */
 function here(words: readonly string[]): string[] {
   return words.map(word =>
     word.replaceAll('8080', String(port)).replace(/^\/state$/, path.join(folder, 'state')),
@@ -183,7 +183,10 @@ describe('compose.yaml', () => {
   });
 });
 
-/** In place of the package: it starts the entry point of the image as a process. */
+/**
+ * A script that replaces the testcontainers package. It starts the image's entry point as a
+ * process.
+ */
 const TESTCONTAINERS = `
 import processes from 'node:child_process';
 import { once } from 'node:events';

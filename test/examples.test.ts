@@ -34,7 +34,7 @@ interface Csv {
 }
 
 const scripts = new ScriptRunner();
-/** Examples that start processes, or that change or end theirs. */
+/** Examples that start processes, or that change or end their own process. */
 const ALONE = [
   '04-local-archive.ts',
   '05-try-rules.ts',
@@ -43,7 +43,7 @@ const ALONE = [
   '25-observed.ts',
 ];
 
-/** Runs an example in an empty folder, optionally piped into a shell command. */
+/** Runs an example in an empty folder. Its output can be piped into a shell command. */
 function run(
   example: string,
   args: readonly string[] = [],
@@ -56,7 +56,7 @@ function run(
   return runCommand([script, ...args], behind, env);
 }
 
-/** As a user does it. */
+/** Runs an example with tsx, as a user does. */
 function runWithTsx(example: string): Promise<Ended> {
   const tsx = createRequire(import.meta.url).resolve('tsx/cli');
   return runCommand([tsx, path.join(root, 'examples', example)]);
@@ -88,7 +88,7 @@ async function linesIn(...names: string[]): Promise<string[]> {
   return (await Promise.all(texts)).flatMap(text => text.trim().split('\n'));
 }
 
-/** A small archive: `minutes` files of about ten generated posts. */
+/** Writes a small archive of `minutes` files with about ten generated posts each. */
 async function writeArchive(minutes: number): Promise<string> {
   const archive = path.join(folder, 'archive');
   await mkdir(archive);
@@ -184,7 +184,7 @@ describe('the examples work as described', () => {
       /^(\d+) posts, (\d+) damaged records\n(\d+) posts mended, still damaged: \d+\n$/.exec(
         first.stdout,
       ) ?? [];
-    // A post that is cut off is not mended.
+    // A truncated post cannot be repaired.
     expect(first.stdout).toContain('still damaged: 1\n');
     expect(Number(damaged)).toBe(Number(mended) + 1);
     const outputs = ['2024-01-01.jsonl', '2024-01-01.mended.jsonl'];

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from './child-processes.js';
 
-/** How a process ended: by `kill -9`, or by itself, without an error. */
+/** How a process ended: killed by `kill -9`, or done without an error. */
 export type Ended = 'killed' | 'done';
 
 export interface ChildOptions {
@@ -10,16 +10,16 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** A script in a process that a test or a trial kills. */
+/** Runs a script in a process that a test or a trial kills. */
 export class KilledChild {
-  /** Resolves once it has printed `started`, or has ended. */
+  /** Resolves when the script has printed `started` or has ended. */
   readonly started: Promise<void>;
   readonly ended: Promise<void>;
   printed = '';
   errors = '';
   readonly #process: ChildProcess;
 
-  /** @param script The path of its JavaScript. */
+  /** @param script The path of the compiled script. */
   constructor(script: string, args: readonly string[], { cwd, env }: ChildOptions = {}) {
     this.#process = spawn(process.execPath, [script, ...args], {
       cwd,
@@ -37,7 +37,7 @@ export class KilledChild {
     this.started = this.told('started');
   }
 
-  /** Resolves once it has printed this, or has ended. */
+  /** Resolves when the script has printed this word or has ended. */
   told(word: string): Promise<void> {
     return new Promise<void>(resolve => {
       const look = () => {
@@ -64,7 +64,10 @@ export class KilledChild {
     throw new Error(`The script ended with ${this.#process.exitCode}: ${this.errors}`);
   }
 
-  /** The number of disk calls that a script has printed as its last line, and how many of them were of worker threads. */
+  /**
+   * The number of disk calls, which a script prints as its last line, and how many of these calls
+   * worker threads made.
+   */
   get disk(): {
     readonly calls: number;
     readonly threadWrites?: number;
@@ -74,10 +77,10 @@ export class KilledChild {
   }
 }
 
-/** What a script does that nothing kills. */
+/** The figures of a run that is not killed. */
 export interface CleanRun {
   readonly diskCalls: number;
-  /** From its first line to its end, about. */
+  /** The approximate time from its first line to its end. */
   ms: number;
 }
 
@@ -89,19 +92,21 @@ export interface Draws {
 
 export interface KillUntilDone {
   start(): KilledChild;
-  /** The first process is killed at a random time up to this. */
+  /** The first process is killed at a random time up to this limit. */
   readonly maxMs: number;
-  /** After so many kills, a process is left to its end. @default any number */
+  /** After this many kills, a process is left to run to its end. @default any number */
   readonly maxKills?: number | undefined;
-  /** Resolves when that time begins. @default when the script has printed `started` */
+  /**
+   * Resolves when the time until the kill starts. @default when the script has printed `started`
+   */
   begun?(child: KilledChild): Promise<unknown>;
-  /** Runs one process to its end, and checks what it leaves. */
+  /** Runs one process to its end and checks what it leaves. */
   attempt?(end: () => Promise<Ended>): Promise<Ended>;
   readonly random: Pick<Draws, 'next'>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Starts a script again and again, and kills it later each time, until a process ends by itself. */
+/** Starts a script repeatedly and kills it later each time, until a process ends by itself. */
 export async function killUntilDone({
   start,
   maxMs,
@@ -128,16 +133,16 @@ export async function killUntilDone({
 }
 
 export interface Killing extends Required<Pick<KillUntilDone, 'attempt'>> {
-  /** At any time, or just before a call that changes a file. */
+  /** Whether to kill at any time, or just before a call that changes a file. */
   readonly kill: 'random' | 'disk call';
-  /** Processes that are killed at a disk call. @default 2 */
+  /** The number of processes that are killed at a disk call. @default 2 */
   readonly kills?: number | undefined;
   readonly clean: CleanRun;
-  /** @param dieAt The disk call before which the process kills itself. */
+  /** @param dieAt The number of the disk call before which the process kills itself. */
   start(dieAt?: number): KilledChild;
 }
 
-/** Starts a script again and again, kills it, and lets the last one end. */
+/** Repeatedly starts a script and kills it, then lets the last process end. */
 export async function killAgainAndAgain(
   { kill, kills: wanted = 2, clean, start, attempt }: Killing,
   { random, signal }: { readonly random: Draws; readonly signal: AbortSignal },
@@ -155,6 +160,6 @@ export async function killAgainAndAgain(
     random,
     signal,
   });
-  // Another machine load changes how long a whole run takes.
+  // The load of the machine may have changed, so the estimate of a whole run is adjusted.
   if (kills === 0) clean.ms = (clean.ms + lastMs) / 2;
 }

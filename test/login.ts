@@ -1,2 +1,2 @@
-/** Credentials of an account, where a test does not look at them. */
+/** Credentials for tests that do not check them. */
 export const LOGIN = { email: 'me@acme.test', password: 'secret-password' };

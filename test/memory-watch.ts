@@ -1,10 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { collectGarbage } from './collect-garbage.js';
 
-/** The memory that this process has in use beyond what it had before: heap and buffers, after a collection. */
+/**
+ * Measures how much the heap and buffers of this process have grown since the start, after a
+ * garbage collection.
+ */
 export class MemoryWatch {
   readonly #before: number;
-  /** The most so far, in bytes. */
+  /** The largest growth so far, in bytes. */
   grown = 0;
 
   private constructor(before: number) {
@@ -15,13 +18,13 @@ export class MemoryWatch {
     return new MemoryWatch(await inUse());
   }
 
-  /** Resolves to the most so far, this moment included. */
+  /** Measures now and resolves to the largest growth so far. */
   async look(): Promise<number> {
     this.grown = Math.max(this.grown, (await inUse()) - this.#before);
     return this.grown;
   }
 
-  /** Throws if there is more than `limitBytes` now. */
+  /** Throws if the growth is now more than `limitBytes`. */
   async mustBeBelow(limitBytes: number): Promise<void> {
     if ((await this.look()) > limitBytes)
       throw new Error(`${this.grown} bytes more in memory than before, of at most ${limitBytes}`);
@@ -29,7 +32,7 @@ export class MemoryWatch {
 }
 
 async function inUse(): Promise<number> {
-  // Buffers are freed after the collection that finds them unused.
+  // A buffer is only freed after the collection that finds it unused.
   collectGarbage();
   await setImmediate();
   collectGarbage();

@@ -1,4 +1,5 @@
-// `npm run mutants`: plants each mistake of mutants.json in a copy of the project and runs the tests that must notice it.
+// `npm run mutants`: plants each mistake of mutants.json in a copy of the project and runs the
+// tests that must notice it.
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -14,7 +15,7 @@ const HELP = `npm run mutants -- [TEXT...] [--sample N] [--seed N]
   --seed N    which ones; a random seed by default
   --no-control  skips the run of all tests without a mistake
 `;
-/** Far more than the tests of a folder need: a mistake may make them hang. */
+/** Far more time than the tests of a folder need, because a mistake may make them hang. */
 const LIMIT_MS = 1_200_000;
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -71,7 +72,7 @@ function describe({ file, mistake }: Mutant): string {
   return `${file}: ${mistake}`;
 }
 
-/** Copies what git tracks, with the changes of the working tree. The packages are linked. */
+/** Copies the files that git tracks, including uncommitted changes. Packages are linked. */
 async function copyProject(copy: string): Promise<void> {
   const listed = execFileSync(
     'git',
@@ -82,7 +83,7 @@ async function copyProject(copy: string): Promise<void> {
     if (name === '') continue;
     const target = path.join(copy, name);
     await mkdir(path.dirname(target), { recursive: true });
-    // A file that was deleted is still listed until the next commit.
+    // Git lists a deleted file until the next commit.
     await cp(path.join(root, name), target).catch(error => {
       if (error.code !== 'ENOENT') throw error;
     });
@@ -90,7 +91,7 @@ async function copyProject(copy: string): Promise<void> {
   await symlink(path.join(root, 'node_modules'), path.join(copy, 'node_modules'), 'junction');
 }
 
-/** A test that fails without a mistake says nothing about one. */
+/** Checks that the tests pass without a mistake. A test that already fails proves nothing. */
 async function mustPass(copy: string, folder: string, mutants: readonly Mutant[]): Promise<void> {
   const tests = [...new Set(mutants.flatMap(({ tests }) => tests))].toSorted();
   const failure = await failureOf(copy, folder, tests);
@@ -100,7 +101,7 @@ async function mustPass(copy: string, folder: string, mutants: readonly Mutant[]
 
 interface Outcome {
   readonly isCaught: boolean;
-  /** Says by what. */
+  /** The test that noticed the mistake. */
   readonly by: string;
 }
 
@@ -128,7 +129,7 @@ async function tried(copy: string, folder: string, mutant: Mutant): Promise<Outc
   }
 }
 
-/** What fails first; `undefined` if all tests pass. */
+/** Returns the first failure, or `undefined` if all tests pass. */
 async function failureOf(
   copy: string,
   folder: string,

@@ -3,15 +3,15 @@ import path from 'node:path';
 import { isRecord } from '../src/base/record.js';
 import { Random } from './faults/random.js';
 
-/** One small mistake in a source file, and the tests that must notice it. */
+/** A small mistake in a source file, with the tests that must notice it. */
 export interface Mutant {
   /** The source file, such as `src/operators/take.ts`. */
   readonly file: string;
-  /** Exact code that the file contains once. */
+  /** Code that occurs exactly once in the file. */
   readonly from: string;
-  /** The code that replaces it. */
+  /** The code that replaces `from`. */
   readonly to: string;
-  /** What the product then does wrong, in one sentence. */
+  /** One sentence about what the product does wrong because of it. */
   readonly mistake: string;
   /** The test files that must fail. */
   readonly tests: readonly string[];
@@ -19,7 +19,7 @@ export interface Mutant {
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** The list in `mutants.json`. */
+/** Reads the list in `mutants.json`. */
 export function readMutants(): readonly Mutant[] {
   const list: unknown = JSON.parse(readFileSync(path.join(root, 'test/mutants.json'), 'utf8'));
   if (!Array.isArray(list)) throw new Error('test/mutants.json is not a list');
@@ -43,9 +43,9 @@ function mutantOf(value: unknown, index: number): Mutant {
 }
 
 /**
- * Replaces the place of a mutant in the text of its file.
+ * Plants a mistake in the text of its file.
  *
- * @throws Error if the text does not contain the place exactly once.
+ * @throws Error if `from` does not occur exactly once.
  */
 export function mutated(text: string, { file, from, to, mistake }: Mutant): string {
   const [before = '', after, ...more] = text.split(from);
@@ -58,14 +58,14 @@ export function mutated(text: string, { file, from, to, mistake }: Mutant): stri
   return `${before}${to}${after}`;
 }
 
-/** The nearest folder of tests that mirrors the folder of a source, with a slash at its end. */
+/** Returns the nearest test folder that mirrors the folder of a source, ending in a slash. */
 export function mirroredFolder(file: string): string {
   let folder = path.posix.dirname(file).replace(/^src/, 'test');
   while (!existsSync(path.join(root, folder))) folder = path.posix.dirname(folder);
   return `${folder}/`;
 }
 
-/** Picks `count` items by a seed, in the order of the list. */
+/** Selects `count` items by a seed, in the order of the list. */
 export function sampled<T>(items: readonly T[], count: number, seed: number): T[] {
   const { next } = new Random(`mutants ${seed}`);
   return items

@@ -11,10 +11,10 @@ import { blocksOf, pageNamed } from './pages.js';
 import { isNightly } from './suite.js';
 
 const exec = promisify(execFile);
-/** The formats of esbuild's output. */
+/** The output formats of esbuild. */
 const formats: readonly ('esm' | 'cjs')[] = ['esm', 'cjs'];
 let folder: string;
-/** A project with the packed library installed. */
+/** A project in which the packed library is installed. */
 let project: string;
 
 const tsc = (...args: readonly string[]) =>
@@ -74,7 +74,9 @@ export async function main(): Promise<readonly Activity[]> {
 }
 `;
 
-/** Compiles files in one run of tsc, so that the declarations of the libraries are checked once. */
+/**
+ * Compiles all files in one run of tsc, so that the library's declarations are checked only once.
+ */
 async function compile(files: Readonly<Record<string, string>>, modes: object): Promise<void> {
   for (const [file, code] of Object.entries(files)) await writeFile(path.join(project, file), code);
   const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
@@ -103,7 +105,7 @@ async function run(script: string, cwd = path.dirname(script)): Promise<unknown>
 describe('the packed package', () => {
   it('contains only what its users need', async () => {
     const files = (await installedFiles())
-      // What entry points share, or load at its first use.
+      // Chunks that entry points share or load on first use.
       .filter(name => !/^dist\/[a-z-]+-[0-9A-Z]{8}\.js$/.test(name))
       .filter(name => !/\.md$|^examples\/|^bench\/(charts\/|results\.json$)/.test(name));
     expect(files.toSorted()).toEqual(
@@ -111,7 +113,7 @@ describe('the packed package', () => {
         ...['package.json', 'LICENSE', 'dist/engine-worker.cjs', 'dist/service/cli.js'],
         'dist/command/millrace.js',
         ...['index', 'service/index', 'jetstream/index'].map(entry => `dist/${entry}.js`),
-        // The threads' script is bundled, but what it can be asked for is typed by it.
+        // The threads' script is bundled, but its calls are typed by a declaration file.
         ...[...(await sources()), 'worker'].map(name => `dist/${name}.d.ts`),
       ].toSorted(),
     );
@@ -120,7 +122,7 @@ describe('the packed package', () => {
   it('contains every file that its pages link to', async () => {
     const files = new Set(await installedFiles());
     const folders = new Set([...files].flatMap(foldersOf));
-    // Those of the fault trials are for who works on the library; the package has only their texts.
+    // The fault trials need the repository, so the package contains only their pages.
     const pages = [...files].filter(name => /\.md$/.test(name) && !/^test\//.test(name));
     expect(pages).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'src/jobs/README.md']),
@@ -224,7 +226,7 @@ type Modules = [
 ];
 const OTHER_MODULES: readonly Modules[] = isNightly
   ? [
-      // `node16` knows no `require` of ES modules.
+      // `node16` does not allow `require` of an ES module.
       ['node16', 'node16', '@types/node', { 'main.ts': TYPED, 'main.cts': TYPED_BY_IMPORT }],
       ['node20', 'node16', '@types/node', { 'main.cts': TYPED }],
       ['esnext', 'bundler', '@types/node', { 'main.ts': TYPED }],
@@ -249,7 +251,7 @@ describe('the types of the package', () => {
   );
 });
 
-/** Bundles the script into a new folder, optionally with LMDB installed next to it. */
+/** Bundles the script into a new folder. LMDB can be installed next to it. */
 async function bundle(format: Format, external: readonly string[]): Promise<string> {
   const moved = await mkdtemp(path.join(folder, 'moved-'));
   const outfile = path.join(moved, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs');
@@ -262,7 +264,7 @@ async function bundle(format: Format, external: readonly string[]): Promise<stri
     target: 'node20',
     external: [...external],
     logLevel: 'silent',
-    // CommonJS packages bundled into an ES module have no `require` for Node's modules.
+    // CommonJS packages that are bundled into an ES module need a `require` for Node's modules.
     ...(format === 'esm' && {
       banner: {
         js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",

@@ -11,15 +11,18 @@ const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
 
 export interface PackedProject {
-  /** To be removed after the tests. */
+  /** The folder to remove after the tests. */
   readonly folder: string;
-  /** A folder within with the packed library in its `node_modules`, as `npm install` leaves it. */
+  /**
+   * A folder inside `folder` with the packed library in its `node_modules`, as after `npm install`.
+   */
   readonly project: string;
 }
 
 /**
- * Installs the library as it is packed, with the dependencies that are here. MILLRACE_PACKED names what `npm run check`
- * has packed. Without it, this builds and packs the library. The declarations of types take most of the time of a build.
+ * Installs the packed library, using the dependencies of this checkout. MILLRACE_PACKED is the path
+ * of a package that `npm run check` has packed. Without it, builds and packs the library. Most of
+ * the build time goes into the declarations.
  */
 export async function packedProject({
   hasTypes = false,
@@ -45,7 +48,7 @@ export async function packedProject({
   return { folder, project };
 }
 
-/** Builds and packs the library in a new folder. The tarball's path. */
+/** Builds and packs the library in a new folder. Returns the path of the tarball. */
 async function pack(folder: string, hasTypes: boolean): Promise<string> {
   const packed = path.join(folder, 'packed');
   await mkdir(packed);
@@ -63,7 +66,7 @@ async function pack(folder: string, hasTypes: boolean): Promise<string> {
   return path.join(packed, stdout.trim());
 }
 
-/** What npm packs from this project, as its manifest says, without the build. */
+/** Returns the files that npm packs from the project itself, without the build. */
 async function packedFromRoot(): Promise<readonly string[]> {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await exec('npm', args, { cwd: root, maxBuffer: 16 << 20 });

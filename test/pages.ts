@@ -5,12 +5,12 @@ export const root = path.resolve(import.meta.dirname, '..');
 
 /** A page of the user documentation. */
 export interface Page {
-  /** Relative to the repository: `src/http/README.md`. */
+  /** The path relative to the repository, such as `src/http/README.md`. */
   readonly name: string;
   readonly text: string;
 }
 
-/** The architecture page, for maintainers. It is not among the pages. */
+/** The architecture page for maintainers. It is not part of `pages`. */
 export const architecture: Page = {
   name: 'src/README.md',
   text: readFileSync(path.join(root, 'src/README.md'), 'utf8'),
@@ -36,7 +36,7 @@ export function pageNamed(name: string): Page {
   return page;
 }
 
-/** The fenced blocks of one language, in order. */
+/** Returns the fenced blocks of one language, in order. */
 export function blocksOf({ text }: Page, language: string): string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(
     match => match[1] as string,
@@ -45,7 +45,10 @@ export function blocksOf({ text }: Page, language: string): string[] {
 
 export type Row = readonly string[];
 
-/** The rows, without the header, of the table under a heading whose first column has this name. */
+/**
+ * Returns the rows of a table without its header. The table is below `heading` and its first column
+ * has this name.
+ */
 export function tableOf({ name, text }: Page, heading: string, firstColumn: string): Row[] {
   const lines = text.split('\n');
   const isHeading = (line: string) => line.replace(/^#+ /, '') === heading && line.startsWith('#');
@@ -62,7 +65,9 @@ export function tableOf({ name, text }: Page, heading: string, firstColumn: stri
 
 const STAGE_TABLE = /^\| (?:Source|Operator|Sink) \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm;
 
-/** The names of all stages that `src/stages.md` lists: `search`, `dedupe`, `usage.rows`. */
+/**
+ * Returns the names of all stages in `src/stages.md`, such as `search`, `dedupe` and `usage.rows`.
+ */
 export function listedStages(): readonly string[] {
   return [...pageNamed('src/stages.md').text.matchAll(STAGE_TABLE)]
     .flatMap(([, rows = '']) => rows.trim().split('\n'))
@@ -70,7 +75,7 @@ export function listedStages(): readonly string[] {
     .map(name => name.replace(/\(.*/s, ''));
 }
 
-/** The names in backticks at the start of a cell. */
+/** Returns the names in backticks at the start of a cell. */
 export function namesIn(cell: string | undefined): string[] {
   return [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(match => match[1] as string);
 }

@@ -1,18 +1,21 @@
-// `npm run messages` prints every message of the sources in one list, to be read from top to bottom: errors,
-// progress, help and pages of the console.
+// `npm run messages` prints every message of the sources in one list to read from top to bottom:
+// errors, progress, help, and pages of the console.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 import { root } from './pages.js';
 
-/** The text of a string, or of a template with `…` for each value; `undefined` for any other node. */
+/**
+ * Returns the text of a string or a template, with `…` for each value. Returns `undefined` for any
+ * other node.
+ */
 function textOf(node: ts.Node): string | undefined {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return node.text;
   if (!ts.isTemplateExpression(node)) return undefined;
   return node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join('');
 }
 
-/** The messages below a node, in order: texts of at least three words. */
+/** Returns the messages below a node, in order. A message is a string of at least three words. */
 function messagesIn(node: ts.Node): readonly string[] {
   const text = textOf(node)?.replaceAll(/\s+/g, ' ').trim();
   const own = text !== undefined && /\p{L} \S+ \p{L}/u.test(text) ? [text] : [];

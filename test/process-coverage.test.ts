@@ -21,7 +21,10 @@ console.log(pick(Number(process.argv[2])), typeof unused);
 `;
 
 const at = (line: number, column: number) => ({ start: { line, column } });
-/** As Istanbul writes it: the first branch of an `if` is where the `if` is, and an `else` that is not written is nowhere. */
+/**
+ * Coverage as Istanbul writes it: the first branch of an `if` starts where the `if` does, and an
+ * implicit `else` has no position.
+ */
 const coverageOf = (file: string): FileCoverage => ({
   path: file,
   statementMap: {

@@ -6,11 +6,13 @@ interface Position {
 }
 
 interface Range {
-  /** Empty for an `else` that is not written. */
+  /** Empty for an implicit `else`. */
   readonly start: Partial<Position>;
 }
 
-/** What Istanbul's reports read of one source: places by number, and how often each was run. */
+/**
+ * The data of one source that Istanbul's reports read: numbered places and how often each was run.
+ */
 export interface FileCoverage {
   readonly path: string;
   readonly statementMap: Readonly<Record<string, Range>>;
@@ -23,7 +25,7 @@ export interface FileCoverage {
   readonly b: Record<string, number[]>;
 }
 
-/** What V8 has counted in one script of a process or a thread. */
+/** The counts that V8 collected for one script in one process or thread. */
 export interface ScriptCoverage {
   readonly url: string;
   readonly functions: readonly {
@@ -35,18 +37,18 @@ export interface ScriptCoverage {
   }[];
 }
 
-/** A script that processes and threads have run: its text, and the map to its sources. */
+/** A script that processes and threads ran: its text and its source map. */
 export interface Compiled {
   readonly text: string;
-  /** The sources of the map are paths as the files of the coverage have them. */
+  /** The source map. Its paths of sources are the same as in the coverage data. */
   readonly map: ConstructorParameters<typeof TraceMap>[0];
 }
 
 /**
- * Counts what processes and threads have run of a bundle as run in its sources. Only places that were not run yet are looked up: where
- * each begins in the bundle, and what V8 has counted there.
+ * Adds the code that processes and threads ran in a bundle to the coverage of its sources. Looks up
+ * only places that have not run yet: where each starts in the bundle, and V8's count there.
  *
- * @returns how many places are now covered
+ * @returns the number of places that are now covered
  */
 export function addScripts(
   files: readonly FileCoverage[],
@@ -66,7 +68,7 @@ export function addScripts(
     });
     if (found.line === null) return undefined;
     const offset = (lines[found.line - 1] as number) + found.column;
-    // esbuild maps the space before a statement, which V8 counts with what is before it.
+    // esbuild maps the space before a statement. V8 counts this space with the code before it.
     return offset + text.slice(offset).search(/\S|$/);
   };
   const open: { readonly offset: number; readonly less?: number; readonly add: () => void }[] = [];
@@ -95,7 +97,10 @@ export function addScripts(
   return run.size;
 }
 
-/** A place that was not run yet. With `unlike`, it was where its start has run more often than that. */
+/**
+ * A place that has not run yet. If `unlike` is given, the place has run if its start ran more often
+ * than `unlike`.
+ */
 interface NotRun {
   readonly start: Partial<Position>;
   readonly unlike?: Partial<Position> | undefined;
@@ -129,7 +134,7 @@ function* notRun({ statementMap, fnMap, branchMap, s, f, b }: FileCoverage): Ite
       };
       if (type !== 'if') yield { start, add };
       else if (start.line === undefined || index === 0) {
-        // Istanbul says where the `if` begins, not what is in it: that is the statement that begins next.
+        // For an `if`, Istanbul gives only its start. The branch starts with the next statement.
         const [whole] = locations as readonly [Range];
         const inside = statements.find(one => compare(one.start, whole.start) > 0)?.start;
         if (inside === undefined) continue;
@@ -142,7 +147,7 @@ function* notRun({ statementMap, fnMap, branchMap, s, f, b }: FileCoverage): Ite
 const compare = (a: Partial<Position>, b: Partial<Position>) =>
   (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 
-/** The count of the innermost range around each offset; offsets are sorted. */
+/** Returns the count of the innermost range around each offset. The offsets are sorted. */
 function countsAt(offsets: readonly number[], { functions }: ScriptCoverage): Float64Array {
   const counts = new Float64Array(offsets.length);
   const ranges = functions
@@ -153,7 +158,7 @@ function countsAt(offsets: readonly number[], { functions }: ScriptCoverage): Fl
   return counts;
 }
 
-/** The index of the first offset that is not below the limit. */
+/** Returns the index of the first offset that is not below the limit. */
 function firstFrom(offsets: readonly number[], limit: number): number {
   let [low, high] = [0, offsets.length];
   while (low < high) {
@@ -164,7 +169,7 @@ function firstFrom(offsets: readonly number[], limit: number): number {
   return low;
 }
 
-/** Of places, how many there are and how many were run. */
+/** The number of places, and how many of them ran. */
 export interface Ran {
   readonly all: number;
   readonly run: number;
@@ -177,7 +182,7 @@ export interface Totals {
   readonly functions: Ran;
 }
 
-/** A line counts as run where a statement that begins on it was. */
+/** A line counts as run if a statement that starts on it ran. */
 export function totalsOf(files: readonly FileCoverage[]): Totals {
   const ranOf = (counts: readonly number[]): Ran => ({
     all: counts.length,

@@ -4,7 +4,10 @@ const ends = new EventTarget();
 let running = 0;
 let isEnding = false;
 
-/** For `fc.configureGlobal`: counts the runs of properties, and begins no other one while they end. */
+/**
+ * Hooks for `fc.configureGlobal`. They count the running properties and start no new runs while
+ * these are ending.
+ */
 export const propertyHooks = {
   beforeEach() {
     if (isEnding) throw new Error('The test of this property has ended');
@@ -17,14 +20,14 @@ export const propertyHooks = {
 };
 
 /**
- * Ends the properties that run. A test that fails by its time limit leaves its property in the middle of a run, which
- * would continue beside the next tests, and move a clock that they share.
+ * Ends all running properties. If a test times out, its property is in the middle of a run and
+ * would otherwise continue during the next tests and change a clock that they share.
  */
 export async function endProperties(): Promise<void> {
   if (running === 0) return;
   isEnding = true;
   while (running > 0) await once(ends, 'end');
-  // The property asks for its next run once this one has ended.
+  // The property requests its next run after this one has ended.
   await new Promise(resolve => setImmediate(resolve));
   isEnding = false;
 }

@@ -1,7 +1,13 @@
-/** The seed of `npm test` and `npm run test:all`: the same draws in every run, so that a change is the only reason for another result. */
+/**
+ * The seed of `npm test` and `npm run test:all`. Every run generates the same values, so only a
+ * code change can change the result.
+ */
 export const FIXED_SEED = 45;
 
-/** The seed that `MILLRACE_SEED` names for fast-check; `undefined` lets each property draw its own and print it if it fails. */
+/**
+ * Returns the fast-check seed of `MILLRACE_SEED`. If it is `undefined`, each property uses a random
+ * seed and prints it on failure.
+ */
 export function propertySeed(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return FIXED_SEED;
   if (text === 'random') return undefined;

@@ -3,7 +3,10 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { architecture, pages, root } from './pages.js';
 
-/** A phrase that is hard to read, as a regular expression, what to write instead, and a sentence that has it. */
+/**
+ * Phrases that are hard to read: a regular expression, what to write instead, and an example
+ * sentence.
+ */
 const PHRASES = [
   [String.raw`\b[Gg]o(?:es)? on\b`, '"continues"', 'The run goes on at the cursor.'],
   [
@@ -62,7 +65,7 @@ const PHRASES = [
   [String.raw`\bcame to nothing\b`, '"failed"', 'A run that came to nothing.'],
 ] as const;
 
-/** Phrases that only comments must not have: messages and pages still have some of them. */
+/** Phrases that must not occur in comments. Messages and pages still contain some of them. */
 const COMMENT_PHRASES = [
   [
     String.raw`\b(?:[Tt]hat|[Tt]hose) of\b`,
@@ -79,7 +82,7 @@ const COMMENT_PHRASES = [
   [String.raw`\bpass(?:es|ed)? on\b`, '"forwards"', 'Posts are passed on without totals.'],
 ] as const;
 
-/** A space of a phrase may be a line break, also one within a comment. */
+/** Compiles phrases. A space in a phrase also matches a line break, even within a comment. */
 function compiled(
   phrases: readonly (readonly [phrase: string, instead: string, example: string])[],
 ) {
@@ -92,10 +95,10 @@ function compiled(
 const COMPILED = compiled(PHRASES);
 const COMPILED_FOR_COMMENTS = compiled(COMMENT_PHRASES);
 
-/** Block comments, and lines that are a comment. */
+/** Block comments, and lines that contain only a comment. */
 const COMMENT = /^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
 
-/** Blanks all code, so that lines keep their numbers. */
+/** Removes all code but keeps line breaks, so that line numbers stay correct. */
 function commentsOf(source: string): string {
   let end = 0;
   let comments = '';
@@ -106,7 +109,7 @@ function commentsOf(source: string): string {
   return comments;
 }
 
-/** What a text has of these phrases, each with its line and what to write instead. */
+/** Returns the phrases found in a text, each with its line and what to write instead. */
 function findPhrases(text: string, phrases = COMPILED): readonly string[] {
   return phrases.flatMap(([phrase, instead]) =>
     [...text.matchAll(phrase)].map(({ 0: found, index }) => {
@@ -123,11 +126,14 @@ const sources = readdirSync(path.join(root, 'src'), { recursive: true, encoding:
 
 const contributing = '.github/CONTRIBUTING.md';
 
-/** The string after `it(`, `test(`, `describe(`, `it.skipIf(...)(` or the table of `it.each`. */
+/**
+ * The title in a call of `it`, `test` or `describe`, including `it.skipIf(...)(` and the call after
+ * the table of `it.each`.
+ */
 const TITLE =
   /(?:\b(?:it|test|describe)(?:\.\w+(?:\([^()]*\))?)*|[\])\w]\))\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
 
-/** The titles of each test file, one a line. */
+/** The titles of each test file, one per line. */
 const titles = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
   .map(name => path.posix.join('test', name.replaceAll('\\', '/')))

@@ -12,10 +12,10 @@ const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFi
 /** The compiler options of the repository, for programs that tests create. */
 export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 
-/** What programs have parsed, by path: the library and its types take seconds. */
+/** A cache of parsed files by path, because parsing the library and its types takes seconds. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** A program of files, some of which exist only as a text by their path. */
+/** Creates a program of files. Some of them exist only as strings in `texts`. */
 export function programOf(
   files: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),
@@ -41,7 +41,10 @@ function checkerOf(): { readonly program: ts.Program; readonly checker: ts.TypeC
   return { program, checker: program.getTypeChecker() };
 }
 
-/** All exports of the package by name: `search`, `jobs.run`, `service:createService`. */
+/**
+ * Returns all exports of the package by name, such as `search`, `jobs.run` and
+ * `service:createService`.
+ */
 export function publicExports(): Map<string, ts.Symbol> {
   const { program, checker } = checkerOf();
   const found = new Map<string, ts.Symbol>();
@@ -67,12 +70,12 @@ export function exportNamed(name: string): ts.Symbol {
   return symbol;
 }
 
-/** The names of the members of an exported interface, inherited ones included. */
+/** Returns the member names of an exported interface, including inherited ones. */
 export function membersOf(name: string): string[] {
   return propertiesOf(exportNamed(name)).map(property => property.name);
 }
 
-/** The `kind` and the other members of each object type in an exported union. */
+/** Returns the `kind` and the other members of each object type in an exported union. */
 export function kindsOf(name: string): Map<string, string[]> {
   const { checker } = checkerOf();
   const type = checker.getDeclaredTypeOfSymbol(exportNamed(name));
@@ -87,14 +90,14 @@ export function kindsOf(name: string): Map<string, string[]> {
   );
 }
 
-/** The strings of an exported union of string literals. */
+/** Returns the strings of an exported union of string literals. */
 export function literalsOf(name: string): string[] {
   const type = checkerOf().checker.getDeclaredTypeOfSymbol(exportNamed(name));
   const members = type.isUnion() ? type.types : [type];
   return members.map(member => (member as ts.StringLiteralType).value);
 }
 
-/** The members of an exported interface, inherited ones included. */
+/** Returns the members of an exported interface, including inherited ones. */
 export function propertiesOf(symbol: ts.Symbol): ts.Symbol[] {
   return checkerOf().checker.getDeclaredTypeOfSymbol(symbol).getProperties();
 }

@@ -5,7 +5,7 @@ import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';
 
-// Nothing listens there, so a call that sends a request fails with another error.
+// Nothing listens at this address, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
 const acme = millrace.account(
   {
@@ -47,7 +47,10 @@ beforeAll(async () => {
 });
 afterAll(() => tombstones.close());
 
-/** A public call, a misspelt option, the correct option, and the other arguments it needs. */
+/**
+ * A public call, a misspelt option, the correct option, and the other arguments that the call
+ * needs.
+ */
 type Row = readonly [
   name: string,
   call: (options: never) => unknown,
@@ -185,7 +188,7 @@ const CALLS: readonly Row[] = [
   ],
 ];
 
-/** The error that a call throws, or that its promise rejects with. */
+/** Returns the error that a call throws or that its promise rejects with. */
 async function errorOf(call: () => unknown): Promise<unknown> {
   try {
     await call();

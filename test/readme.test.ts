@@ -101,7 +101,9 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-/** Page, heading, first column, and the type with these members. */
+/**
+ * Tables of options: the page, the heading, the first column, and the type that has these members.
+ */
 const OPTION_TABLES = [
   ['src/search/README.md', 'Search and counts', 'Option', 'SearchOptions'],
   ['src/search/README.md', 'Many rules', 'Limit', 'rules.PackOptions'],

@@ -6,7 +6,7 @@ import { createService } from 'millrace/service';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from './temporary-folder.js';
 
-// A folder with posts/original-*.jsonl and posts/activity-*.jsonl, as delivered by the service.
+// A folder with posts/original-*.jsonl and posts/activity-*.jsonl that the service delivered.
 const folder = process.env.MILLRACE_REAL_DATA;
 if (folder === undefined)
   console.log('real posts: skipped; set MILLRACE_REAL_DATA to a folder that has them');
@@ -19,7 +19,10 @@ const SETS = [
   ],
 ] as const;
 
-/** The service sets the matching rules of posts it finds; all other bytes are those of the archive. */
+/**
+ * Removes the matching rules, which the service sets in the posts it finds. All other bytes must
+ * equal the archive's.
+ */
 const withoutRules = (raw: Uint8Array) => new Activity(raw).withMatchingRules([]).raw.toString();
 
 describe.skipIf(folder === undefined)('real posts', () => {

@@ -2,7 +2,10 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { documentationOf, propertiesOf, publicExports } from './public-api.js';
 
-/** Documentation that only repeats the name: "Options of `search`.", "The result of a job." */
+/**
+ * Documentation that only repeats the name, such as "Options of `search`." or "The result of a
+ * job."
+ */
 const STUB =
   /^((the |a |an )?(options?|settings|results?|types?|values?) (of|for)|what) \S+( \S+)?\.?$/i;
 const MIN_WORDS = 5;

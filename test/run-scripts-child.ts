@@ -5,26 +5,27 @@ import { inspect } from 'node:util';
 import { account, collect, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-// Runs scripts one after another, each as `node SCRIPT` would: see `script-runner.ts`.
+// Runs scripts one after another, each as `node SCRIPT` would. See `script-runner.ts`.
 
 interface Script {
   readonly script: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Printed to both streams at the end. */
+  /** A string that is printed to both streams after the script has ended. */
   readonly mark: string;
 }
 
-/** How long a script may keep the process open once it has ended. */
+/** How long a script may keep the process open after it has ended. */
 const OPEN_MS = 60_000;
 
-// As long as a service has them, the posts of the default seed are indexed once for the services of all scripts.
+// Running this service keeps the index of the default posts in memory, so the services of all
+// scripts share it.
 const service = createService();
 const query = { product: '30day', query: 'coffee', limit: 10 } as const;
 await pipeline(search(account(await service.start()), query), collect());
 
-/** What a command listens to until its process ends. */
+/** Events that a command listens to until its process ends. */
 const LISTENED: readonly (readonly [EventEmitter, string])[] = [
   [process, 'warning'],
   [process, 'SIGINT'],
@@ -74,7 +75,7 @@ function fail(error: unknown): void {
   process.exitCode = 1;
 }
 
-/** The resources that were not there before. */
+/** Returns the resources that were added since `before`. */
 function added(before: readonly string[], now: readonly string[]): string[] {
   const rest = [...before];
   return now.filter(name => {

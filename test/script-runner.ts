@@ -7,9 +7,9 @@ import { compiled } from './compiled.js';
 
 const MARK = '\0the script has ended\0';
 
-/** What a script gets. */
+/** The input of a script. */
 export interface ScriptRun {
-  /** The path of compiled JavaScript. */
+  /** The path of the compiled script. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly cwd: string;
@@ -18,19 +18,20 @@ export interface ScriptRun {
 
 interface Running {
   readonly child: ChildProcess;
-  /** Rejects when the process ends, which only a script can bring about. */
+  /** Rejects when the process ends, which only a script can cause. */
   readonly closed: Promise<never>;
 }
 
 /**
- * Runs scripts one after another in one process, which loads the library and indexes the posts of the local service
- * once: most of the time of a short script. A script that changes its process for good needs one of its own.
+ * Runs scripts one after another in one process. The process loads the library and indexes the
+ * posts of the local service only once, which would take most of the time of a short script. A
+ * script that changes its process permanently needs a separate one.
  */
 export class ScriptRunner {
   #running: Promise<Running> | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Resolves when the script has ended, and nothing of it keeps the process open. */
+  /** Resolves when the script has ended and keeps nothing open. */
   run(script: ScriptRun): Promise<Ended> {
     const ended = this.#last.then(() => this.#run(script));
     this.#last = ended.catch(() => {});
@@ -63,7 +64,7 @@ export class ScriptRunner {
   }
 }
 
-/** What a stream has up to the mark, which is the last that is written. */
+/** Returns the text of a stream up to the mark, which is written last. */
 function textUntilMark(stream: Readable): Promise<string> {
   return new Promise(resolve => {
     let text = '';

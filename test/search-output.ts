@@ -4,11 +4,14 @@ import { spellings } from './security/secrets.js';
 /** Passwords that the tests use. None of them may be printed. */
 export const TEST_SECRETS = ['secret-password', 'canary pa55/word"'];
 
-/** Searches what a process prints for secrets, however they are spelt and wherever the output is cut. */
+/**
+ * Searches the output of a process for secrets, in every spelling and across the boundaries of
+ * writes.
+ */
 export class OutputSearch {
   readonly #spellings: readonly string[];
   readonly #longest: number;
-  /** What was found, once each. */
+  /** The secrets that were found. */
   readonly found = new Set<string>();
 
   constructor(secrets: readonly string[]) {
@@ -16,7 +19,7 @@ export class OutputSearch {
     this.#longest = Math.max(...this.#spellings.map(({ length }) => length));
   }
 
-  /** From now on, searches what is written to the stream. */
+  /** Starts searching everything that is written to the stream. */
   watch(stream: Pick<Writable, 'write'>): void {
     const write = stream.write.bind(stream) as (...all: unknown[]) => boolean;
     let end = '';

@@ -62,12 +62,16 @@ describe('the page of security', () => {
   });
 });
 
-/** What keeps `npm run test:all` from running a test, where it is in the call or in a condition around it. */
+/**
+ * Markers that keep `npm run test:all` from running a test, in the call itself or in a surrounding
+ * condition.
+ */
 const STOPS = /isNightly|(?<=\.)(skip|todo|fails|runIf)\b/;
 
 /**
- * The tests and groups of a file by title: whether `npm run test:all` runs them, or what keeps it from that. What needs
- * another program is skipped where that is missing. A title that two have names neither.
+ * Returns whether `npm run test:all` runs each test and group of a file, by title, or the marker
+ * that prevents it. Tests that need a missing program are skipped. If two have the same title, the
+ * title identifies neither.
  */
 function statesIn(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();

@@ -1,4 +1,4 @@
-// Vitest runs this before each test file, also in a process that files share.
+// Vitest runs this before each test file, even in a process that several files share.
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, onTestFailed } from 'vitest';
 import { forgetSecrets } from '../src/base/secret.js';
@@ -11,10 +11,10 @@ import { isSkipped } from './skipped-everyday.js';
 import { bySuite, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
-// Files share processes: what is secret in one is a word in messages that another expects.
+// Files share processes, and a secret of one file may be a word in messages of another.
 forgetSecrets();
 
-// For each property that does not say how often it is tried, or with which seed.
+// The defaults for properties that do not set their own number of runs or seed.
 const seed = propertySeed(process.env.MILLRACE_SEED);
 fc.configureGlobal({
   ...propertyHooks,
@@ -30,7 +30,8 @@ beforeEach(({ task, skip }) => {
   });
 });
 afterEach(cleanUpAfterTest);
-// Not after each test: the tests of a file may run concurrently. Children end before their folders are removed.
+// Runs once per file, because the tests of a file may run concurrently. Children end before their
+// folders are removed.
 afterAll(async () => {
   await endChildren();
   await removeTemporaryFolders();

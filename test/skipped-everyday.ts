@@ -1,7 +1,8 @@
 /**
- * The test files that `npm test` skips because they are slow by nature: they start databases, clusters, browsers,
- * bundlers and package managers, kill processes again and again, measure memory, or run or compile every example and page.
- * `npm run test:all` runs them, and so does a command line that names them.
+ * The test files that `npm test` skips because they are slow: they start databases, clusters,
+ * browsers, bundlers and package managers, kill processes repeatedly, measure memory, or run or
+ * compile every example and page. `npm run test:all` runs them, and so does a command line that
+ * names them.
  */
 export const SKIPPED_FILES: readonly string[] = [
   'test/comment-examples.test.ts',
@@ -26,9 +27,9 @@ export const SKIPPED_FILES: readonly string[] = [
 ];
 
 /**
- * Single tests that `npm test` skips: the part of their titles that is the same in each run, by file. They take more than
- * 1.5 s on two cores or start many processes, and other tests run the same code with less input. A file that is named
- * on the command line runs with all of its tests.
+ * Single tests that `npm test` skips, by file. Each string is the part of a title that is the same
+ * in every run. The tests take more than 1.5 s on two cores or start many processes, and other
+ * tests run the same code with less input. If a command line names a file, all its tests run.
  */
 export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   'test/base/shard.test.ts': [
@@ -313,7 +314,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** @param file Its path in the project. */
+/** @param file The path of the test file relative to the project. */
 export function isSkipped(file: string, title: string): boolean {
   return SKIPPED_TESTS[file]?.some(part => title.includes(part)) ?? false;
 }

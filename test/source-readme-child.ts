@@ -1,7 +1,8 @@
 import { Session } from 'node:inspector/promises';
 import * as millrace from '../src/index.js';
 
-// Runs a walk of `src/README.md`, and prints the files of `src` of which it has called a function. Importing them does not count.
+// Runs a walk of `src/README.md` and prints the files of `src` that have a function it called.
+// Importing a file does not count.
 const [walk = '', input = '', output = ''] = process.argv.slice(2);
 const { account, activities, csv, dedupe, files, gunzip, jsonLines, localFiles, pipeline, search } =
   millrace;

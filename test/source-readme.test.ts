@@ -21,24 +21,24 @@ import { temporaryFolder } from './temporary-folder.js';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
-/** Paths in the page are relative to `src`, or to the repository. */
+/** Paths on the page are relative to `src` or to the repository. */
 const exists = (name: string) =>
   [name, path.join('..', name)].some(file => existsSync(path.join(SOURCE, file)));
 
 const sourceOf = (name: string) => readFileSync(path.join(SOURCE, name), 'utf8');
 
-/** The row of the table of what to touch. */
+/** Returns the row of the table of files to change. */
 function rowOf(what: string): string {
   const row = tableOf(architecture, 'Adding to it', 'To add').find(([first]) => first === what);
   if (row === undefined) throw new Error(`src/README.md does not say how to add ${what}`);
   return row[1] as string;
 }
 
-/** `route-by-tag.ts` is the file of `routeByTag`. */
+/** Returns the function name for a file: `routeByTag` for `route-by-tag.ts`. */
 const functionOf = (file: string) =>
   file.replace(/\.ts$/, '').replace(/-./g, dash => (dash[1] as string).toUpperCase());
 
-/** Files of a folder that define a public function of their name. */
+/** Returns the files of a folder that define a public function named like the file. */
 const publicFiles = (folder: string) =>
   readdirSync(path.join(SOURCE, folder))
     .filter(file => file.endsWith('.ts') && functionOf(file) in library)
@@ -130,11 +130,11 @@ describe('the architecture page', () => {
   });
 });
 
-/** The files that a part of the page names, without their ends. */
+/** Returns the file names in a part of the page, without their extensions. */
 const filesIn = (text: string) =>
   [...text.matchAll(/`([a-z][\w/-]*)\.ts`/g)].map(match => match[1] as string);
 
-/** The steps of a walk, and its paragraph of what is on the way. */
+/** Returns the steps of a walk, and its paragraph about the files in between. */
 function walkOf(title: string): { readonly steps: string; readonly onTheWay: string } {
   const [, text = ''] = architecture.text.split(`\n## A walk: ${title}\n`);
   const [section = ''] = text.split('\n## ');
@@ -146,7 +146,7 @@ function walkOf(title: string): { readonly steps: string; readonly onTheWay: str
 
 describe('a list of files on the architecture page', () => {
   const filesOfRun = async (walk: string, input: string, env: NodeJS.ProcessEnv = {}) => {
-    // From the sources: a bundle does not say which file a function is of.
+    // Runs the sources, because a bundle does not tell which file a function belongs to.
     const script = path.join(import.meta.dirname, 'source-readme-child.ts');
     const output = path.join(await temporaryFolder(), 'out');
     const child = spawn(process.execPath, ['--import', 'tsx', script, walk, input, output], {
@@ -223,7 +223,10 @@ describe('the page of the tests', () => {
   });
 });
 
-/** Whether a test has the name of a file of src, alone or before a topic, or of a helper beside it. */
+/**
+ * Returns whether a test is named after a file of `src` or after a helper next to it. A topic may
+ * follow the name.
+ */
 function hasSource(root: string, test: string): boolean {
   const { dir, base } = path.posix.parse(test.slice(0, -'.test.ts'.length));
   const words = base.split('-');

@@ -1,10 +1,13 @@
 /**
- * `everyday` is what `npm test` runs. `all` is `npm run test:all`, and what a command line names. `nightly` has the
- * counts that take hours: `npm run faults -- tests`.
+ * `npm test` runs `everyday`. `npm run test:all` runs `all`, and so does a command line that names
+ * files. `npm run faults -- tests` runs `nightly`, which takes hours.
  */
 export type Suite = 'everyday' | 'all' | 'nightly';
 
-/** The environment variable by which `vitest.config.ts` tells the processes of tests which suite they run. */
+/**
+ * The environment variable that tells the processes of tests which suite they run.
+ * `vitest.config.ts` sets it.
+ */
 export const SUITE = 'MILLRACE_SUITE';
 
 const suite: string = process.env[SUITE] ?? 'everyday';
@@ -12,7 +15,7 @@ const suite: string = process.env[SUITE] ?? 'everyday';
 export const isEveryday = suite === 'everyday';
 export const isNightly = suite === 'nightly';
 
-/** How often or how long a test tries something: in all tests, in the nightly ones, and in the everyday ones. */
+/** Selects how often or how long a test tries something, by suite. */
 export function bySuite<Value extends number | string>(
   all: Value,
   nightly: Value,

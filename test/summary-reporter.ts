@@ -5,29 +5,29 @@ import type { Reporter, TestModule } from 'vitest/node';
 import { OutputSearch, TEST_SECRETS } from './search-output.js';
 import type { Suite } from './suite.js';
 
-/** Where the time of a run went. */
+/** How the time of a run was spent. */
 export interface SuiteFigures {
-  /** The slowest first. */
+  /** The slowest folder comes first. */
   readonly folders: readonly {
     readonly folder: string;
     readonly tests: number;
-    /** Of its files, one after the other, with their imports. */
+    /** The total time of the folder's files, including their imports. */
     readonly seconds: number;
   }[];
-  /** Ten tests, the slowest first. */
+  /** The ten slowest tests, the slowest first. */
   readonly slowest: readonly { readonly test: string; readonly seconds: number }[];
 }
 
-/** The environment variable with the file that gets the figures as JSON. */
+/** The environment variable with the path of a file for the figures, as JSON. */
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
 const SKIPPED_HERE =
   'Skips databases, clusters, browsers, bundlers, kills, memory, slow single tests and most examples: npm run test:all runs all of it';
 
 /**
- * Prints where the time went, and one final line without colours, for scripts. A password of the tests in what the
- * suite prints is a failure. The default export: only that can be
- * named on the command line of vitest.
+ * Prints how the time was spent, and a final line without colours for scripts. Fails if the suite
+ * printed one of the tests' passwords. A default export, because vitest's command line accepts
+ * nothing else.
  */
 export default class SummaryReporter implements Reporter {
   readonly #search = new OutputSearch(TEST_SECRETS);
@@ -100,7 +100,10 @@ export default class SummaryReporter implements Reporter {
   }
 }
 
-/** `test/search`; files of `test` itself by their name. */
+/**
+ * Returns the folder of a test file, such as `test/search`. For files directly in `test`, returns
+ * the file itself.
+ */
 function folderOf(file: string): string {
   return file.split(path.posix.sep).slice(0, 2).join('/');
 }

@@ -4,7 +4,10 @@ import path from 'node:path';
 
 const made: string[] = [];
 
-/** An empty folder, which `setup.ts` removes after the tests of the file: they may run concurrently. */
+/**
+ * Creates an empty folder. `setup.ts` removes it after all tests of the file, because they may run
+ * concurrently.
+ */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-test-'));
   made.push(folder);

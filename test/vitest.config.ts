@@ -9,22 +9,26 @@ import SummaryReporter from './summary-reporter.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Test files that replace a module, each in a process of its own. The other files share two processes, where
- * each module is imported once: importing the sources again for each file took a quarter of a run's CPU time.
+ * Test files that mock a module. Each of them runs in a separate process. The other files share
+ * processes, in which each module is imported once: importing the sources again for each file took
+ * a quarter of a run's CPU time.
  */
 const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
   .map(name => `test/${name}`)
   .filter(name => readFileSync(root + name, 'utf8').includes('vi.mock('));
 
-/** The folder of `npm run coverage`. */
+/** The folder that `npm run coverage` sets. */
 const { MILLRACE_COVERAGE: coverage } = process.env;
 
-/** Whether the command line names files, which then run with all of their tests. */
+/** Whether the command line names files. All tests of these files run. */
 const namesFiles =
   parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0;
 
-/** What both projects have. The root does not pass it on, since each would compile the sources again. */
+/**
+ * The settings of both projects. They are not set at the root, because each project would compile
+ * the sources again.
+ */
 const project = {
   root,
   resolve: {
@@ -37,7 +41,7 @@ const project = {
 };
 
 export default defineConfig(({ mode }) => {
-  // Vitest's own mode is `test`.
+  // Vitest's own mode is called `test`.
   const suite: Suite =
     mode === 'nightly' || mode === 'everyday'
       ? mode
@@ -47,13 +51,13 @@ export default defineConfig(({ mode }) => {
   const skipped = suite === 'everyday' ? SKIPPED_FILES : [];
   const test = {
     setupFiles: ['test/setup.ts'],
-    // For hangs only: a test of five seconds passes on a machine with a load of 20.
+    // Only detects hangs: a test of five seconds still passes on a machine with a load of 20.
     testTimeout: suite === 'nightly' ? 3_600_000 : 120_000,
     hookTimeout: suite === 'nightly' ? 600_000 : 120_000,
     expect: { poll: { timeout: 60_000 } },
     env: {
       [SUITE]: suite,
-      // Where processes and threads that tests start write what they have run.
+      // The folder in which processes and threads of tests record what they ran.
       ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: `${coverage}/processes` }),
     },
   };
@@ -61,9 +65,10 @@ export default defineConfig(({ mode }) => {
     root,
     test: {
       globalSetup: ['test/compile-sources.ts'],
-      // Most tests wait for sockets and child processes: with fewer workers, a core of two is idle at times.
+      // Most tests wait for sockets and child processes, so fewer workers would leave one of two
+      // cores idle at times.
       maxWorkers: 3,
-      // Compiled sources and tests of the last run, by their content.
+      // Caches compiled sources and tests by their content.
       experimental: { fsModuleCache: true },
       projects: [
         {

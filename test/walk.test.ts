@@ -1,6 +1,6 @@
-// The first minutes of a new user: the commands and scripts of the README and, nightly, of the pages
-// that it names, in their order, in an empty project. `snippets.test.ts` runs the scripts of all pages;
-// `package.test.ts` installs the package as it is packed.
+// The first minutes of a new user. Runs the commands and scripts of the README in order, in an
+// empty project. Nightly, also those of the pages it links to. `snippets.test.ts` runs the scripts
+// of all pages, and `package.test.ts` installs the packed package.
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -37,17 +37,21 @@ beforeAll(async () => {
   const modules = path.join(root, 'node_modules');
   await symlink(path.join(modules, 'tsx'), path.join(project, 'node_modules/tsx'));
   await symlink(path.join(modules, '.bin/tsx'), path.join(commands, 'tsx'));
-  // As npm's own runs an installed command, which takes a second each time; `package.test.ts` starts that.
+  // Starts installed commands directly. npm's own `npx` takes a second each time; `package.test.ts`
+  // tests it.
   const npx = path.join(project, 'bin/npx');
   await mkdir(path.dirname(npx));
   const script = 'command=$1; shift; exec env npm_command=exec "node_modules/.bin/$command" "$@"';
   await writeFile(npx, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  // As `npm init -y` makes it.
+  // The file that `npm init -y` creates.
   await writeFile(path.join(project, 'package.json'), '{ "name": "walk", "type": "commonjs" }');
   port = await freePort();
 });
 
-/** A port that the system gives to no other test: those it gives are above 32,767. */
+/**
+ * Returns a port that the system assigns to no other test, because it assigns only ports above
+ * 32,767.
+ */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 10_000);
@@ -78,7 +82,7 @@ async function printed(command: string): Promise<string> {
   return stdout;
 }
 
-/** Kills a command and all processes that it has started once it has written this file. */
+/** Kills a command and all its processes when the command has written this file. */
 async function killAfter(file: string, command: string): Promise<void> {
   const child = shell(command);
   const ended = outputOf(child);
@@ -90,7 +94,7 @@ async function killAfter(file: string, command: string): Promise<void> {
   expect(await ended).toMatchObject({ signal: 'SIGKILL' });
 }
 
-/** The ids of the posts in the files that a script left in a folder. */
+/** Returns the ids of the posts in the files of a folder. */
 async function idsIn(output: string): Promise<readonly string[]> {
   const below = path.join(project, output);
   const names = (await readdir(below)).filter(name => name.includes('.jsonl'));
@@ -102,7 +106,7 @@ async function idsIn(output: string): Promise<readonly string[]> {
   return lines.map(line => JSON.parse(line).id_str);
 }
 
-// Detects hangs only: with a load of 12, the 20,000 posts took two minutes.
+// Only detects hangs: with a load of 12, the 20,000 posts took two minutes.
 it('the walkthrough leads from the README to posts in files and through the linked pages', {
   timeout: 900_000,
 }, async () => {
@@ -129,7 +133,7 @@ it('the walkthrough leads from the README to posts in files and through the link
   expect(ids.length).toBe(20_000);
   expect(new Set(ids).size).toBe(20_000);
 
-  // The third run finds it complete.
+  // The third run finds the work complete.
   expect(await printed(again)).toMatch(/^20000 posts in \d files\n$/);
 
   const run = async (page: string) => {

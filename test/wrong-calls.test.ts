@@ -7,7 +7,7 @@ import { LOGIN } from './login.js';
 import { temporaryFolder } from './temporary-folder.js';
 import { unchecked } from './unchecked.js';
 
-// Nothing listens there, so a call that sends a request fails with another error.
+// Nothing listens at this address, so a call that sends a request fails with another error.
 const url = 'http://127.0.0.1:1';
 const acme = millrace.account(
   {
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => tombstones.close());
 
-/** One item of each kind, by the name that messages give it. */
+/** One item of each kind, by the name that messages use. */
 const ITEMS = {
   'an activity': post,
   'an activity with a tag': { tag: 'snow', activity: post },
@@ -70,19 +70,22 @@ const ANY = Object.keys(ITEMS) as ItemName[];
 const POSTS = ['an activity'] as const;
 const CARRIERS = ['an activity', 'an activity with a tag', 'an activity with totals'] as const;
 
-/** The calls of a stage in plain JavaScript. */
+/** How to call a stage from plain JavaScript. */
 interface Stage {
-  /** The option that an error names where the stage is called without arguments; none where that is right. */
+  /**
+   * The option that the error names if the stage is called without arguments. Undefined if such a
+   * call is valid.
+   */
   readonly needs?: string;
-  /** Arguments that are wrong, and the option that the error names. */
+  /** Wrong arguments, each with the option that the error names. */
   readonly wrong: readonly (readonly [args: readonly unknown[], option: string])[];
-  /** Right arguments. Only of operators and sinks. */
+  /** Valid arguments. Only for operators and sinks. */
   readonly right?: () => readonly unknown[];
-  /** The items that it reads. Any other ends the run with a `DataError`. */
+  /** The items that the stage accepts. Any other item ends the run with a `DataError`. */
   readonly reads?: readonly ItemName[];
-  /** What the error for another item says, where it has no operator to advise. */
+  /** What the error for other items says if no operator would help. */
   readonly refusal?: string | RegExp;
-  /** What the error for another item advises, besides an operator to put before it. */
+  /** Further advice of the error, besides an operator to insert. */
   readonly or?: string;
 }
 
@@ -252,7 +255,7 @@ const OPERATORS: Stages = {
       [[() => {}], 'stream'],
     ],
     right: () => [new PassThrough({ objectMode: true })],
-    // `null` ends a stream of Node.
+    // `null` would end a Node stream.
     reads: ANY.filter(name => name !== 'null'),
     refusal: 'A Node stream does not accept null',
   },
@@ -345,13 +348,13 @@ const SINKS: Stages = {
     right: () => [millrace.collect()],
     reads: ANY,
   },
-  // Its items are tested with a server: test/jetstream/to-jet-stream.test.ts.
+  // Its items are tested with a server, in test/jetstream/to-jet-stream.test.ts.
   toJetStream: { needs: 'options', wrong: OPTIONS },
 };
 
 const STAGES: Stages = { ...SOURCES, ...OPERATORS, ...SINKS };
 
-/** Exports that are not stages: classes, plain calls, and tables. */
+/** Exports that are not stages: classes, plain calls and tables. */
 const OTHERS = new Set([
   ...['account', 'applyCompliance', 'openTombstones', 'parseComplianceEvent', 'parseExact'],
   ...['parseInStreamMessage', 'pipeline', 'preview', 'rules.operators', 'safeName'],
@@ -384,7 +387,9 @@ const OTHERS = new Set([
 
 type Call = (...args: readonly unknown[]) => unknown;
 
-/** The exports of both entries that are not classes, those of namespaces with their prefix. */
+/**
+ * Returns the exports of both entry points except classes. Members of namespaces have their prefix.
+ */
 function exportsOf(module: object, prefix = ''): [name: string, value: unknown][] {
   return Object.entries(module).flatMap(([name, value]: [string, unknown]) => {
     if (/^[A-Z]/.test(name)) return [];
@@ -402,11 +407,11 @@ function flowOf(...items: readonly unknown[]): millrace.Flow<unknown> {
   });
 }
 
-/** Raw messages of JavaScript, and text that no person would write. */
+/** Raw JavaScript messages, and strings that no person would write. */
 const UNREADABLE =
   /is not (a function|iterable|defined)|Cannot (use '|read prop)|Invalid array|\ba object|\ba (\.|,|undefined|null)|\[object|argument must be of type/;
 
-/** The result of a run over two equal items, or its error. */
+/** Returns the result of a run over two copies of the item, or its error. */
 async function outcomeOf(name: string, item: unknown): Promise<unknown> {
   const stage = callNamed(name)(...(STAGES[name]?.right?.() ?? []));
   const source = flowOf(item, item);
@@ -470,7 +475,7 @@ describe('rules given as strings', () => {
 });
 
 describe('plain calls', () => {
-  /** Without arguments, these take everything from the environment, or all columns. */
+  /** Without arguments, these use the environment or all columns. */
   const needNone = new Set(['account', 'tables.toCsv', 'tables.toRow']);
   const plain = [...OTHERS].filter(
     name => typeof EXPORTS.get(name) === 'function' && !needNone.has(name),
@@ -559,7 +564,7 @@ describe('the table of stages', () => {
 
   it.each(readings)('%s reads %s', async (name, item) => {
     const outcome = await outcomeOf(name, ITEMS[item]);
-    // What is in an item may be refused, and there is no service to ask about it.
+    // An item may be refused for its content, and no service is running, so some calls fail.
     if (outcome instanceof Error) {
       expect(outcome).toBeInstanceOf(millrace.MillraceError);
       expect(outcome.message).not.toMatch(UNREADABLE);

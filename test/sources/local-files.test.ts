@@ -58,7 +58,7 @@ async function contents(flow: Flow<Uint8Array>, resume?: Cursor): Promise<string
   );
 }
 
-/** Compared as text: comparing large buffers element by element is very slow. */
+/** Converts bytes to a string, because comparing large buffers element by element is very slow. */
 function shown({ items, cursor, origin }: Batch<Uint8Array>) {
   return { items: items.map(item => Buffer.from(item).toString()), cursor, origin };
 }
@@ -192,7 +192,7 @@ describe('localFiles', () => {
 
   describe('with a folder written by files()', () => {
     const checkpoint = () => join(folder, 'checkpoint.json');
-    /** `count` outputs whose names are around that of the checkpoint. */
+    /** Writes `count` outputs with names that sort before and after the checkpoint's. */
     const run = (count: number) =>
       files({
         path: (item: string) => join(folder, `${item}.jsonl`),
@@ -285,7 +285,7 @@ describe('localFiles', () => {
     const line = (id: number) => `{"id":${id},"id_str":"${id}","text":"${'x'.repeat(990)}"}\n`;
     const ofSize = (count: number) => Array.from({ length: count }, (_, id) => line(id)).join('');
 
-    /** Calls `change` once, when the size of `b.json` has been asked for. */
+    /** Calls `change` once, after the size of `b.json` has been read. */
     function afterListing(change: (file: string) => Promise<unknown>): void {
       const { stat } = promises;
       let isChanged = false;

@@ -28,14 +28,14 @@ const toPosts = () => compose(gunzip(), jsonLines(), activities());
 
 type Source = Flow<FileBytes>;
 
-/** The same source, but the engine does not know that it is one of whole files. */
+/** Returns the same source without its plan, so that the engine does not recognise whole files. */
 function unplanned(source: Source): Source {
   return new Flow(run => source.batches(run), undefined, source.identity);
 }
 
 interface Options {
   readonly join: typeof concat | typeof merge;
-  /** Whether each source becomes posts by itself. */
+  /** Whether each source is converted to posts separately. */
   readonly byItself?: boolean;
   readonly planned: boolean;
 }
@@ -68,7 +68,7 @@ async function run(
   return { result, state, cursor };
 }
 
-/** An output without posts has no file. */
+/** If an output has no posts, it has no file. */
 const linesOf = async (out: string) =>
   (await readFile(path.join(out, 'all.jsonl'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 
@@ -89,7 +89,7 @@ const groups = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-/** Cuts the end of a file off, and returns what puts it back. */
+/** Truncates a file. The returned function restores it. */
 async function damage(file: string): Promise<() => Promise<void>> {
   const whole = await readFile(file);
   await writeFile(file, whole.subarray(0, whole.length - 3));

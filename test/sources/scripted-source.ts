@@ -1,6 +1,9 @@
 import { type Cursor, Flow } from '../../src/flow/flow.js';
 
-/** A batch of a scripted source: how many items, whether a cursor follows them, and what to wait for before. */
+/**
+ * A batch of a scripted source: the number of items, whether a cursor follows, and what to wait for
+ * before it.
+ */
 export interface Step {
   readonly items: number;
   readonly cursor: boolean;
@@ -15,7 +18,7 @@ export interface SourceState {
 
 export const newState = (): SourceState => ({ opened: 0, closed: 0, batches: 0 });
 
-/** A source of `name:0`, `name:1`, ... in the given batches. */
+/** Creates a source of `name:0`, `name:1`, ... in these batches. */
 export function scripted(name: string, steps: readonly Step[], state = newState()): Flow<string> {
   return new Flow(
     async function* ({ resume }) {
@@ -40,15 +43,16 @@ export function scripted(name: string, steps: readonly Step[], state = newState(
   );
 }
 
-/** Items of a scripted source, in order. */
+/** Returns the items of a scripted source, in order. */
 export function itemsOf(name: string, steps: readonly Step[]): string[] {
   const count = steps.reduce((sum, { items }) => sum + items, 0);
   return Array.from({ length: count }, (_, item) => `${name}:${item}`);
 }
 
 /**
- * Reads a flow as a sink with a checkpoint does, with crashes: each run ends after a number of batches, keeps
- * the items up to its last cursor, and the next one resumes there. The last run reads to the end.
+ * Reads a flow as a sink with a checkpoint does, with crashes. Each run ends after a number of
+ * batches and keeps the items up to its last cursor, where the next run resumes. The last run reads
+ * to the end.
  */
 export async function withCrashes<T>(flow: Flow<T>, crashes: readonly number[]): Promise<T[]> {
   const kept: T[] = [];

@@ -12,7 +12,7 @@ import {
 } from '../../src/storage/file-system.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-/** A folder with a file, a link to it, a folder, a pipe and a link to nothing. */
+/** Creates a folder with a file, a link to it, a folder, a pipe and a broken link. */
 async function folderOfKinds(): Promise<string> {
   const folder = await temporaryFolder();
   await writeFile(`${folder}/file`, 'content');

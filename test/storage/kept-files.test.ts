@@ -9,14 +9,14 @@ const page = pageNamed('src/storage/README.md');
 const kept = tableOf(page, 'Files', 'What');
 const temporary = tableOf(page, 'Temporary files', 'What');
 
-/** Calls of Node that write files, by name; `open` without `'r'` may. */
+/** Node functions that write files. `open` only writes without the flag `'r'`. */
 const WRITES =
   /^(appendFile|copyFile|cp|createWriteStream|mkdir|mkdtemp|rename|rm|rmdir|symlink|link|truncate|unlink|utimes|writeFile|writev?)(Sync)?$/;
-/** What this folder has for writing files. */
+/** Functions of `src/storage` that write files. */
 const OURS =
   /^(replaceFile|replaceFileOn|takeLock|SpoolFile|LineLog|LmdbDatabase|openNew|openExisting|writeAll|makeFolder|makeSyncedFolder|syncFolder)$/;
 
-/** Whether a source file writes files, by what it imports. */
+/** Returns whether a source file writes files, based on what it imports. */
 function writes(text: string): boolean {
   for (const [, names = '', from = ''] of text.matchAll(
     /^import (?:type )?\{([^}]*)\} from '([^']+)'/gm,

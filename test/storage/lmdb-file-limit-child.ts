@@ -3,7 +3,8 @@ import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { ofPost } from '../compliance/event.js';
 
-// Records until the system lets no file grow, then continues and ends, and prints what was confirmed and the error: KIND FOLDER.
+// Records entries until files cannot grow any further, then continues and closes. Prints the
+// confirmed entries and the error. Arguments: KIND FOLDER.
 const [kind, folder = ''] = process.argv.slice(2);
 const tombstones = kind === 'tombstones' ? await openTombstones(folder) : undefined;
 const usage = new UsageStore(folder);
@@ -19,7 +20,7 @@ while (failure === undefined)
   } catch (error) {
     failure = error;
   }
-// An unhandled rejection would end the process now.
+// If the rejection were unhandled, the process would end in this turn.
 await turn();
 await tombstones?.record([]);
 await usage.add([]);

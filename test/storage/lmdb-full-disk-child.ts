@@ -3,7 +3,8 @@ import path from 'node:path';
 import { openTombstones } from '../../src/compliance/tombstones.js';
 import { ofPost } from '../compliance/event.js';
 
-// Opens tombstones on a disk that is full, and prints what becomes of each: FOLDER of an empty disk.
+// Opens tombstones on a full disk and prints the outcome of each attempt. Argument: the FOLDER of
+// an empty disk.
 const [disk = ''] = process.argv.slice(2);
 const recorded = path.join(disk, 'recorded');
 await using before = await openTombstones(recorded);
@@ -13,11 +14,11 @@ for (const bytes of [65_536, 4_096, 1])
   try {
     for (let n = 0; ; n++) writeFileSync(path.join(disk, `${bytes}-${n}`), Buffer.alloc(bytes, 1));
   } catch {
-    // It is full.
+    // The disk is full.
   }
 const created = await resultOf(path.join(disk, 'created'));
 const found = await resultOf(recorded);
-// As where only `data.mdb` was copied.
+// Simulates a copy of only `data.mdb`.
 rmSync(path.join(recorded, 'lock.mdb'));
 const withoutLock = await resultOf(recorded);
 process.stdout.write(JSON.stringify({ created, found, withoutLock }));

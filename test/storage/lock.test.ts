@@ -22,12 +22,12 @@ async function deadProcess(): Promise<number> {
   return child.pid as number;
 }
 
-/** A holder on this machine of which only the process id is known. */
+/** Returns a lock holder on this machine of which only the process id is known. */
 function holder(pid: number | undefined) {
   return { ...thisProcess(), pid, started: undefined, token: 'x' };
 }
 
-/** Files in memory with slow calls. */
+/** An in-memory file system with slow calls. */
 function slowFiles(files: Map<string, string>, delays: readonly number[]): FileSystem {
   let call = 0;
   const slowly = async <T>(work: () => T): Promise<T> => {
@@ -45,7 +45,7 @@ function slowFiles(files: Map<string, string>, delays: readonly number[]): FileS
       return {
         write: (bytes: Uint8Array) =>
           slowly(() => {
-            // Writes to a removed file have no effect.
+            // Writing to a removed file has no effect.
             if (files.has(path)) files.set(path, Buffer.from(bytes).toString());
             return { bytesWritten: bytes.length };
           }),

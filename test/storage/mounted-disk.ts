@@ -9,21 +9,24 @@ import type { OpenFile } from '../../src/storage/file-system.js';
 import { nodeError, type SimulatedDisk, SimulatedFile } from './simulated-disk.js';
 import { ThreadInPlace } from './thread-in-place.js';
 
-/** The folder of the simulated disk, for everything that runs within `onDisk`. */
+/** The folder of the simulated disk. It exists only within `onDisk`. */
 export const MOUNT = '/simulated';
 
 const mounted = new AsyncLocalStorage<SimulatedDisk>();
 
 /**
- * Runs `work` with the calls of `node:fs` and `node:fs/promises` under `MOUNT` going to `disk`. Worker threads
- * that it starts run in this thread, so that their calls go there, too.
+ * Runs `work` while calls to `node:fs` and `node:fs/promises` below `MOUNT` go to `disk`. Worker
+ * threads run in this thread, so that their calls go to `disk` as well.
  */
 export function onDisk<T>(disk: SimulatedDisk, work: () => T): T {
   install();
   return mounted.run(disk, work);
 }
 
-/** All files of the disk that `work` runs on, by their path below `MOUNT`, read without a call that can fail. */
+/**
+ * Returns all files of the current disk, by their path below `MOUNT`. Reading them never fails or
+ * counts as a call.
+ */
 export function storedFiles(): ReadonlyMap<string, Buffer> {
   const disk = mounted.getStore();
   if (disk === undefined) throw new Error('Not within onDisk()');
@@ -36,7 +39,7 @@ function diskOf(file: unknown): SimulatedDisk | undefined {
   return file === MOUNT || file.startsWith(`${MOUNT}/`) ? mounted.getStore() : undefined;
 }
 
-/** The calls of a simulated disk that the library uses, in the shape of Node's. */
+/** The calls of a simulated disk that the library uses, with Node's signatures. */
 const ASYNC = {
   open: async (disk: SimulatedDisk, file: string, flags: string | number = 'r', mode?: number) => {
     const open = await disk.open(file, flags, mode);
@@ -254,7 +257,10 @@ class Handle implements OpenFile {
 
 let installed = false;
 
-/** Puts the calls before Node's: they also reach modules that have imported these. */
+/**
+ * Replaces Node's functions. The replacements also apply to modules that have already imported
+ * them.
+ */
 function install(): void {
   if (installed) return;
   installed = true;

@@ -32,14 +32,14 @@ interface Full {
   readonly message: string;
 }
 
-/** Records until the file has reached its limit, in a process whose files cannot grow. */
+/** Records entries until the file reaches its limit, in a process whose files cannot grow. */
 async function untilFull(kind: string, folder: string): Promise<Full> {
   const command = `ulimit -f 400; exec "$0" "$@"`;
   const child = spawn(
     'bash',
     ['-c', command, process.execPath, compiled(FILE_LIMIT_CHILD), kind, folder],
     {
-      // LMDB prints what it cannot write.
+      // LMDB prints failed writes to stderr.
       stdio: ['ignore', 'pipe', 'ignore'],
     },
   );
@@ -49,7 +49,8 @@ async function untilFull(kind: string, folder: string): Promise<Full> {
 }
 
 describe('LMDB files that cannot grow', () => {
-  // lmdb says why in a promise that nothing handled: the process ended, with "Commit failed" as the only reason.
+  // lmdb reported the reason only in a promise that nothing handled, so the process ended with just
+  // "Commit failed".
   it('cause a StorageError with the reason, and tombstones can be added later', async () => {
     const folder = path.join(await temporaryFolder(), 'tombstones');
     const { confirmed, ...error } = await untilFull('tombstones', folder);
@@ -57,7 +58,7 @@ describe('LMDB files that cannot grow', () => {
     expect(error.message).toMatch(/File too large|Input\/output error/);
     expect(confirmed).toBeGreaterThan(0);
     await using tombstones = await openTombstones(folder);
-    // The batch that failed is there whole or not at all.
+    // The failed batch is stored completely or not at all.
     expect([200 * confirmed, 200 * (confirmed + 1)]).toContain(tombstones.size);
     await tombstones.record([ofPost('delete', '1')]);
     expect(tombstones.post('1')).toEqual({ deleted: true });
@@ -79,7 +80,8 @@ describe('LMDB files that cannot grow', () => {
 });
 
 describe('a database that LMDB cannot open', () => {
-  // If a call fails after the file is open, lmdb frees the same memory twice, which killed the process with SIGSEGV.
+  // If a call fails after the file is open, lmdb frees the same memory twice. This once killed the
+  // process with SIGSEGV.
   it.each([false, true])(
     'rejects with a StorageError if its lock file is a folder: readOnly %s',
     async readOnly => {
@@ -95,7 +97,7 @@ describe('a database that LMDB cannot open', () => {
     },
   );
 
-  // A lock file that is mapped into memory ended the process with SIGBUS.
+  // On a full disk, a lock file mapped into memory once killed the process with SIGBUS.
   it.skipIf(!canMountDisk)(
     'rejects with a StorageError on a full disk, unless it has its lock file',
     async () => {
@@ -134,7 +136,7 @@ describe('a database that LMDB cannot open', () => {
   });
 });
 
-/** Puts a call in place of Node's, for every module, until the test ends. */
+/** Replaces a function of Node for every module until the test ends. */
 function replaceCall<Name extends 'link' | 'open'>(
   name: Name,
   replacement: (typeof promises)[Name],
@@ -234,7 +236,10 @@ const pageKey = (part: number, n: number) => {
   return key;
 };
 
-/** A file of ten pages and more, of which the last that its root counts is free, and was never written. */
+/**
+ * Creates a file of at least ten pages. The last page that its root counts is free and was never
+ * written.
+ */
 async function shortFile(): Promise<string> {
   const folder = await temporaryFolder();
   const database = await openLmdb(folder);
@@ -282,7 +287,7 @@ const PAGE = 4096;
 it('hasAllPages returns false for pages that refer to each other in a circle', async () => {
   const handle = openSync(path.join(await temporaryFolder(), 'data.mdb'), 'w+');
   onTestFinished(() => closeSync(handle));
-  // A branch with one entry, which refers to the branch itself.
+  // A branch page with one entry, which points back to the page itself.
   const page = Buffer.alloc(PAGE);
   page.writeUInt16LE(1, 18);
   page.writeUInt16LE(2, 20);

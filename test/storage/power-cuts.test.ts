@@ -20,7 +20,7 @@ function newDisk(): SimulatedDisk {
   return disk;
 }
 
-/** What a power cut leaves that takes all that was not synced. */
+/** Returns the disk after a power cut that loses everything that was not synced. */
 function powerCut(disk: SimulatedDisk): SimulatedDisk {
   const left = disk.copy();
   left.restart(NOTHING);

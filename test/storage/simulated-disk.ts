@@ -1,19 +1,22 @@
 import path from 'node:path';
 import type { FileStatus, FileSystem, OpenFile } from '../../src/storage/file-system.js';
 
-/** What any call throws once the disk's power is off. */
+/** Thrown by every call after the disk's power is cut. */
 export class PowerCut extends Error {}
 
 type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly length: number };
 
-/** Names that a call adds to a folder or removes from it: all of them survive, or none. */
+/**
+ * The names that one call adds to a folder or removes from it. A power cut keeps all of them or
+ * none.
+ */
 type NameChange = readonly { readonly name: string; readonly node: Node | undefined }[];
 
 type Node = SimulatedFile | SimulatedFolder;
 
 let inodes = 0;
 
-/** The data of a file: the last synced state, and the changes since. */
+/** The data of a file: its last synced state and the changes since then. */
 export class SimulatedFile {
   safe: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
@@ -34,7 +37,7 @@ export class SimulatedFile {
   }
 }
 
-/** The names in a folder: the last synced state, and the changes since. */
+/** The names in a folder: their last synced state and the changes since then. */
 export class SimulatedFolder {
   safe = new Map<string, Node>();
   changes: NameChange[] = [];
@@ -55,23 +58,26 @@ export class SimulatedFolder {
   }
 }
 
-/** Calls that change what is on the disk, or what of it survives. */
+/** Calls that change the disk or decide what a power cut keeps. */
 const CHANGES = /^(open (w|a)|write|truncate|chmod|datasync|sync|rename|unlink|mkdir|rmdir)/;
 
 /**
- * A file system in memory that separates written data from data that survives a power cut: content
- * after fdatasync or fsync of the file, names after fsync of their folder. As on a real disk, a part of
- * the unsynced changes may survive; `random` selects it.
+ * An in-memory file system that distinguishes written data from data that survives a power cut.
+ * Content survives after fdatasync or fsync of the file, names after fsync of their folder. As on a
+ * real disk, some of the unsynced changes may also survive; `random` selects them.
  */
 export class SimulatedDisk implements FileSystem {
   #root = new SimulatedFolder();
-  /** The number of calls so far, and the call at which the power fails. */
+  /** The number of calls so far. At the call number `cutAt`, the power fails. */
   calls = 0;
   cutAt = Number.POSITIVE_INFINITY;
-  /** Makes a call fail. A write that fails has written a half. */
+  /**
+   * Called before each call. If it throws, the call fails. A failing write first writes half of its
+   * data.
+   */
   before: (call: string, file: string) => void = () => {};
 
-  /** The paths of all files. */
+  /** Returns the paths of all files. */
   files(): string[] {
     return [...pathsOf(this.#root)].sort();
   }
@@ -99,25 +105,31 @@ export class SimulatedDisk implements FileSystem {
     for (const entries of [folder.now, folder.safe]) entries.delete(path.basename(file));
   }
 
-  /** Everything so far survives power cuts. */
+  /** Makes everything so far survive power cuts. */
   syncAll(): void {
     for (const node of nodesOf(this.#root)) node.sync();
   }
 
-  /** The power returns a minute later: synced data is there, and a part of the rest, selected by `random` (0 to 1). */
+  /**
+   * Restores the power a minute later. Synced data is kept, and a part of the rest that `random` (0
+   * to 1) selects.
+   */
   restart(random: () => number): void {
     settleFolder(this.#root, random, new Set());
     this.keepAll();
   }
 
-  /** The process is killed while the machine runs on: nothing is lost. The next run begins a minute later. */
+  /**
+   * Simulates a killed process on a machine that keeps running, which loses no data. The next run
+   * starts a minute later.
+   */
   keepAll(): void {
     for (const node of nodesOf(this.#root)) node.mtimeMs -= 60_000;
     this.calls = 0;
     this.cutAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Another disk in the same state. */
+  /** Returns another disk in the same state. */
   copy(): SimulatedDisk {
     const disk = new SimulatedDisk();
     disk.#root = copyOf(this.#root, new Map()) as SimulatedFolder;
@@ -204,7 +216,10 @@ export class SimulatedDisk implements FileSystem {
     };
   }
 
-  /** Counts a call; throws where it is to fail. A kill or a failure may come within a write: `half` does its half. */
+  /**
+   * Counts a call and throws if it should fail. If a write is interrupted, `half` writes half of
+   * its data first.
+   */
   async call(call: string, file: string, half = () => {}): Promise<void> {
     this.callNow(call, file, half);
   }
@@ -223,7 +238,7 @@ export class SimulatedDisk implements FileSystem {
     }
   }
 
-  /** Writes to an open file. Returns how many bytes: a call may write less than requested. */
+  /** Writes to an open file. Returns the number of bytes, which can be less than requested. */
   write(name: string, file: SimulatedFile, bytes: Uint8Array, at: number): number {
     const change = (count: number) =>
       file.change({ at, bytes: Uint8Array.from(bytes.subarray(0, count)) });
@@ -262,7 +277,7 @@ export class SimulatedDisk implements FileSystem {
 
   #openInode(name: string, inode: SimulatedFile): OpenFile {
     const makeSafe = async (call: string) => {
-      // A disk that fails here may have discarded what it holds: a later sync does not bring it back.
+      // If a sync fails, the disk may have dropped the data, and a later sync does not restore it.
       await this.call(call, name, () => {
         if (this.calls <= this.cutAt) inode.changes = [];
       });
@@ -311,7 +326,7 @@ export function nodeError(code: string, what: string): Error {
   return Object.assign(new Error(`${code}: simulated, ${what}`), { code, syscall });
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Returns a generator of numbers from 0 to 1 that depends only on the seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -351,7 +366,7 @@ function applied(bytes: Buffer, change: Change): Buffer {
   return longer;
 }
 
-/** Of the unsynced names of a folder the first ones survive, as in the journal of a file system. */
+/** Of a folder's unsynced names, the oldest survive, as with the journal of a file system. */
 function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<Node>): void {
   const kept = Math.floor(random() * (folder.changes.length + 1));
   for (const change of folder.changes.slice(0, kept)) rename(folder.safe, change);
@@ -365,7 +380,7 @@ function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<N
   }
 }
 
-/** Any subset of the unsynced changes may survive, and a part of a write. */
+/** Any subset of the unsynced changes can survive, even a part of a write. */
 function settleFile(inode: SimulatedFile, random: () => number): void {
   for (const change of inode.changes) {
     const fate = random();

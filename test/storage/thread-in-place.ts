@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import workerThreads from 'node:worker_threads';
 
 /**
- * A `Worker` whose CommonJS script runs in this thread, so that its calls of `node:fs` can be simulated. Messages
- * are cloned and arrive later, in order.
+ * A `Worker` whose CommonJS script runs in this thread, so that its calls to `node:fs` can be
+ * simulated. Messages are cloned and delivered later, in order.
  */
 export class ThreadInPlace extends EventEmitter {
   readonly #port = Object.assign(new EventEmitter(), {
@@ -38,7 +38,7 @@ export class ThreadInPlace extends EventEmitter {
 
   #send(to: EventEmitter, message: unknown, transfer: ArrayBuffer[] = []): void {
     const cloned = structuredClone(message, { transfer });
-    // What one side has sent before it ends arrives at the other in Node, too, or not.
+    // In Node, a message sent just before the end may or may not arrive.
     setImmediate(() => {
       if (!this.#hasEnded) to.emit('message', cloned);
     });

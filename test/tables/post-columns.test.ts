@@ -14,16 +14,16 @@ import { unchecked } from '../unchecked.js';
 type PostRow = tables.Row<typeof tables.posts>;
 const rowOf = tables.toRow(tables.posts);
 
-/** What only one format has, as the documentation says. */
+/** Columns that only one format has, according to the documentation. */
 const ORIGINAL_ONLY = ['reply_count', 'quote_count', 'possibly_sensitive', 'author_protected'];
 
-/** The row of the original format without what the other one cannot say. */
+/** Removes what the other format cannot express from a row of the `original` format. */
 function inBothFormats(row: PostRow, streams: PostRow): PostRow {
   const same = {
     ...row,
     ...Object.fromEntries(ORIGINAL_ONLY.map(name => [name, null])),
   };
-  // The answered author is known only where the post mentions them or is by them.
+  // The author of the answered post is known only if the post mentions them or is by them.
   return streams.replied_author_id === null ? { ...same, replied_author_id: null } : same;
 }
 
@@ -321,7 +321,10 @@ describe('the row of a user', () => {
   });
 });
 
-/** Both formats say the same only where a handle belongs to one user, and each link to one page. */
+/**
+ * Makes a post consistent: each handle belongs to one user and each link leads to one page. Only
+ * then do both formats give the same row.
+ */
 function consistent(model: PostModel): PostModel {
   const idOf = (handle: string) =>
     BigInt(`0x${Buffer.from(handle.toLowerCase()).toString('hex').slice(0, 12)}`);
@@ -331,7 +334,7 @@ function consistent(model: PostModel): PostModel {
   });
   return {
     ...model,
-    // In real posts, each short address is of one page.
+    // In real posts, each short address leads to one page.
     links: model.quoted === undefined && model.shared === undefined ? model.links : [],
     author: known(model.author),
     mentions: model.mentions.map(known),

@@ -25,7 +25,7 @@ describe('a row reader', () => {
       expect(() => read(post)).toThrow(
         'csv: `columns` must have values, and that of "mood" is a promise: get what it needs with mapAsync()',
       );
-      // An unhandled rejection would be reported now.
+      // If the rejection were unhandled, it would be reported in this turn.
       await new Promise(resolve => setImmediate(resolve));
     },
   );

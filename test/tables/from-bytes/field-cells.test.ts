@@ -22,7 +22,7 @@ const PRINTED: readonly Buffer[] = [
   ),
 ];
 
-/** The columns whose cells of a post are not written from its bytes. */
+/** Returns the columns of a post whose cells are not written from its bytes. */
 function leftColumns(post: PostInBytes, out: CsvCells, raw: Buffer): PostColumnName[] | undefined {
   return post.read(raw, 0, raw.length, () => {
     const { begin, cells } = cellsOf(post, post.format);
@@ -48,7 +48,7 @@ describe('the cells of a post', () => {
         'tag',
         ...(place ? ['place_bbox', 'longitude', 'latitude'] : []),
         ...(replyTo ? ['replied_author_id'] : []),
-        // An escape may be of the `RT @handle: ` of a retweet.
+        // An escape may belong to the `RT @handle: ` of a retweet.
         ...(raw.includes('text":"\\') ? ['text'] : []),
       ]);
       expect(
@@ -65,7 +65,7 @@ describe('the cells of a post', () => {
         keys.add(key);
         return value;
       });
-    // Of withheld posts, of promoted ones, and of those before 2013.
+    // These occur only in withheld posts, promoted posts and posts before 2013.
     const rare = ['withheld_in_countries', 'scopes', 'followers', 'language', 'value'];
     expect([...keysOf(POST_MEMBERS)].filter(key => !keys.has(key))).toEqual(rare);
   });

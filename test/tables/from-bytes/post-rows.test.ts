@@ -34,7 +34,7 @@ import { bySuite } from '../../suite.js';
 const NAMES = Object.keys(posts) as PostColumnName[];
 const parsed = rowReader('csv', listColumns(NAMES), 'error');
 
-/** The row, or the error. */
+/** Returns the row, or the error. */
 function outcomeOf(read: () => unknown): unknown {
   try {
     return read();
@@ -56,7 +56,7 @@ const writeToBlock = postRowWriter('csv', NAMES, 'error', {
   out: new BlockCells(block, post.strings),
 });
 
-/** As CSV, of a post within other bytes, as in a file. */
+/** Returns the CSV of a post that is surrounded by other bytes, as in a file. */
 function rowIn(bytes: Buffer): unknown {
   const content = Buffer.concat([Buffer.from('}"\n'), bytes, Buffer.from('\n{"id":"')]);
   const [{ out, write }] = CSV as [(typeof CSV)[number]];
@@ -71,10 +71,10 @@ function parsedRow(bytes: Buffer): unknown {
   return outcomeOf(() => `${csvRow(parsed(new Activity(bytes)), false)}\n`);
 }
 
-/** A row before and one behind it, so that what is left of a cell would be seen. */
+/** A row written before and after the tested one, to show leftovers of a cell. */
 const AROUND = new SecondCorpus(11).line(1.7e12);
 
-/** As CSV, of three rows. */
+/** Returns the CSV of three rows. */
 function csvOf({ out, write }: (typeof CSV)[number], bytes: Buffer): unknown {
   out.clear();
   return outcomeOf(() => {
@@ -106,14 +106,14 @@ function expectSame(bytes: Buffer): void {
   );
 }
 
-/** Whether the row was read without parsing the post; its arrays are parsed each by itself. */
+/** Returns whether the whole post was parsed for the row. Arrays are always parsed separately. */
 function isParsed(bytes: Buffer): boolean {
   return parsedIn(bytes).some(
     json => json.includes('"created_at"') || json.includes('"postedTime"'),
   );
 }
 
-/** What is parsed for a row. */
+/** Returns the JSON that was parsed for a row. */
 function parsedIn(bytes: Buffer): string[] {
   const parse = vi.spyOn(JSON, 'parse');
   try {
@@ -128,7 +128,7 @@ type Members = Record<string, unknown>;
 const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** All objects in a document, and the lists in it. */
+/** Returns all objects in a document and the lists in them. */
 function placesIn(value: unknown, found: (Members | unknown[])[] = []): (Members | unknown[])[] {
   if (typeof value !== 'object' || value === null) return found;
   found.push(value as Members);
@@ -261,7 +261,7 @@ describe('a row read from the bytes of a post', () => {
       expectSame(extended);
       if (text.includes('\\u00')) continue;
       expect(isParsed(extended)).toBe(false);
-      // Only an escape of an ASCII character may stand for a part of the prefix.
+      // Only an escape of an ASCII character can be part of the prefix.
       expect(parsedIn(bytes)).not.toContain(`"${text}"`);
     }
   });
@@ -445,7 +445,10 @@ const NO_MEMBERS = {
   edits: undefined,
 };
 
-/** The object, noting the path of each member that is read, up to arrays. */
+/**
+ * Returns the object wrapped so that the path of each member that is read, up to arrays, is
+ * recorded.
+ */
 function recorded(object: object, path: string, read: Set<string>): object {
   return new Proxy(object, {
     get(target, key) {
@@ -457,7 +460,10 @@ function recorded(object: object, path: string, read: Set<string>): object {
   });
 }
 
-/** What else a quoted post is asked for decides nothing that a column shows: its id and its author. */
+/**
+ * Members of a quoted post that are read but affect no column. Columns show only the quoted post's
+ * id and author.
+ */
 const OF_NO_COLUMN = /quoted_status\.(?:verb|gnip|retweeted_status)\b/;
 
 function isFound(path: string): boolean {
@@ -479,7 +485,7 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-/** Whether a changed key may have become one that was there. */
+/** Returns whether a changed key may be a duplicate of another one. */
 function hasTwice(bytes: Buffer): boolean {
   const text = bytes.toString();
   return JSON.stringify(JSON.parse(text)).length < text.replaceAll(/\s/g, '').length;

@@ -52,7 +52,7 @@ async function store(folder: string, contents: readonly Buffer[]): Promise<strin
 
 type Options = Omit<ParquetOptions<Routed>, 'path'> & { readonly template?: string };
 
-/** What comes out: the files with their bytes, or the error. */
+/** Returns the written files with their bytes, or the error. */
 async function run(
   inputs: readonly string[],
   out: string,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ByteWriter } from '../../../src/tables/parquet/thrift.js';
 
-/** An unsigned LEB128 number, as the format of Parquet defines it. */
+/** Encodes an unsigned LEB128 number as defined by Parquet. */
 function printVarint(value: number): number[] {
   let rest = BigInt(value);
   const bytes: number[] = [];

@@ -12,7 +12,7 @@ import {
   type ThriftValue,
 } from '../../../src/tables/parquet/thrift.js';
 
-/** Reads Thrift's compact protocol. */
+/** A reader of Thrift's compact protocol. */
 class Reader {
   readonly #bytes: Buffer;
   at = 0;
@@ -58,7 +58,7 @@ class Reader {
       case 9: {
         const head = this.#bytes[this.at++]!;
         const length = head >> 4 === 15 ? Number(this.#varint()) : head >> 4;
-        // The value of a boolean in a list is a byte.
+        // In a list, a boolean is a whole byte.
         return Array.from({ length }, () =>
           (head & 15) <= 2 ? this.#bytes[this.at++] === 1 : this.#value(head & 15),
         );
@@ -71,7 +71,7 @@ class Reader {
   }
 }
 
-/** A value, and what a reader has of it. */
+/** A value to print, and the value that a reader should get. */
 interface Printed {
   readonly value: ThriftValue;
   readonly read: unknown;
@@ -95,7 +95,7 @@ const { root } = fc.letrec<{ root: { fields: ThriftStruct; read: unknown } }>(ti
   const within = tie('root').map(({ fields, read }): Printed => ({ value: struct(fields), read }));
   const kinds = [...Object.values(scalars), within];
   const one = fc.oneof({ depthSize: 'small' }, ...kinds);
-  // The elements of a list are of one type.
+  // All elements of a list have the same type.
   const lists = fc.oneof(
     { depthSize: 'small' },
     ...kinds.map(kind => fc.array(kind, { maxLength: 20 })),
@@ -118,7 +118,8 @@ const { root } = fc.letrec<{ root: { fields: ThriftStruct; read: unknown } }>(ti
         let id = 0;
         for (const [step, one] of steps) {
           id += step;
-          // A field that is missing makes the step to the next one larger than the format of one byte has room for.
+          // A missing field increases the distance to the next one, which may then need more than
+          // the one-byte form.
           if (one === null) id -= step;
           else {
             fields[id] = one.value;

@@ -3,7 +3,7 @@ import { DataError } from '../../../src/base/errors.js';
 import { RowBlockBuilder, readPart } from '../../../src/tables/parquet/row-block.js';
 import { ValueEncoder } from '../../../src/tables/parquet/value-encoder.js';
 
-/** The types of Node lack it. */
+/** Node's types do not include `WebAssembly`. */
 const { Memory } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: MemoryOf } } })
   .WebAssembly;
 interface MemoryOf {

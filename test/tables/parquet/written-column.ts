@@ -6,7 +6,7 @@ import type { ParquetCompression } from '../../../src/tables/parquet/page-codec.
 import { ParquetFile } from '../../../src/tables/parquet/parquet-file.js';
 import { type RowBlock, RowBlockBuilder } from '../../../src/tables/parquet/row-block.js';
 
-/** The chunk of one column of blocks, and what another implementation reads of it. */
+/** Returns the chunk of one column and the values that another implementation reads from it. */
 export async function written(
   type: ColumnType,
   blocks: readonly (readonly RowValue[])[],
