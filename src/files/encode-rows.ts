@@ -73,3 +73,32 @@ function eachRow(
     use(content, start, start + lengths[row]!, tags && tagNames![tags[index]!]);
   }
 }
+
+/** Encodes items on this thread, as the same bytes that a thread encodes of their rows. */
+export interface ItemEncoder {
+  /** The size of the encoded items since the last `take`, in bytes. */
+  readonly byteLength: number;
+  /** Encodes an item. @throws DataError for an item that cannot be encoded. Keeps the items before it. */
+  add(item: unknown, origin?: string): void;
+  /** Returns the bytes of the items since the last call. */
+  take(): Buffer;
+}
+
+/** Collects pieces of bytes, and joins them. */
+export class JoinedBytes {
+  byteLength = 0;
+  #pieces: Buffer[] = [];
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(bytes);
+    this.byteLength += bytes.length;
+  }
+
+  /** Returns the bytes since the last call. */
+  take(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.byteLength = 0;
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+}

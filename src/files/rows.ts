@@ -203,6 +203,32 @@ export class StoredRows {
     return this.file.itemOf(row);
   }
 
+  /**
+   * Lets the thread that holds the content encode rows of this file as blocks, then releases the file. For
+   * each block, `ends` has the index in `list` after its last row.
+   *
+   * @param encoding The number that `Engine.add` returned for the encoding.
+   * @param encodeHere Encodes items on this thread. Called if the thread cannot encode a row, because it
+   * throws the exact error.
+   */
+  async encode(
+    list: RowList,
+    ends: readonly number[],
+    encoding: number,
+    encodeHere: (items: readonly unknown[]) => unknown,
+  ): Promise<readonly EncodedBlock[]> {
+    const { file } = this;
+    try {
+      const blocks = await file.encode(list, ends, encoding);
+      if (blocks !== undefined) return blocks;
+      await encodeHere(await this.items());
+      throw new Error(`A thread could not encode the posts of ${file.origin}`);
+    } finally {
+      // The content is no longer needed.
+      file.release();
+    }
+  }
+
   /** The items, as views of the content of the file. */
   async items(): Promise<unknown[]> {
     const { file, rows, tags, tagNames } = this;

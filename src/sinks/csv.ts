@@ -2,15 +2,12 @@ import { checkOptions, flag, type OptionTable, oneOf } from '../base/check.js';
 import type { Sink } from '../flow/flow.js';
 import type { Activity } from '../post/activity.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
-import { CSV_ROWS, CsvCells } from '../tables/csv/csv-encoder.js';
 import { csvRow } from '../tables/csv/csv-row.js';
-import { itemWriter } from '../tables/from-bytes/post-rows.js';
-import { rowReader } from '../tables/row-reader.js';
+import { CsvRows, csvRowsInThread } from '../tables/csv/csv-rows.js';
 import {
   hasOwnColumns,
   listColumns,
   type NeedsColumns,
-  postColumnNames,
   settingsOf,
   TABLE_OPTIONS,
   type TableOptions,
@@ -75,34 +72,23 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
     options as CsvOptions<unknown>,
   );
   const list = listColumns(columns);
-  const escapesFormulas = formulas === 'escape';
   const names = csvRow(
     list.map(({ name }) => name),
     false,
   );
-  const postColumns = postColumnNames(list);
-  const read = rowReader('csv', list, invalidValues);
-  const posts = itemWriter(
-    'csv',
-    list,
-    invalidValues,
-    strings => new CsvCells(strings, escapesFormulas),
-  );
+  const rowOptions = { columns: list, invalidValues, escapesFormulas: formulas === 'escape' };
+  const rows = new CsvRows('csv', rowOptions);
   const encode = (item: unknown, origin: string | undefined) => {
-    posts?.out.clear();
+    rows.add(item, origin);
     // The line without its line feed, which the sink adds.
-    if (posts?.write(item, origin) === true) return posts.out.take().subarray(0, -1);
-    return Buffer.from(csvRow(read(item, origin), escapesFormulas));
+    return rows.take().subarray(0, -1);
   };
   const config = fileSinkConfig<unknown>('csv', checked, {
     format: () =>
       linesFormat({
         encode,
         header: Buffer.from(bom ? `\ufeff${names}` : names),
-        rows: postColumns && {
-          kind: CSV_ROWS,
-          options: { columns: postColumns, invalidValues, escapesFormulas },
-        },
+        rows: csvRowsInThread(rowOptions),
       }),
     settings: { columns: settingsOf(list), formulas, bom },
     takesFunctions: hasOwnColumns(list),

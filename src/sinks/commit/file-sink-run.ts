@@ -190,7 +190,6 @@ export class FileSinkRun<T> implements Member {
 
   /** Ends all writing and closes all files. */
   async close(): Promise<void> {
-    await this.#engine.close();
     await this.outputs.close();
   }
 

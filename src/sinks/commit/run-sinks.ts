@@ -216,7 +216,8 @@ async function run<T>(
   } finally {
     broken.unlink();
     await committer?.idle();
-    await closeAll(all);
+    // Threads may still write to open files.
+    await engine.close().finally(() => closeAll(all));
   }
 }
 

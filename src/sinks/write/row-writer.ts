@@ -103,32 +103,25 @@ export class RowWriter<T> {
   #encode(posts: StoredRows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
-    const blocks = posts.file
-      .encode(list, ends, this.#options.encodingNumber)
-      .then(async encoded => encoded ?? Promise.reject(await this.#errorOf(posts)));
-    // The content is no longer needed. A failure ends the run through the outputs.
-    const release = () => posts.file.release();
-    blocks.then(release, release);
+    const blocks = posts.encode(list, ends, this.#options.encodingNumber, items =>
+      this.#encodeHere(items, posts.file.origin),
+    );
+    // A failure ends the run through the outputs.
+    blocks.catch(() => {});
     for (const [index, { file, rows, bytes }] of ranges.entries()) {
       const block = blocks.then(all => all[index]!);
       file.addBlock(rows.length, block, bytes);
     }
   }
 
-  /** The error of the first post that cannot be encoded. */
-  async #errorOf(posts: StoredRows): Promise<unknown> {
-    const { origin } = posts.file;
-    const { buffers } = this.#outputs;
+  /** Encodes posts without writing them. @throws The error of the first post that cannot be encoded. */
+  async #encodeHere(items: readonly unknown[], origin: string): Promise<void> {
     const { format } = this.#options;
-    const encoder = format.encoder({ isNew: true, buffers });
-    for (const item of await posts.items())
-      try {
-        encoder.add(format.encode(item as T, origin));
-        if (encoder.full) await encoder.flush();
-      } catch (error) {
-        return error;
-      }
-    return new Error(`A thread could not encode the posts of ${origin}`);
+    const encoder = format.encoder({ isNew: true, buffers: this.#outputs.buffers });
+    for (const item of items) {
+      encoder.add(format.encode(item as T, origin));
+      if (encoder.full) await encoder.flush();
+    }
   }
 
   /** Collects the lines on the main thread. */

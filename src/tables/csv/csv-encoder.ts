@@ -1,5 +1,5 @@
 import { DAY } from '../../base/time.js';
-import type { EncoderKind } from '../../files/encode-rows.js';
+import { type EncoderKind, JoinedBytes } from '../../files/encode-rows.js';
 import {
   CLOSE_ARRAY,
   COLON,
@@ -45,7 +45,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   readonly #escapesFormulas: boolean;
   /** The fields of lists that occur repeatedly, by list. */
   readonly #lists = new WeakMap<object, string>();
-  #blocks: Buffer[] = [];
+  readonly #blocks = new JoinedBytes();
   #at = 0;
   /** The positions at which the row and the cell start. */
   #row = 0;
@@ -182,20 +182,23 @@ export class CsvCells implements CellWriter, DecodingUser {
 
   row(values: readonly RowValue[]): void {
     this.#endBlock();
-    this.#blocks.push(Buffer.from(`${csvRow(values, this.#escapesFormulas)}\n`));
+    this.#blocks.add(Buffer.from(`${csvRow(values, this.#escapesFormulas)}\n`));
+  }
+
+  /** The size of the rows since the last `take`, in bytes. */
+  get byteLength(): number {
+    return this.#blocks.byteLength + this.#row;
   }
 
   /** Returns the bytes of the rows since the last call. */
   take(): Buffer {
     this.#endBlock();
-    const rows = this.#blocks.length === 1 ? this.#blocks[0]! : Buffer.concat(this.#blocks);
-    this.#blocks = [];
-    return rows;
+    return this.#blocks.take();
   }
 
   /** Returns the rows since the last call as a string. */
   takeText(): string {
-    if (this.#blocks.length > 0) return this.take().toString();
+    if (this.#blocks.byteLength > 0) return this.take().toString();
     const text = this.#memory.toString('utf8', 0, this.#row);
     this.clear();
     return text;
@@ -207,13 +210,13 @@ export class CsvCells implements CellWriter, DecodingUser {
 
   /** Discards the rows. */
   clear(): void {
-    this.#blocks = [];
+    this.#blocks.take();
     this.#row = 0;
     this.undoRow();
   }
 
   #endBlock(): void {
-    if (this.#row > 0) this.#blocks.push(Buffer.from(this.#memory.subarray(0, this.#row)));
+    if (this.#row > 0) this.#blocks.add(Buffer.from(this.#memory.subarray(0, this.#row)));
     this.#row = 0;
     this.undoRow();
   }

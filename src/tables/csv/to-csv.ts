@@ -1,10 +1,7 @@
 import { checkValue } from '../../base/check.js';
 import type { Activity } from '../../post/activity.js';
-import { itemWriter } from '../from-bytes/post-rows.js';
-import { rowReader } from '../row-reader.js';
 import { type Columns, listColumns, TABLE_OPTIONS } from '../table-options.js';
-import { CsvCells } from './csv-encoder.js';
-import { csvRow } from './csv-row.js';
+import { CsvRows } from './csv-rows.js';
 
 /**
  * Creates a function that converts an item to a line of CSV, with a line end, exactly as `csv` writes it. Use
@@ -20,17 +17,10 @@ import { csvRow } from './csv-row.js';
  */
 export function toCsv<T = Activity>(columns?: Columns<T>): (item: T) => string {
   checkValue('tables.toCsv', 'columns', TABLE_OPTIONS.columns, columns);
-  const checked = listColumns(columns as Columns<unknown>);
-  const read = rowReader('tables.toCsv', checked, 'error');
-  const posts = itemWriter(
-    'tables.toCsv',
-    checked,
-    'error',
-    strings => new CsvCells(strings, false),
-  );
-  return item => {
-    posts?.out.clear();
-    if (posts?.write(item) === true) return posts.out.takeText();
-    return `${csvRow(read(item), false)}\n`;
-  };
+  const rows = new CsvRows('tables.toCsv', {
+    columns: listColumns(columns as Columns<unknown>),
+    invalidValues: 'error',
+    escapesFormulas: false,
+  });
+  return item => rows.text(item);
 }
