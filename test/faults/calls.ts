@@ -15,7 +15,7 @@ type Millrace = typeof import('millrace');
 
 const NOW = Date.UTC(2024, 4, 15, 12, 34, 56);
 const MINUTE = 60_000;
-/** The minutes of the replays. */
+/** The start of the replayed minutes. */
 const FROM = NOW - (NOW % MINUTE) - 120 * MINUTE;
 const COUNT = 20;
 
@@ -57,7 +57,7 @@ const CELLS: readonly (Cell & { run(millrace: Millrace, trial: Trial): Promise<C
   },
 ];
 
-/** Promises of single calls, and of limits, which no pipeline of the matrix shows. */
+/** Checks promises about single calls and limits that no pipeline of the matrix covers. */
 export const calls: Part = {
   name: 'calls',
   title: 'Calls and limits',
@@ -74,7 +74,7 @@ export const calls: Part = {
   }),
 };
 
-/** A service at a fixed time, whose clock the waits of the library move. */
+/** Starts a service at a fixed time. The library's waits advance its clock. */
 async function withService<T>(
   options: Parameters<typeof createService>[0],
   work: (service: Service, addresses: Addresses) => Promise<T>,
@@ -99,7 +99,7 @@ async function createdOnce(millrace: Millrace, { random }: Trial): Promise<Count
       end: random.pick(['reset', 'close'] as const),
       afterBytes: random.whole(0, 60),
     });
-    // The oracle counts the requests on their way.
+    // A proxy counts the requests, so the count does not depend on the library.
     const proxy = await CountingProxy.open(addresses.baseUrl);
     const account = millrace.account(
       unchecked({
@@ -177,7 +177,7 @@ async function withinLimit(millrace: Millrace, { random, folder }: Trial): Promi
   });
 }
 
-/** One run of a script. Its limiter knows nothing of earlier ones, as in a new process. */
+/** Runs a script once. As in a new process, its rate limiter knows no earlier requests. */
 async function replayTo(
   { account, dedupe, files, pipeline, replay }: Millrace,
   service: Service,
@@ -227,7 +227,7 @@ async function mustHave(
   return lines.length;
 }
 
-/** The posts of a window, requested without the library. */
+/** Returns the posts of a window, requested without the library. */
 async function replayed(
   addresses: Addresses,
   window: Record<string, string>,
@@ -304,7 +304,10 @@ async function secondRun(millrace: Millrace, { random, folder }: Trial): Promise
   return { hits: 1 };
 }
 
-/** The first run ends with an error in the middle; what follows its last cursor is shorter the second time. */
+/**
+ * The first run fails in the middle. The next time, the source delivers fewer posts after the last
+ * cursor.
+ */
 async function otherOrder(millrace: Millrace, { random, folder }: Trial): Promise<Counts> {
   const { Flow, files, pipeline } = millrace;
   const committed = random.whole(1, 20);

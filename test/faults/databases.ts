@@ -35,12 +35,12 @@ const EXAMPLES = {
 } as const;
 type Database = keyof typeof EXAMPLES;
 
-/** Twice what a run without a fault takes, roughly: some kills come too late. */
+/** About twice the time of a run without a fault, so some kills come too late. */
 const RUN_MS = 900;
-/** Before this, no script has written anything. */
+/** Before this time, no script has written anything. */
 const MIN_MS = 100;
 
-/** Less than what a run needs. */
+/** Less space than a run needs. */
 const ROOM_KIB = { sqlite: 500, duckdb: 900, 'files and sqlite': 900 } as const;
 
 const HOLDS =
@@ -93,7 +93,7 @@ export const databases: Part = {
   },
 };
 
-/** The service, the compiled examples, and what they must write. */
+/** The service, the compiled examples and the posts they must write, for all trials. */
 class Shared {
   readonly expected: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -102,7 +102,7 @@ class Shared {
   #server: Promise<PostgresServer> | undefined;
 
   static async open({ library }: Setting): Promise<Shared> {
-    // Inside of the project, where Node finds the packages.
+    // The folder must be inside the project, where Node finds the packages.
     const scripts = path.join(import.meta.dirname, '../../../examples');
     const entry = (name: string) => fileURLToPath(new URL(name, library));
     await build({
@@ -143,7 +143,7 @@ class Shared {
     this.env = { ...process.env, ...made.env };
   }
 
-  /** An empty database server, which all trials share. */
+  /** An empty database server that all trials share. */
   async server(): Promise<PostgresServer> {
     this.#server ??= PostgresServer.open();
     const server = await this.#server;
@@ -162,7 +162,7 @@ class Shared {
     return { child, ended: outputOf(child) };
   }
 
-  /** Starts the script of a database to kill it. */
+  /** Starts the script of a database so that it can be killed. */
   startToKill(
     database: Database,
     cwd: string,
@@ -172,7 +172,10 @@ class Shared {
     return new KilledChild(script, [], { cwd, env: { ...this.env, ...env } });
   }
 
-  /** Runs it until a run ends well; an error must be one of Millrace's. Resolves to the number of errors. */
+  /**
+   * Repeats the script until a run succeeds. Every error must be one of Millrace's. Resolves to the
+   * number of errors.
+   */
   async finish(
     database: Database,
     place: string | SmallDisk,
@@ -186,7 +189,7 @@ class Shared {
     }
   }
 
-  /** Waits for longer than a run takes, makes room, and runs the script to its end. */
+  /** Waits longer than a run takes, frees space, and runs the script to its end. */
   async whileFull(
     {
       database,
@@ -205,13 +208,13 @@ class Shared {
     const isRunning = !isOver;
     await disk.free();
     if (server !== undefined) {
-      // Without room for its log, the server ends.
+      // If the server has no room for its log, it ends.
       await server.kill();
       await server.start();
     }
     const { code, stderr } = await ended;
     if (code === 0) return { isHit: isRunning, errors: 0 };
-    // Making the tables is not a matter of Millrace.
+    // Errors while the script creates its tables come from the database, not from Millrace.
     if (!/full|No space|Invalidated|invalidated|not accept|refused|terminat/i.test(stderr))
       throw new Error(stderr);
     return { isHit: true, errors: 1 + (await this.finish(database, place, server?.env())) };
@@ -226,7 +229,7 @@ class Shared {
     return { posts: found.length };
   }
 
-  /** The rows are those that the checkpoint counts, each once. */
+  /** Checks that the stored rows are exactly those that the checkpoint counts, each once. */
   mustBeCommitted({ ids, saved }: Contents): number {
     const rows = saved === undefined ? 0 : Number(JSON.parse(saved).rows);
     const isExact = ids.length === rows && new Set(ids).size === rows;
@@ -257,8 +260,8 @@ async function contentsOf(
 }
 
 /**
- * The rows, which must be the posts of the files: of each file, the bytes that the checkpoint counts. A commit has synced
- * more than these where its transaction was lost.
+ * Reads the rows. They must be the posts in the files, counting only the bytes that the checkpoint
+ * covers: if a commit synced files and its transaction was lost, they have further bytes.
  */
 async function readFilesAndSqlite(folder: string): Promise<Contents> {
   const contents = readSqlite(path.join(folder, 'posts.sqlite'));
@@ -315,7 +318,7 @@ async function serverKilled(shared: Shared, { random, folder }: Trial): Promise<
   await sleep(random.whole(0, 1_000));
   await server.start();
   const { code, stderr } = await ended;
-  // The first call of a run is not tried again.
+  // The first call of a run is not retried.
   if (code !== 0) mustBeTyped(stderr);
   const errors = code === 0 ? 0 : 1 + (await shared.finish('postgres', folder, server.env()));
   return { hits: Number(isHit), errors, ...shared.mustBeComplete(await readPostgres(server)) };
@@ -323,7 +326,7 @@ async function serverKilled(shared: Shared, { random, folder }: Trial): Promise<
 
 async function cutInCommit(shared: Shared, { random, folder }: Trial): Promise<Counts> {
   const server = await shared.server();
-  // The first commit is that of a run that begins, which is not tried again.
+  // The first commit is made when the run starts, and it is not retried.
   const cutter = await CommitCutter.open(server.port, {
     at: random.whole(2, 5),
     lost: random.pick(['request', 'answer'] as const),

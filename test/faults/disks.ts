@@ -17,10 +17,12 @@ const FAULTS: Readonly<Record<DiskFault, string>> = {
 
 const LMDB_FAULTS: readonly DiskFault[] = ['kill', 'power', 'ENOSPC', 'EIO'];
 
-/** Found out once: it starts processes. */
+/** Checked once, because the check starts processes. */
 const MISSING = withoutStrace();
 
-/** A cell is tried at every call of the disk in each trial. The seed selects what of the unsynced data survives. */
+/**
+ * Each trial tries a cell at every call of the disk. The seed decides which unsynced data survives.
+ */
 export const disks: Part = {
   name: 'disks',
   title: 'Everything that is kept on disk',
@@ -61,12 +63,16 @@ export const disks: Part = {
 function lmdbCell(what: string, fault: DiskFault): Cell {
   const name = `${what}/${fault}`;
   if (MISSING !== undefined) return { name, expects: 'none', why: MISSING };
-  // A process for each call; two trials try it both again in the same process and in the next one.
+  // Each call needs a process, so there are two trials: one retries in the same process and one in
+  // the next.
   const seeds = fault === 'power' ? undefined : 2;
   return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }
 
-/** A row for each kind of files, a column for each fault: the calls at which it was tried. */
+/**
+ * Renders a table with a row for each kind of files and a column for each fault. A cell shows the
+ * number of calls that were tried.
+ */
 function render(results: readonly CellResult[]): string {
   const cell = (name: string, fault: DiskFault) => {
     const result = results.find(one => one.cell === `${name}/${fault}`);
@@ -92,7 +98,7 @@ function render(results: readonly CellResult[]): string {
   ].join('\n');
 }
 
-/** Why there is no such cell, in a word. */
+/** Returns why a cell does not exist, in a few words. */
 function untried(name: string, fault: DiskFault): string {
   if (fault !== 'unreadable') return 'not tried yet';
   if (KEPT_BY_LMDB.has(name)) return 'mapped';

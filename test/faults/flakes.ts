@@ -9,27 +9,30 @@ import { runSuite, type SuiteFigures } from './run-suite.js';
 import { currentCommit } from './staleness.js';
 
 const BUSY_LOOPS = 8;
-/** A line for each run of the suite, as the script is started from the root of the project. */
+/**
+ * The file with one line for each run of the suite. The script is started from the root of the
+ * project.
+ */
 const RUNS = 'test/faults/suite-runs.jsonl';
 
 interface SuiteRun {
-  /** The time at which it began: `2026-11-22T13:15Z`. */
+  /** When the run started, such as `2026-11-22T13:15Z`. */
   readonly at: string;
-  /** The commit, with `+` where files differed from it. */
+  /** The commit, followed by `+` if files differed from it. */
   readonly commit: string;
   readonly machine: string;
   readonly cell: string;
-  /** Of the machine over the minute before the run: other work makes a run longer. */
+  /** The machine's load in the minute before the run. Other work makes a run take longer. */
   readonly load: number;
   readonly seconds: number;
   readonly tests: number;
-  /** What failed and why, or nothing. */
+  /** The failed tests with their errors, if any. */
   readonly failed?: string | undefined;
-  /** Where the time went; older runs have none. */
+  /** How the time was spent. Older runs do not have this. */
   readonly figures?: SuiteFigures | undefined;
 }
 
-/** The suite again and again: a test that fails once in a while is found before it stops a release. */
+/** Repeats the test suite, to find tests that fail only occasionally before they stop a release. */
 export const flakes: Part = {
   name: 'flakes',
   title: 'The suite without flakes',
@@ -87,12 +90,12 @@ function runsOf(cell: string): SuiteRun[] {
   return suiteRuns().filter(run => run.cell === cell);
 }
 
-/** The last ones in a row without a failure. */
+/** Returns the most recent runs since the last failure. */
 function sinceFailure(runs: readonly SuiteRun[]): readonly SuiteRun[] {
   return runs.slice(runs.findLastIndex(({ failed }) => failed !== undefined) + 1);
 }
 
-/** How many runs went on at the same time, this one included: it takes longer beside others. */
+/** Returns how many runs, including this one, overlapped with it. Concurrent runs take longer. */
 function together(run: SuiteRun, runs: readonly SuiteRun[]): number {
   return runs.filter(other => began(run) < ended(other) && began(other) < ended(run)).length;
 }
@@ -101,12 +104,15 @@ function began({ at }: SuiteRun): number {
   return Date.parse(at) / 1_000;
 }
 
-/** The time of its start is known to the minute: a run right after it does not count as one beside it. */
+/**
+ * Returns when a run ended. Start times have a resolution of a minute, so a run that started right
+ * afterwards does not count as concurrent.
+ */
 function ended(run: SuiteRun): number {
   return began(run) + Math.max(run.seconds - 60, 1);
 }
 
-/** All runs of a cell as one result. */
+/** Combines all runs of a cell into one result. */
 function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): RecordedCell[] {
   const runs = runsOf(cell);
   const last = runs.at(-1);
@@ -128,7 +134,10 @@ function resultOf(cell: string, rest: Pick<RecordedCell, 'expects' | 'why'>): Re
   ];
 }
 
-/** How many runs there are of each kind, the last ones in a row without a failure, and each run. */
+/**
+ * Renders the number of runs of each kind, how many passed since the last failure, and a row for
+ * each run.
+ */
 function runsTable(runs: readonly SuiteRun[]): string {
   const kinds = flakes.cells.map(({ name, why = '' }) => {
     const all = runs.filter(({ cell }) => cell === name);
@@ -159,7 +168,7 @@ function runsTable(runs: readonly SuiteRun[]): string {
   ].join('\n');
 }
 
-/** Seconds by folder and the slowest tests of a run. */
+/** Renders the seconds of each folder and the slowest tests of a run. */
 function figuresTable({ at, commit, cell, figures }: SuiteRun): readonly string[] {
   const { folders = [], slowest = [] } = figures ?? {};
   return [

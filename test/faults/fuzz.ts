@@ -6,10 +6,12 @@ import type { FuzzAnswer, FuzzTask, FuzzTrial } from './fuzz/fuzz-child.js';
 import type { Fuzzed } from './fuzz/fuzz-parser.js';
 import type { Cell, Part } from './part.js';
 
-/** A trial is a second of inputs, or more of it where an input takes long, such as a request. */
+/**
+ * A trial tries inputs for one second, or longer if a single input takes long, such as a request.
+ */
 const TRIAL_MS = 1_000;
 const MIN_INPUTS = 200;
-/** One input may take no longer, on a busy machine either. */
+/** The maximum time of one input, even on a busy machine. */
 const INPUT_MS = 20_000;
 const MAX_GROWTH_BYTES = 512 * 1024 * 1024;
 const WATCH_MS = 200;
@@ -33,10 +35,10 @@ export const fuzz: Part = {
             forMs: TRIAL_MS,
             minInputs: MIN_INPUTS,
           });
-          // A parser that refuses everything has not been tried.
+          // A parser that refused every input has not really been tested.
           return { hits: accepted, inputs, accepted };
         } catch (error) {
-          // It may hang, or have a part of the input that failed.
+          // The thread may hang, or have a part of the failed input left.
           await thread.stop();
           thread = undefined;
           throw error;
@@ -47,7 +49,7 @@ export const fuzz: Part = {
   }),
 };
 
-/** Runs a parser in a thread, which can be stopped where it hangs. */
+/** Runs a parser in a thread, which can be stopped if it hangs. */
 class FuzzThread {
   readonly #current = new SharedArrayBuffer(8 + MAX_INPUT_BYTES);
   readonly #worker: Worker;
@@ -62,7 +64,7 @@ class FuzzThread {
     const watch = this.#watch();
     try {
       this.#worker.postMessage(trial);
-      // An error that nothing catches ends the thread, and rejects here.
+      // An uncaught error ends the thread and rejects this promise.
       const answered = once(this.#worker, 'message') as Promise<[FuzzAnswer]>;
       const [answer] = await Promise.race([answered, watch.failed]);
       if ('failure' in answer) throw new Error(answer.failure);

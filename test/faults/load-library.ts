@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import type { Setting } from './part.js';
 
-/** The modules that are loaded, by their path in the library. */
+/** The modules of the library that can be loaded, by their path. */
 interface Modules {
   readonly 'post/activity': typeof import('../../src/post/activity.js');
   readonly 'post/compliance-event': typeof import('../../src/post/compliance-event.js');
@@ -61,22 +61,22 @@ interface Modules {
 }
 
 /**
- * A module of the library, from the folder of the run: that of the compiled library, of another one, or `src/` in a
- * test of vitest, which compiles it.
+ * Loads a module from the run's library: the compiled one, another one, or `src/` in vitest, which
+ * compiles it.
  */
 export function loadModule<N extends keyof Modules>(library: URL, name: N): Promise<Modules[N]> {
   const extension = library.pathname.endsWith('/src/') ? 'ts' : 'js';
   return import(new URL(`${name}.${extension}`, library).href);
 }
 
-/** The library's public exports, from the folder of the run. */
+/** Loads the public exports of the run's library. */
 export function loadLibrary({
   library,
 }: Pick<Setting, 'library'>): Promise<typeof import('millrace')> {
   return import(new URL('index.js', library).href);
 }
 
-/** A folder of the command line as `Setting.library`. */
+/** Converts a folder of the command line to `Setting.library`. */
 export function libraryUrl(folder: string): URL {
   return pathToFileURL(`${folder.replace(/[/\\]+$/, '')}/`);
 }

@@ -14,15 +14,15 @@ import { tryInChild } from './try-in-child.js';
 
 const MIB = 2 ** 20;
 const LIMIT_MS = 12 * 3_600_000;
-/** The environment variable of a process that runs one cell. */
+/** The environment variable that tells a child process to run one cell. */
 const IN_CHILD = 'MILLRACE_LONG_CHILD';
 const STEPS = 200;
 /** The number of commits after all outputs are open. */
 const COMMITS = 20;
-/** Events recorded at once: each record waits for the disk. */
+/** The maximum number of events recorded at once. Each call waits for the disk. */
 const MAX_RECORD = 50_000;
 
-/** As the parser gives it; parsing each would take most of the time. */
+/** Events as the parser returns them. Parsing each would take most of the time. */
 const DELETE = {
   kind: 'delete',
   userId: '1',
@@ -32,13 +32,19 @@ const DELETE = {
 
 interface Kind {
   readonly why: string;
-  /** A run at each of these sizes: the first shows in a minute what the last needs long for. */
+  /**
+   * The numbers of items to run with. The first run shows within a minute what the last one takes
+   * long to show.
+   */
   readonly sizes: readonly number[];
-  /** Memory that may be added for each item. @default 0 */
+  /** The memory that each item may add. @default 0 */
   readonly itemBytes?: number;
-  /** Memory above that before the run that does not depend on the number of items, such as that of a step. @default 64 MiB */
+  /**
+   * The memory beyond that before the run that does not depend on the number of items, for example
+   * the memory of a step. @default 64 MiB
+   */
   readonly workBytes?: number;
-  /** Whether memory has to stay the same in the second half of the run. @default false */
+  /** Whether memory must stay constant in the second half of the run. @default false */
   readonly settles?: boolean;
   run(millrace: Millrace, size: number, trial: Trial, course: Course): Promise<Counts | undefined>;
 }
@@ -59,7 +65,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   tombstones: {
     why: 'recording this number of deleted posts takes the same memory and time at the end as before',
     sizes: [1_000_000, 100_000_000],
-    // The events of a step of the larger run.
+    // The memory of the events in one step of the larger run.
     workBytes: 320 * MIB,
     run: (millrace, size, trial, course) =>
       recordTombstones(millrace, size, trial, course, n => BigInt(n) * 977n),
@@ -67,7 +73,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'tombstones-in-any-order': {
     why: 'the same for ids in random order, so that each is recorded in another page of the store',
     sizes: [100_000, 2_000_000],
-    // A multiplication by an odd number gives each id once.
+    // Multiplying by an odd number visits each id once.
     run: (millrace, size, trial, course) =>
       recordTombstones(millrace, size, trial, course, n =>
         BigInt.asUintN(58, BigInt(n) * 0x9e3779b97f4a7c15n),
@@ -89,7 +95,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
           };
           course.step();
         }
-        // It is written by the first commit.
+        // The first commit writes this file.
         const writtenAt = () =>
           statSync(checkpoint, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
         let [commits, last] = [0, writtenAt()];
@@ -99,7 +105,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
           if (writtenAt() === last) continue;
           commits++;
           last = writtenAt();
-          // By the clock, it waits for the interval of commits.
+          // By the clock, a step waits for the commit interval, so only its CPU time is checked.
           course.step({});
         }
       });
@@ -145,7 +151,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Long runs: what grows a little with each item is seen. */
+/** Long runs, which show whether something grows slightly with each item. */
 export const long: Part = {
   name: 'long',
   title: 'Long runs',
@@ -174,7 +180,7 @@ export const long: Part = {
   }),
 };
 
-/** In a process of its own, whose memory has nothing of another cell. */
+/** Runs a cell in a separate process, whose memory contains nothing of other cells. */
 async function runInChild({ library }: Setting, name: string, trial: Trial): Promise<Counts> {
   const { counts, curves, failures } = await tryInChild('long', name, {
     library,
@@ -199,7 +205,7 @@ async function runHere(setting: Setting, name: string, trial: Trial): Promise<Co
   const counts = await run(millrace, size, trial, course);
   trial.keep(course.curves);
   const taken = course.assertFlat({
-    // From the middle of the second quarter to that of the last, half of the items come.
+    // Half of the items arrive between the middle of the second quarter and the middle of the last.
     growBytes: 32 * MIB + (itemBytes * size) / 2,
     peakBytes: workBytes + itemBytes * size,
     settles,

@@ -31,7 +31,10 @@ const SQUARES: readonly Square[] = ROWS.flatMap(row =>
   }),
 );
 
-/** The length of a replay depends on how many events came before the stream was connected. */
+/**
+ * The length of a replay depends on how many events came before the stream connected, so the fault
+ * may miss.
+ */
 const COMPLIANCE_DRAWS = 5;
 
 export const matrix: Part = {
@@ -51,7 +54,7 @@ export const matrix: Part = {
 
   open({ library, folder: cache }) {
     const known = new Map<string, Promise<unknown>>();
-    /** What a run without a fault does, found out once. */
+    /** Finds out what a run without a fault does, once for all trials. */
     const once = <T>(name: string, row: Row, find: (run: RowRun) => Promise<T>): Promise<T> => {
       const key = `${name} ${ROWS.indexOf(row)}`;
       const open = async () => {

@@ -2,74 +2,82 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Random } from './random.js';
 
-/** What a cell expects to happen: every trial of it checks that. */
+/** What must happen in a cell. Every trial checks this. */
 export type Expectation =
-  /** All is there in the end, each item once, without help. */
+  /** Without help, every item is output once in the end. */
   | 'recovers'
-  /** The same, after a wait for a limit, a silent connection or a time to come. */
+  /** The same, after a wait for a rate limit, a silent connection or a later time. */
   | 'waits'
-  /** A typed error. What is committed is exact, and the same run once the fault is gone completes it. */
+  /**
+   * The run ends with a typed error. The committed items are exact, and when the fault is gone, the
+   * next run completes.
+   */
   | 'error'
-  /** The minutes that the service cannot deliver are named, all of them and no others; all other items are there. */
+  /**
+   * Gaps report exactly the minutes that the service cannot deliver. All other items are output.
+   */
   | 'gap'
-  /** What the part's own `why` says. */
+  /** The promise is the part's own: see `why`. */
   | 'holds'
-  /** The cell makes no sense, `why` says why. It has no trials. */
+  /** The combination makes no sense, as `why` explains, and has no trials. */
   | 'none';
 
-/** One square of a part's table: a pipeline under a fault, a parser, a disk call. */
+/** One cell of a part's table: a pipeline under a fault, a parser, or a disk call. */
 export interface Cell {
-  /** Unique in its part: `search/reset`. `--cell` selects it. */
+  /** A name that is unique in its part, such as `search/reset`. `--cell` selects it. */
   readonly name: string;
   readonly expects: Expectation;
   /** What `holds` means, or why there is nothing to try. */
   readonly why?: string | undefined;
-  /** Seeds of a whole run, where they differ from the part's. */
+  /** The number of seeds in a complete run, if it differs from the part's. */
   readonly seeds?: number | undefined;
-  /** Milliseconds after which a trial counts as a hang. @default 600,000 */
+  /** The time in milliseconds after which a trial counts as hanging. @default 600,000 */
   readonly limitMs?: number | undefined;
 }
 
-/** One file of `npm run faults`. */
+/** One part of `npm run faults`, in a separate file. */
 export interface Part {
-  /** The word of the command line. */
+  /** The name on the command line. */
   readonly name: string;
   readonly title: string;
-  /** What is promised to a user, in a sentence or two. */
+  /** The promise to users, in one or two sentences. */
   readonly promise: string;
   readonly cells: readonly Cell[];
-  /** Seeds of each cell in a whole run. @default 50 */
+  /** The number of seeds per cell in a complete run. @default 50 */
   readonly seeds?: number | undefined;
   /** Starts what all cells share, such as a service. */
   open(setting: Setting): Promise<OpenPart> | OpenPart;
-  /** The results, if the part records them itself. @default the last result of each cell */
+  /** Returns the results, if the part records them itself. @default the last result of each cell */
   results?(): readonly RecordedCell[];
-  /** What the summary adds to the number of failures, where that alone misleads. */
+  /**
+   * Returns what the summary adds to the number of failures, if that number alone is misleading.
+   */
   aboutFailures?(): string;
-  /** The Markdown of its results, where a table with a row for each cell is not good enough. */
+  /** Renders the results as Markdown. By default, a table with a row per cell. */
   render?(results: readonly CellResult[]): string;
 }
 
 /** What a part gets before its first cell. */
 export interface Setting {
   /**
-   * The folder of the compiled library, a file for each source, with a slash at its end; or of another one. Load it by
-   * `loadLibrary(setting)`, never by a static import: only then `--library` reaches the cell.
+   * The URL of the compiled library's folder, ending in a slash, or of another library. Load it
+   * with `loadLibrary(setting)` and never with a static import, so that `--library` has an effect.
    */
   readonly library: URL;
-  /** Scratch folder, removed at the end. */
+  /** A temporary folder, which is removed at the end. */
   readonly folder: string;
 }
 
 export interface OpenPart {
-  /** Tries one cell; usually `trials.each(...)`. */
+  /** Tries one cell, usually with `trials.each(...)`. */
   run(cell: Cell, trials: Trials): Promise<void>;
   close?(): Promise<void>;
 }
 
 /**
- * What a trial counted, summed by name. `hits` counts faults that took effect: a cell without any fails. `committed`
- * counts items that a killed run had committed: several trials without any show no resuming, and fail.
+ * The counts of a trial. They are summed up by name. `hits` is the number of faults that took
+ * effect; a cell without any fails. `committed` is the number of items that a killed run had
+ * committed; a cell fails if several trials have none, because they show no resuming.
  */
 export type Counts = Readonly<Record<string, number>>;
 
@@ -82,17 +90,17 @@ export interface Trials {
 
 export interface Trial {
   readonly seed: number;
-  /** Depends only on the cell's name and the seed. */
+  /** Depends only on the name of the cell and the seed. */
   readonly random: Random;
-  /** An empty folder of this trial, removed after it. */
+  /** An empty folder, which is removed after the trial. */
   readonly folder: string;
-  /** Aborted when the trial takes too long. */
+  /** Aborts when the trial takes too long. */
   readonly signal: AbortSignal;
-  /** Keeps what a run took over time with the result of the cell; later trials replace it. */
+  /** Stores curves of the run with the result of the cell. Later trials replace them. */
   keep(curves: Curves): void;
 }
 
-/** Values at equal parts of a run, by what they measure. */
+/** Values at equal intervals of a run, by what they measure. */
 export type Curves = Readonly<Record<string, readonly number[]>>;
 
 /** The result of one cell. */
@@ -105,28 +113,31 @@ export interface CellResult {
   readonly counts: Counts;
   readonly curves?: Curves | undefined;
   readonly seconds: number;
-  /** Where the result is so old that it says little: `63 commits ago`. Not recorded. */
+  /**
+   * How old the result is, if it is too old to say much, such as `63 commits ago`. Not recorded.
+   */
   readonly stale?: string | undefined;
 }
 
-/** The last result of a cell, and where it comes from. */
+/** The last result of a cell, with its origin. */
 export interface RecordedCell extends CellResult {
-  /** `2026-11-22`. */
+  /** The day, such as `2026-11-22`. */
   readonly day: string;
   readonly machine: string;
-  /** That of its last trials; older results have none. */
+  /** The commit of its last trials. Older results have none. */
   readonly commit?: string | undefined;
 }
 
-/** The name of a cell of a pipeline under a fault, as `--cell` takes it: `search/kill-9-at-random`. */
+/** Returns the name of a pipeline's cell for `--cell`, such as `search/kill-9-at-random`. */
 export function cellName(row: string, fault: string): string {
   return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
 }
 
 /**
- * A trial without the fault shows nothing: it is made again where the fault can miss, and fails where it cannot.
+ * Repeats a trial until its fault takes effect, because a trial without the fault shows nothing.
+ * Fails after `draws` attempts.
  *
- * @param draws How often a trial is made until its fault takes effect.
+ * @param draws The maximum number of attempts per trial.
  */
 export function eachWithHit(
   trials: Trials,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Random numbers that depend only on a text. */
+/** A generator of random numbers that depend only on a string. */
 export class Random {
   #state: number;
 
@@ -8,7 +8,7 @@ export class Random {
     this.#state = createHash('sha256').update(text).digest().readUInt32LE();
   }
 
-  /** 0 up to 1, exclusive (mulberry32). */
+  /** Returns a number from 0 up to but excluding 1 (mulberry32). */
   readonly next = (): number => {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let bits = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -16,7 +16,7 @@ export class Random {
     return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   };
 
-  /** A whole number from `min` to `max`, both inclusive. */
+  /** Returns an integer from `min` to `max`, both inclusive. */
   whole(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }

@@ -3,13 +3,16 @@ import os from 'node:os';
 import type { CellResult, Curves, Part, RecordedCell } from './part.js';
 import { currentCommit } from './staleness.js';
 
-/** By part and cell. */
+/** Results by part and cell. */
 export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedCell>>>>;
 
-/** Node, cores and their model, memory. */
+/** The Node version, the CPU model and number of cores, and the memory. */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
-/** Lines of a message that are kept after its first: the output of a process ends with what it died of. */
+/**
+ * The number of last lines of a message that are kept, because the output of a process ends with
+ * its fatal error.
+ */
 const LAST_LINES = 12;
 const MAX_LINE = 400;
 
@@ -22,15 +25,15 @@ export function readRecord(file: string): Recorded {
   }
 }
 
-/** The recorded results of a part, by cell. */
+/** Returns the recorded results of a part, by cell. */
 export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, RecordedCell> {
   const cells = part.results?.() ?? Object.values(recorded[part.name] ?? {});
   return new Map(cells.map(cell => [cell.cell, cell]));
 }
 
 /**
- * Whether a result replaces the recorded one: a run of fewer seeds, or one that was ended, does not, and neither does a
- * cell with nothing to try, which has no result.
+ * Returns whether a result replaces the recorded one. Runs with fewer seeds, interrupted runs and
+ * cells with nothing to try do not.
  */
 export function replaces(
   { expects, trials, failures }: CellResult,
@@ -43,7 +46,7 @@ export function replaces(
   return trials >= before.trials || failures.length > 0;
 }
 
-/** Puts results in the place of the last ones of their cells; cells that the part no longer has go. */
+/** Replaces the last results of cells by new ones. Removes cells that the part no longer has. */
 export function record(
   file: string,
   part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },
@@ -77,7 +80,7 @@ export function record(
   return all;
 }
 
-/** The first and the last lines, without the frames of stacks. */
+/** Returns the first and the last lines of a message, without stack frames. */
 export function shortMessage(message: string): string {
   const [first = '', ...rest] = message
     .split('\n')

@@ -2,10 +2,10 @@ import type { Cell, CellResult, Part, RecordedCell } from './part.js';
 import { type Recorded, resultsOf } from './record.js';
 import { ages, STALE_COMMITS, staleness } from './staleness.js';
 
-/** Characters of each end of a failure that a table shows. */
+/** The number of characters of each end of a failure that a table shows. */
 const HALF = 250;
 
-/** One line for a cell that has ended. */
+/** Returns the line for a cell that has ended. */
 export function cellLine(part: string, result: CellResult): string {
   const { cell, expects, why, trials, failures, seconds } = result;
   if (expects === 'none') return `–  ${part} ${cell}: ${why ?? ''}`;
@@ -14,7 +14,7 @@ export function cellLine(part: string, result: CellResult): string {
   return `${sign}  ${part} ${cell}  ${expects}: ${trials} trials in ${seconds.toFixed(1)} s${counted === '' ? '' : `, ${counted}`}${failures.length === 0 ? '' : `, ${failures.length} failed`}`;
 }
 
-/** `RESULTS.md`. */
+/** Returns the content of `RESULTS.md`. */
 export function resultsPage(
   parts: readonly Part[],
   recorded: Recorded,
@@ -22,7 +22,7 @@ export function resultsPage(
 ): string {
   const known = parts.flatMap(part => {
     const tried = [...resultsOf(part, recorded).values()].map(cell =>
-      // What a part keeps itself, such as runs of the suite, has a commit for each trial.
+      // Results that a part records itself, such as runs of the suite, have a commit per trial.
       part.results === undefined && cell.expects !== 'none'
         ? { ...cell, stale: staleness(ageOf(part.name, cell)) }
         : cell,
@@ -49,7 +49,9 @@ export function resultsPage(
   ].join('\n');
 }
 
-/** As they are now, in the order of the part; those with nothing to try need no record. */
+/**
+ * Returns all current cells in the part's order. Cells with nothing to try need no recorded result.
+ */
 function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResult[] {
   const byName = new Map(tried.map(result => [result.cell, result]));
   const cells = part.cells.flatMap((cell): CellResult[] => {
@@ -61,10 +63,10 @@ function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResu
   return [...cells, ...byName.values()];
 }
 
-/** With what the cell says now, where its last run tried something else. */
+/** Adds the cell's current expectation if the recorded run tested another one. */
 function asItIs(now: Cell, recorded: RecordedCell): CellResult {
   if (now.why === recorded.why) return recorded;
-  // Without what it needs, a machine has nothing to try.
+  // If this machine lacks what the cell needs, the cell has nothing to try here.
   if (now.expects === 'none')
     return recorded.expects === 'none' ? { ...recorded, why: now.why } : recorded;
   return { ...recorded, why: `${now.why ?? now.expects} (not tried since it says this)` };
@@ -101,7 +103,7 @@ function summary(
   ];
 }
 
-/** Where cells were run: machines and days, then the commits with the number of cells of each. */
+/** Returns where cells ran: the machines and days, then the number of cells per commit. */
 function origins(cells: readonly RecordedCell[]): readonly string[] {
   const all = new Set(cells.map(({ machine, day }) => `${machine}; ${day}`));
   const commits = new Map<string | undefined, number>();
@@ -119,7 +121,7 @@ function origins(cells: readonly RecordedCell[]): readonly string[] {
   ];
 }
 
-/** Named here, as not every table has a row for each cell. */
+/** Lists the stale cells, because not every table has a row per cell. */
 function staleCells(cells: readonly CellResult[]): readonly string[] {
   const byAge = new Map<string, string[]>();
   for (const { cell, stale } of cells)
@@ -134,7 +136,7 @@ function cellCount(commits: ReadonlyMap<unknown, number>): string {
   return `${count} cell${count === 1 ? '' : 's'}`;
 }
 
-/** A row for each cell. */
+/** Renders a table with a row for each cell. */
 export function cellTable(cells: readonly CellResult[]): string {
   return table(
     [
@@ -155,13 +157,19 @@ export function cellTable(cells: readonly CellResult[]): string {
   ).join('\n');
 }
 
-/** Of a long text the start and the end: the first line says what failed, the last ones of a process why. */
+/**
+ * Shortens a long text to its start and end. The first line says what failed, and the last lines of
+ * a process say why.
+ */
 export function oneLine(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ');
   return line.length <= 2 * HALF ? line : `${line.slice(0, HALF)} … ${line.slice(-HALF)}`;
 }
 
-/** Markdown; columns from `numbers` on hold numbers, but for the last one of five. */
+/**
+ * Renders a Markdown table. Columns from index `numbers` on are numbers, except the last of five
+ * columns.
+ */
 export function table(rows: readonly (readonly string[])[], numbers: number): readonly string[] {
   const [head = [], ...body] = rows;
   const line = (row: readonly string[]) =>

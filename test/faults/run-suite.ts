@@ -20,10 +20,11 @@ interface Report {
 }
 
 /**
- * Runs test files with vitest in a process of its own. Throws with the names of the tests that failed, and why.
+ * Runs test files with vitest in a separate process. Throws an error with the names of the failed
+ * tests and their errors.
  *
- * @param options.root The folder of the project. The default is the working folder.
- * @param options.bail Ends the run at the first failure.
+ * @param options.root The folder of the project. By default the working folder.
+ * @param options.bail Whether to end the run at the first failure.
  */
 export async function runSuite(
   files: readonly string[],

@@ -17,7 +17,7 @@ import { ages, staleness } from './staleness.js';
 import { tests } from './tests.js';
 import { seedsOf, tryPart } from './try-part.js';
 
-/** A part is a file of this folder, and a line here. */
+/** The parts. Each has a file in this folder and a line here. */
 const PARTS: readonly Part[] = [
   ...[matrix, disks, calls, jetstream, databases, fuzz],
   ...[long, tests, flakes],
@@ -38,7 +38,7 @@ const { values, positionals } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-// The script is started from the root of the project, as npm does it.
+// npm starts the script in the root of the project.
 const FOLDER = path.join(process.cwd(), 'test/faults');
 const RESULTS = path.join(FOLDER, 'results.json');
 
@@ -82,7 +82,7 @@ if (values.list) {
 
 const print = values.json ? () => {} : console.log;
 const library = libraryUrl(path.resolve(values.library ?? 'test/faults/.cache/library'));
-// One seed or another library never replaces the results of a whole run.
+// A run of one seed, or of another library, never replaces recorded results.
 const isRecorded = values.library === undefined && firstSeed === undefined;
 print(`${MACHINE}\n`);
 const results: CellResult[] = [];
@@ -118,7 +118,9 @@ const trials = results.reduce((sum, result) => sum + result.trials, 0);
 print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells failed`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/** The recorded result, if all of its trials passed and the cell still expects the same. */
+/**
+ * Returns the recorded result if all its trials passed and the cell's expectation has not changed.
+ */
 function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
   const result = resultsOf(part, readRecord(RESULTS)).get(name);
   const isSame = result?.expects === expects && result.why === why;
@@ -137,7 +139,7 @@ function isStale(part: Part, cell: Cell): boolean {
   return recorded !== undefined && staleness(ageOf(part.name, recorded)) !== undefined;
 }
 
-/** `search/*` is all cells of that row; without a star it is the cell. */
+/** Converts a cell argument to a pattern. `search/*` selects all cells of that row. */
 function cellPattern(text: string): RegExp {
   const escaped = text.split('*').map(part => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${escaped.join('.*')}$`);

@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import type { RecordedCell } from './part.js';
 
-/** After so many commits to the files that it tries, a result says little of the code of today. */
+/** After this many commits to the tested files, a result says little about the current code. */
 export const STALE_COMMITS = 50;
 
-/** What every pipeline uses: folders and files below `src`. */
+/** Folders and files below `src` that every pipeline uses. */
 const COMMON = [
   ...['flow', 'http', 'json', 'gzip', 'storage', 'post', 'operators', 'sinks', 'files'],
   'base',
 ];
 
-/** The folders below `src` that the cells of a pipeline or of kept files use besides. */
+/** Further folders below `src` that the cells of a pipeline or of kept files use. */
 const USED: Readonly<Record<string, readonly string[]>> = {
   search: ['search'],
   counts: ['search'],
@@ -47,7 +47,10 @@ const USED: Readonly<Record<string, readonly string[]>> = {
 };
 const BY_PIPELINE = ['matrix', 'disks', 'calls'];
 
-/** The files that a cell tries and is tried by: the whole source where the name does not say more. */
+/**
+ * Returns the source and test files that a cell involves. If its name is not specific, returns the
+ * whole source.
+ */
 export function touchedBy(part: string, cell: string): readonly string[] {
   const [name = ''] = cell.split('/');
   const used = USED[name.replace(/-threads$/, '')];
@@ -59,7 +62,10 @@ export function touchedBy(part: string, cell: string): readonly string[] {
 
 const inSource = (name: string) => `src/${name}`;
 
-/** How old results are, in commits to the files of their cells; asks git once for each commit and files. */
+/**
+ * Returns a function for the age of results, in commits to the files of their cells. It calls git
+ * once per commit and set of files.
+ */
 export function ages(): (part: string, cell: RecordedCell) => number | undefined {
   const known = new Map<string, number | undefined>();
   return (part, { cell, commit }) => {
@@ -70,7 +76,7 @@ export function ages(): (part: string, cell: RecordedCell) => number | undefined
   };
 }
 
-/** Undefined where the commit is not known, or is not in the history. */
+/** Returns undefined if the commit is unknown or not in the history. */
 export function commitsSince(
   commit: string | undefined,
   paths: readonly string[],
@@ -88,16 +94,19 @@ export function commitsSince(
   }
 }
 
-/** What a table says of a result that is stale; nothing of others. */
+/** Returns what a table says about a stale result. Returns undefined for other results. */
 export function staleness(age: number | undefined): string | undefined {
   if (age === undefined) return 'of an unknown commit';
   return age < STALE_COMMITS ? undefined : `${age} commits ago`;
 }
 
-/** What runs write themselves: it makes no other commit of what they try. */
+/** Files that runs write themselves. Commits to these do not change what is tested. */
 const WRITTEN = ['results.json', 'RESULTS.md', 'suite-runs.jsonl'];
 
-/** The commit that is tried, with `+` where files differ from it. Undefined outside of a clone. */
+/**
+ * Returns the tested commit, followed by `+` if files differ from it. Returns undefined outside a
+ * clone.
+ */
 export function currentCommit(): string | undefined {
   const git = (...args: readonly string[]) =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

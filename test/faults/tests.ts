@@ -4,8 +4,8 @@ import type { Part } from './part.js';
 import { runSuite } from './run-suite.js';
 
 /**
- * The test files whose counts differ between the suites, relative to the project. A property without a count has that
- * of `test/setup.ts`.
+ * The test files whose number of runs differs between the suites, by their path in the project. A
+ * property without its own number uses the default of `test/setup.ts`.
  */
 const FILES: readonly string[] = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
@@ -13,12 +13,12 @@ const FILES: readonly string[] = readdirSync('test', { recursive: true, encoding
   .filter(name => /suite\.js|fc\.assert/.test(readFileSync(name, 'utf8')))
   .toSorted();
 
-/** `test/sinks`, or `test` for its own files. */
+/** Returns the folder of a test file, such as `test/sinks`, or `test` for files directly in it. */
 function folderOf(file: string): string {
   return file.split(path.sep).slice(0, -1).slice(0, 2).join('/');
 }
 
-/** What `npm run test:all` tries a few times for speed, with the full counts. */
+/** Runs the tests that `npm run test:all` shortens, with their full number of runs. */
 export const tests: Part = {
   name: 'tests',
   title: 'The slow tests',

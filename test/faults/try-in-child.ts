@@ -4,12 +4,15 @@ import { outputOf, spawn } from '../child-processes.js';
 import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
-/** For a process that is blocked: a trial that hangs fails before. A busy machine must not fail it. */
+/**
+ * Only for a blocked process, because a hanging trial fails earlier. A busy machine must not reach
+ * it.
+ */
 const LIMIT_MS = 900_000;
 
 /**
- * Tries one cell of a part against another compiled library, in a process of its own: it may hang,
- * loop, or end the process. Nothing is recorded.
+ * Tries one cell of a part with another compiled library in a separate process, because it may
+ * hang, loop or end the process. Nothing is recorded.
  */
 export async function tryInChild(
   part: string,
@@ -21,13 +24,16 @@ export async function tryInChild(
     limitMs = LIMIT_MS,
     env,
   }: {
-    /** The folder of the library, with a slash at its end. It has to be inside of the project, where Node finds its dependencies. */
+    /**
+     * The URL of the library's folder, ending in a slash. It must be inside the project, where Node
+     * finds its dependencies.
+     */
     readonly library: URL;
     readonly seeds: number;
     readonly firstSeed?: number;
-    /** Milliseconds after which the process is killed. */
+    /** The time in milliseconds after which the process is killed. */
     readonly limitMs?: number;
-    /** Variables that the process has besides those of this one. */
+    /** Additional environment variables of the process. */
     readonly env?: Readonly<Record<string, string>>;
   },
 ): Promise<CellResult> {
@@ -49,7 +55,7 @@ export async function tryInChild(
     const [result] = JSON.parse(stdout) as CellResult[];
     if (result !== undefined) return result;
   }
-  // A mistake in the arguments says nothing about the library.
+  // Wrong arguments are a mistake of the test, not of the library.
   if (code === 2) throw new Error(stderr);
   const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${stderr}`;
   return {

@@ -15,7 +15,7 @@ import { resultsPage } from './report.js';
 import { commitsSince, currentCommit, staleness, touchedBy } from './staleness.js';
 import { tryPart } from './try-part.js';
 
-/** No part here loads it. */
+/** The parts of this file do not load the library. */
 const LIBRARY = new URL('../../src/', import.meta.url);
 
 function partOf(attempt: (trial: Trial) => Promise<Counts>, cell: Partial<Cell> = {}): Part {
@@ -77,7 +77,7 @@ describe('a cell', () => {
       'it hangs',
     ],
   ])('fails with the seed of the trial that %s', async (_, attempt, message) => {
-    // Vitest fails a run with an unhandled rejection that it sees itself.
+    // Removes vitest's listeners, because vitest fails a run with an unhandled rejection.
     const listeners = process.listeners('unhandledRejection');
     process.removeAllListeners('unhandledRejection');
     try {
@@ -189,7 +189,7 @@ describe('results', () => {
     const { older, ...rest } = recorded.part ?? {};
     expect(rest['only/cell']?.commit).toBe(commit);
     expect(resultsPage([both], recorded)).toContain(`Commits: \`${commit}\` (2 of 2 cells).`);
-    // Recorded before commits were.
+    // A result that was recorded before commits were.
     const before = { ...older, commit: undefined } as RecordedCell;
     const page = resultsPage([both], { part: { ...rest, older: before } });
     expect(page).toContain(`Commits: \`${commit}\` (1 of 2 cells), unknown (1 of 2 cells).`);
@@ -233,7 +233,7 @@ describe('results', () => {
     const page = resultsPage([{ ...part, cells: [none, ...part.cells] }], recorded);
     expect(page).toMatch(/\| absent \| none: has no clock \|.*\n\| only\/cell \|/);
     expect(page).toContain('| `part` | 1 | 1 | 0 |');
-    // Its last record has another reason.
+    // The last recorded result has another reason.
     const older = { ...recorded.part?.['only/cell'], cell: 'absent', expects: 'none', why: 'no' };
     const again = resultsPage([{ ...part, cells: [none] }], {
       part: { absent: older as RecordedCell },

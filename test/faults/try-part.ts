@@ -5,35 +5,38 @@ import type { Cell, CellResult, Counts, Curves, OpenPart, Part, Trial } from './
 import { Random } from './random.js';
 
 export interface TryOptions {
-  /** The compiled library: a folder as a URL with a slash at its end. */
+  /** The URL of the compiled library's folder, ending in a slash. */
   readonly library: URL;
-  /** The cells to try. Those that expect `none` have no trials. */
+  /** The cells to try. Cells that expect `none` have no trials. */
   readonly cells: readonly Cell[];
-  /** Seeds of each cell. @default the cell's, the part's, or 50 */
+  /** The number of seeds per cell. @default the cell's, the part's, or 50 */
   readonly seeds?: number | undefined;
   /** The first seed. @default 1 */
   readonly firstSeed?: number | undefined;
-  /** The result that a cell goes on from: its seeds are not tried again. */
+  /** Returns an earlier result of a cell to continue from. Its seeds are not tried again. */
   readonly doneOf?: ((cell: Cell) => CellResult | undefined) | undefined;
-  /** The time of `performance.now()` after which no other trial starts. */
+  /** The time by `performance.now()` after which no further trial starts. */
   readonly endAt?: number | undefined;
   readonly onFailure?: ((cell: Cell, seed: number, message: string) => void) | undefined;
-  /** Called as each cell ends. */
+  /** Called when a cell ends. */
   readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
 }
 
-/** Hangs only: a trial of a second must pass on a machine that is busy with other work. */
+/** Only detects hangs: a trial of one second must pass on a busy machine. */
 const LIMIT_MS = 600_000;
-/** A cell that is broken fails with each seed: more of them say nothing new. */
+/** A broken cell fails with every seed, so it stops after this many failures. */
 const MAX_FAILURES = 5;
-/** The runs of a few trials may all be killed before their first commit. */
+/**
+ * In a few trials, all runs may be killed before their first commit, so fewer trials are not
+ * judged.
+ */
 const MIN_TRIALS_WITH_COMMIT = 5;
 
 export function seedsOf(part: Part, cell: Cell): number {
   return cell.seeds ?? part.seeds ?? 50;
 }
 
-/** Tries cells of a part, one after the other. */
+/** Tries the cells of a part, one after the other. */
 export async function tryPart(part: Part, options: TryOptions): Promise<CellResult[]> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-faults-'));
   const strays = new Strays();
@@ -74,7 +77,7 @@ async function tryCell(
   const failures: { seed: number; message: string }[] = [];
   const fail = (seed: number, error: unknown) => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    // The frames of this file say nothing.
+    // Removes stack frames of this file, which are not helpful.
     const message = text.replace(
       /\n\s+at (?:async )?(?:tryOnce|Object\.|tryCell|tryPart|file:)[\s\S]*$/,
       '',
@@ -176,7 +179,7 @@ async function tryOnce(
   }
 }
 
-/** Rejections that nothing handles, and errors that nothing catches, fail the trial that runs. */
+/** Collects unhandled rejections and uncaught errors, which fail the running trial. */
 class Strays {
   onStray: ((error: Error) => void) | undefined;
   readonly #listener = (reason: unknown) => {

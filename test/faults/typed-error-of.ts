@@ -1,9 +1,12 @@
 type Library = Pick<typeof import('../../src/index.js'), 'MillraceError'>;
 
-/** What all errors of the library have. */
+/** An error of the library. */
 export type TypedError = Error & { readonly code: string };
 
-/** How a run ends: without an error, or with one of the library's. Any other one is a failure of the trial. */
+/**
+ * Runs a function. Resolves to its error if it is one of the library's, or to undefined. Throws any
+ * other error, which fails the trial.
+ */
 export async function typedErrorOf(
   { MillraceError }: Library,
   run: () => Promise<unknown>,

@@ -1,6 +1,6 @@
 import http from 'node:http';
 
-/** Passes requests on, and counts those that create a job. */
+/** Forwards requests and counts those that create a job. */
 export class CountingProxy {
   creations = 0;
   readonly #server: http.Server;

@@ -6,7 +6,7 @@ import type { DiskFault } from './sweep-disk.js';
 
 export type OpenKeptFiles = (library: URL) => Promise<KeptFiles & { close?(): Promise<void> }>;
 
-/** Everything that is kept on disk, except LMDB's files: see `KEPT_BY_LMDB`. */
+/** Everything that is kept on disk except LMDB's files, which are in `KEPT_BY_LMDB`. */
 export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKeptFiles>([
   ...SINKS.map((name): [string, OpenKeptFiles] => [name, library => keptOutputs(library, name)]),
   ...THREADED.map((name): [string, OpenKeptFiles] => [
@@ -24,7 +24,7 @@ export const KEPT: ReadonlyMap<string, OpenKeptFiles> = new Map<string, OpenKept
   ['index', keptIndex],
 ]);
 
-/** What is read by someone else than the library. */
+/** Files that the library itself does not read. */
 const NOT_READ: readonly string[] = [...SINKS, ...THREADED, 'rewrites'];
 
 export function faultsOf(name: string): readonly DiskFault[] {

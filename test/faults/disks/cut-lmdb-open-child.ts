@@ -5,8 +5,9 @@ import { fileAfterCut, isAllDurable, type Survives } from './disk-image.js';
 import { goOn, keptByLmdb, STEPS } from './kept-by-lmdb.js';
 import { type SystemCall, systemCalls } from './system-calls.js';
 
-// LIBRARY NAME FOLDER SEED TRACE LOCK IMAGE MOMENTS: opens the file as a power cut at each call in the trace leaves it. Prints
-// the cut before it opens the file, which may end the process.
+// Arguments: LIBRARY NAME FOLDER SEED TRACE LOCK IMAGE MOMENTS. Opens the file as a power cut at
+// each call of the trace would leave it. Prints the cut before opening the file, because that may
+// end the process.
 const [library = '', name = '', folder = '', seed = '', ...rest] = process.argv.slice(2);
 const [trace = '', lock = '', image = '', moments = ''] = rest;
 const kept = keptByLmdb(name);
@@ -54,7 +55,7 @@ async function cut(at: number, what: string): Promise<void> {
   }
 }
 
-/** The last step that had resolved. */
+/** Returns the last step that had resolved at this moment. */
 function doneBefore(at: number): number {
   const steps = calls.flatMap(({ kind, text, began }) => {
     const [, step] = (kind === 'line' && began < at && /^done (\d+)/.exec(text)) || [];
@@ -63,7 +64,7 @@ function doneBefore(at: number): number {
   return Math.max(0, ...steps);
 }
 
-/** LMDB compares the boot ids in its roots with that of the machine. */
+/** Simulates a reboot: LMDB compares the boot ids in its roots with the machine's. */
 function afterReboot(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes);
   for (const meta of [0, 2_048, 4_096])

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { Random } from '../random.js';
 import { keptByLmdb, STEPS, stepsAtOnce } from './kept-by-lmdb.js';
 
-// LIBRARY NAME FOLDER SEED LOCK: does all steps, and says of each that it is done, in the trace of its system calls.
+// Arguments: LIBRARY NAME FOLDER SEED LOCK. Does all steps, and writes a line to the traced output
+// after each one.
 const [library = '', name = '', folder = '', seed = '', lock = ''] = process.argv.slice(2);
 const kept = keptByLmdb(name);
 const random = new Random(`writer ${name} ${seed}`);
@@ -23,7 +24,7 @@ for (let next = 1; next <= STEPS; ) {
     }),
   );
   next += steps.length;
-  // As a process leaves it that is killed.
+  // Copies the lock file as a killed process leaves it.
   writeFileSync(lock, readFileSync(path.join(folder, kept.folder, 'lock.mdb')));
 }
 await opened.close();

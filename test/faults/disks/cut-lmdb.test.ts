@@ -17,7 +17,7 @@ const FOLDER = '/disk/deep';
 const FILE = `${FOLDER}/data.mdb`;
 const fd = (number: number, name = FILE) => `${number}<${hex(name)}>`;
 
-/** What strace prints of a process with two threads. */
+/** The output of strace for a process with two threads. */
 const TRACE = [
   `7 openat(AT_FDCWD<${hex('/')}>, "${hex('/etc/passwd')}", O_RDONLY) = ${fd(3, '/etc/passwd')}`,
   `7 openat(AT_FDCWD<${hex('/')}>, "${hex(`${FOLDER}/new`)}", O_RDWR|O_CREAT, 0664) = ${fd(4, `${FOLDER}/new`)}`,
@@ -99,8 +99,8 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     library = pathToFileURL(`${folder}/`);
   });
 
-  // The root of a transaction was on disk before its pages: the file was refused as cut short, with all that was in it.
-  // A new file of which a half was on disk was refused, too.
+  // The root of a transaction was once on disk before its pages. The file was then refused as
+  // truncated and all its data lost. A half-written new file was refused as well.
   it.each([...KEPT_BY_LMDB.keys()])(
     'have all that had resolved after a power cut, and nothing that is wrong: %s',
     async name => {
@@ -117,7 +117,7 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
     },
   );
 
-  // LMDB refused all calls, and the next transaction and `close` waited without end.
+  // LMDB once refused all calls, while the next transaction and `close` waited forever.
   it.each([...KEPT_BY_LMDB.keys()])(
     'are a StorageError where a root cannot be written, and can be used again: %s',
     async name => {

@@ -4,20 +4,24 @@ import { stdoutOf, straceArguments } from './system-calls.js';
 
 export interface CutOptions {
   readonly library: URL;
-  /** An empty folder. */
+  /** An empty folder for the files. */
   readonly folder: string;
   readonly seed: number;
-  /** All calls, or only those that sync: before them most is not synced. @default 'all' */
+  /**
+   * Whether to cut the power at all calls, or only at calls that sync, before which the most data
+   * is unsynced. @default 'all'
+   */
   readonly moments?: 'all' | 'syncs' | undefined;
-  /** The folder of the compiled scripts. @default this file's */
+  /** The folder of the compiled scripts. @default the folder of this file */
   readonly scripts?: string | undefined;
 }
 
 /**
- * Writes to a file of LMDB in a process whose system calls are recorded, then opens the file as a power cut at each
- * of them leaves it. LMDB writes by itself, so the simulated disk does not see its calls.
+ * Writes to a file of LMDB in a process whose system calls are recorded. Then opens the file as a
+ * power cut at each of these calls would leave it. LMDB calls the system directly, so the simulated
+ * disk does not see its writes.
  *
- * @returns The power cuts, and how many took something.
+ * @returns The number of power cuts, and how many of them lost data.
  */
 export async function cutLmdb(
   name: string,

@@ -2,19 +2,20 @@ import path from 'node:path';
 import type { Random } from '../random.js';
 import type { SystemCall } from './system-calls.js';
 
-/** What of the unsynced changes a power cut leaves. */
+/** Which of the unsynced changes survive a power cut. */
 export type Survives = 'nothing' | 'last write' | 'everything' | 'sectors' | 'pages';
 
-/** What a disk writes at once, and what a file system does. */
+/** The unit that a disk writes atomically. `PAGE` is the unit of a file system. */
 const SECTOR = 512;
 const PAGE = 4096;
 
 /**
- * A file after a power cut: each sector (or page) as it was last synced, or after any later write to it; the
- * length as it was last synced, or after any later change of it.
+ * Returns a file as it is after a power cut. Each sector (or page) is in the state of its last
+ * sync, or in the state after any later write to it. The length is that of the last sync or after
+ * any later change.
  *
- * @param at the moment of the cut, in the order of the calls
- * @returns `undefined` where there is no such file.
+ * @param at the moment of the cut, as an index in the order of calls
+ * @returns `undefined` if the file does not exist
  */
 export function fileAfterCut(
   calls: readonly SystemCall[],
@@ -26,7 +27,10 @@ export function fileAfterCut(
   const changes = changesOf(calls, file, at).filter(({ kind }) => /write|truncate/.test(kind));
   const durable = changes.map(change => isDurable(calls, change, at));
   const likely = random.next();
-  /** How many of the changes of a page are on disk: those up to the last synced one, and some of the later ones. */
+  /**
+   * Returns how many of a page's changes are on disk: those up to the last synced one and some of
+   * the later ones.
+   */
   const kept = (touching: readonly number[]): number => {
     const synced = touching.findLastIndex(index => durable[index]) + 1;
     if (survives === 'everything') return touching.length;
@@ -57,7 +61,10 @@ export function fileAfterCut(
   return image.subarray(0, lengthAfterCut(calls, changes, at, { survives, random }));
 }
 
-/** A synced write makes the file as long as it needs; a sync, as long as it was then. */
+/**
+ * Returns the length after the cut. A synced write makes the file at least long enough for itself.
+ * A sync keeps the length of that moment.
+ */
 function lengthAfterCut(
   calls: readonly SystemCall[],
   changes: readonly SystemCall[],
@@ -81,12 +88,15 @@ function lengthAfterCut(
   return Math.max(lengths[count] ?? 0, ...later.map(endOf));
 }
 
-/** Whether all changes of a file are on disk at a moment, so that every image is the same. */
+/**
+ * Returns whether all changes of a file are on disk at this moment, so that every image is the
+ * same.
+ */
 export function isAllDurable(calls: readonly SystemCall[], file: string, at: number): boolean {
   return changesOf(calls, file, at).every(call => isDurable(calls, call, at));
 }
 
-/** The calls that have begun to create a name, or to change the file that has it. */
+/** Returns the calls so far that create the name or change the file with this name. */
 function changesOf(calls: readonly SystemCall[], path: string, at: number): readonly SystemCall[] {
   const { file } = calls.find(call => call.kind === 'create' && call.path === path) ?? {};
   return calls.filter(
@@ -96,7 +106,10 @@ function changesOf(calls: readonly SystemCall[], path: string, at: number): read
   );
 }
 
-/** Whether a change is on disk: a synced write, or one of a file or folder that has been synced since. */
+/**
+ * Returns whether a change is on disk: a synced write, or a change of a file or folder that was
+ * synced later.
+ */
 function isDurable(calls: readonly SystemCall[], change: SystemCall, at: number): boolean {
   return (change.isSynced && change.ended <= at) || hasSync(calls, change, at);
 }
@@ -113,7 +126,7 @@ function hasSync(calls: readonly SystemCall[], change: SystemCall, at: number): 
   );
 }
 
-/** Whether the names of a file and of its folders are there. */
+/** Returns whether the names of a file and of its parent folders are on disk. */
 function hasName(
   calls: readonly SystemCall[],
   file: string,

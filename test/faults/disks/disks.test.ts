@@ -7,10 +7,13 @@ import type { KeptFiles } from './kept-files.js';
 import { type DiskFault, sweepDisk } from './sweep-disk.js';
 
 const SRC = new URL('../../../src/', import.meta.url);
-/** In `npm run faults` the others, too. */
+/** `npm run faults` also tries the other faults. */
 const SAMPLED: readonly DiskFault[] = ['kill', 'power', 'EIO', 'unreadable'];
 
-/** A few calls of a disk, spread over all, and more of kills. `npm run faults -- disks` tries all. */
+/**
+ * Returns how many disk calls to try, spread over all of them. Kills get more. `npm run faults --
+ * disks` tries every call.
+ */
 function callsOf(name: string, fault: DiskFault): number {
   return fault === 'kill' && !THREADED.includes(name) ? 12 : 2;
 }
@@ -26,7 +29,7 @@ describe.each([...KEPT])('%s', (name, open) => {
     },
   );
 
-  // An index that is lost is built again.
+  // A lost index is rebuilt, so no data is lost.
   it.skipIf(name === 'index')(
     'are lost by a disk that does not sync files, so that these tests can fail',
     async () => {
@@ -70,7 +73,7 @@ describe('a sweep', () => {
   });
 });
 
-/** Syncs the names of files, not what is in them. */
+/** A disk that syncs the names of files but not their content. */
 class DiskWithoutSync extends SimulatedDisk {
   override async open(...args: Parameters<SimulatedDisk['open']>) {
     const open = await super.open(...args);

@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { Random } from '../random.js';
 import { keptByLmdb, type OpenedByLmdb, STEPS, stepsAtOnce } from './kept-by-lmdb.js';
 
-// LIBRARY NAME FOLDER SEED AFTER: does all steps, and says of each call what became of it. After an error it tries the same
-// call again (`again`) or ends in order (`end`).
+// Arguments: LIBRARY NAME FOLDER SEED AFTER. Does all steps and prints the outcome of each call.
+// After an error, retries the same call (`again`) or closes the file (`end`).
 const [library = '', name = '', folder = '', seed = '', after = ''] = process.argv.slice(2);
 const kept = keptByLmdb(name);
 const TRIES = 3;
@@ -59,7 +59,10 @@ function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
-/** `new-1` in place of a random name: strace is told the paths before it starts the process. */
+/**
+ * Replaces random names by `new-1` and so on, because strace must know the paths before the process
+ * starts.
+ */
 function numberTemporaryFolders(): void {
   const made = new Map<string, number>();
   const named = (prefix: string) => {

@@ -8,26 +8,29 @@ export type LmdbFault = 'kill' | 'ENOSPC' | 'EIO';
 
 export interface FailOptions {
   readonly library: URL;
-  /** An empty folder. */
+  /** An empty folder for the files. */
   readonly folder: string;
   readonly seed: number;
   readonly fault: LmdbFault;
-  /** Which calls to try: `writev 3`. @default all */
+  /** Selects the calls to try, such as `writev 3`. @default all calls */
   readonly isTried?: ((call: string) => boolean) | undefined;
-  /** The folder of the compiled scripts. @default this file's */
+  /** The folder of the compiled scripts. @default the folder of this file */
   readonly scripts?: string | undefined;
 }
 
 export interface Failed {
-  /** Faults that took effect. */
+  /** The number of faults that took effect. */
   readonly hits: number;
-  /** Those after which a call of the library has rejected. */
+  /** The number of faults after which a call of the library rejected. */
   readonly errors: number;
-  /** Those that have ended the process while LMDB opened its file, with SIGSEGV or such. */
+  /**
+   * The number of faults that ended the process with a signal such as SIGSEGV while LMDB opened its
+   * file.
+   */
   readonly crashes: number;
 }
 
-/** What becomes of a process that writes to LMDB's file. */
+/** The outcome of a process that writes to LMDB's file. */
 interface Run {
   readonly call: string;
   readonly folder: string;
@@ -38,11 +41,11 @@ interface Run {
   readonly hits: number;
 }
 
-/** What the next process must find. */
+/** What a process leaves, and what the next process must find. */
 export interface Left {
   readonly what: string;
   readonly folder: string;
-  /** The last step that had resolved. */
+  /** The last step that resolved. */
   readonly resolved: number;
 }
 
@@ -56,15 +59,16 @@ const MAY_FAIL: Readonly<Record<LmdbFault, readonly string[]>> = {
   ENOSPC: [...CHANGES, ...MORE_CHANGES],
   EIO: [...CHANGES, ...MORE_CHANGES, ...REMOVALS, ...READS, ...OTHER_READS],
 };
-/** Processes at once. */
+/** The number of concurrent processes. */
 const PARALLEL = 2;
 const HANGS_MS = 90_000;
 const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
 
 /**
- * Writes to a file of LMDB in a process of which one system call fails, or that is killed before it, for every call in turn.
- * Throws if an error is not the library's, or says not where and why; if a call hangs; if a process that tries again
- * does not get to the end; or if the next process does not find all that had resolved, or cannot go on.
+ * Writes to a file of LMDB in a process, once for every system call. That call fails, or the
+ * process is killed before it. Throws if an error is not the library's or does not say where and
+ * why, if a call hangs, if a process that retries does not complete, or if the next process does
+ * not find all resolved steps or cannot continue.
  */
 export async function failLmdb(name: string, options: FailOptions): Promise<Failed> {
   const { fault, seed, isTried = () => true } = options;
@@ -81,7 +85,7 @@ export async function failLmdb(name: string, options: FailOptions): Promise<Fail
       const given = fault === 'kill' ? 'signal=KILL' : `error=${fault}`;
       const made = await run(name, options, {
         inject: `${call}:${given}:when=${at}`,
-        // Each call with both, in two trials.
+        // Two trials combine each call with both reactions.
         after: (index + seed) % 2 === 0 ? 'again' : 'end',
         number: index + 1,
       });
@@ -97,7 +101,10 @@ export async function failLmdb(name: string, options: FailOptions): Promise<Fail
   return { hits: hit.length, errors: errors.length, crashes: crashes.length };
 }
 
-/** `writev 3` is the third of a thread. Two threads may have one each. */
+/**
+ * Returns the calls to try. `writev 3` is the third `writev` of one thread, and two threads may
+ * each have one.
+ */
 function targetsOf(trace: string, fault: LmdbFault): readonly string[] {
   const counts = new Map<string, number>();
   const targets = new Set<string>();
@@ -106,7 +113,7 @@ function targetsOf(trace: string, fault: LmdbFault): readonly string[] {
     if (!MAY_FAIL[fault].includes(call)) continue;
     const count = (counts.get(`${thread} ${call}`) ?? 0) + 1;
     counts.set(`${thread} ${call}`, count);
-    // A file that is there is opened without a change.
+    // Opening an existing file changes nothing, so only some faults apply.
     if (call === 'openat' && fault !== 'EIO' && !given.includes('O_CREAT')) continue;
     targets.add(`${call} ${count}`);
   }
@@ -130,7 +137,7 @@ async function run(
   const child = spawn(
     'strace',
     [
-      // A signal is lost with it.
+      // With `--seccomp-bpf`, strace loses the signal of a kill.
       ...['-f', ...(fault === 'kill' ? [] : ['--seccomp-bpf']), '-s', '0', '-o', output],
       ...pathsOf(root, data).flatMap(one => ['-P', one]),
       ...['-e', `trace=${call ?? MAY_FAIL[fault].map(one => `?${one}`).join(',')}`],
@@ -140,7 +147,7 @@ async function run(
     ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
-      // strace counts the calls of each thread.
+      // strace counts the calls of each thread separately, so there is only one.
       env: { ...process.env, UV_USE_IO_URING: '0', UV_THREADPOOL_SIZE: '1' },
     },
   );
@@ -159,7 +166,7 @@ async function run(
   return made;
 }
 
-/** All that LMDB and the library around it use, and not what Node itself uses. */
+/** Returns all paths that LMDB and the library use, but not the ones that Node itself uses. */
 function pathsOf(root: string, data: string): readonly string[] {
   const asides = [1, 2, 3, 4].map(n => path.join(data, `new-${n}`));
   const folders = [data, ...asides, ...[data, ...asides].map(one => path.join(one, 'new-1'))];
@@ -170,7 +177,10 @@ function pathsOf(root: string, data: string): readonly string[] {
   return [...new Set([...above, ...folders, ...files])];
 }
 
-/** lmdb frees the same memory twice where a call fails after it has opened the file: see `open-lmdb.ts`. */
+/**
+ * Returns whether LMDB crashed. If a call fails after the file is open, LMDB frees the same memory
+ * twice, see `open-lmdb.ts`.
+ */
 function hasCrashed({ signal, lines }: Run, fault: LmdbFault): boolean {
   return (
     fault !== 'kill' &&
@@ -200,7 +210,10 @@ function mustBe({ call, lines, signal, code, stderr }: Run, isSo: boolean, what:
   throw new Error(`${call}: ${what} (${signal ?? code}; ${end}; ${stderr.slice(0, 500)})`);
 }
 
-/** A process that opens what each of the processes has left finds all that had resolved, and does the rest. */
+/**
+ * Checks that a new process finds all resolved steps of each process and completes the remaining
+ * ones.
+ */
 async function mustGoOn(
   name: string,
   { library, folder, seed, scripts = import.meta.dirname }: FailOptions,

@@ -8,7 +8,7 @@ import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { loadModule } from '../load-library.js';
 import type { KeptFiles } from './kept-files.js';
 
-/** Tokens of users. */
+/** The tokens of users. */
 export async function keptTokens(library: URL): Promise<KeptFiles> {
   const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/sign-in');
   const { Secret } = await loadModule(library, 'base/secret');
@@ -34,7 +34,7 @@ export async function keptTokens(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** The times of connections of replays. */
+/** The times at which replays connected. */
 export async function keptConnects(library: URL): Promise<KeptFiles> {
   const { ConnectLog, replayFolder } = await loadModule(library, 'replay/connect-log');
   const folder = `${MOUNT}/deep/replays`;
@@ -48,12 +48,13 @@ export async function keptConnects(library: URL): Promise<KeptFiles> {
     name: 'connects',
     files: [/^deep\/replays\/connects-[0-9a-f]{16}\.log$/],
     start: () => ({ steps: [1, 2, 3].map(add) }),
-    // A connection that is counted twice costs a wait; one that is not counted, the limit.
+    // A connection that is counted twice costs only a wait. One that is not counted would exceed
+    // the limit.
     read: async () => [...new Set(await log().read())],
   };
 }
 
-/** The files of a job, and what says that they are all there. */
+/** The files of a job, and the file that says whether they are complete. */
 export async function keptDownload(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { downloadJob } = await loadModule(library, 'jobs/download-job');
   const { foldersVerdict } = await loadModule(library, 'jobs/download-folder');
@@ -87,7 +88,7 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
     start: () => ({
       steps: [async () => downloadJob(client, UUID, { folder, concurrency: 1 })],
     }),
-    /** The files that are there, and whether the folder says that it is complete. */
+    /** Reads which files exist, and whether the folder is marked as complete. */
     async read() {
       const names: string[] = [];
       for (const [stored, bytes] of storedFiles()) {
@@ -96,7 +97,7 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
         if (whole.get(name)?.equals(bytes) !== true) throw new Error(`${name} is not whole`);
         names.push(name);
       }
-      // Without a finished download there is no verdict.
+      // Until the download is complete, there is no verdict.
       const verdict = storedFiles().has('deep/archive/.millrace-download.json')
         ? await foldersVerdict([folder])
         : undefined;
@@ -115,7 +116,7 @@ export async function keptRewrites(library: URL): Promise<KeptFiles & { close():
   const { applyCompliance } = await loadModule(library, 'compliance/apply-compliance');
   const { openTombstones } = await loadModule(library, 'compliance/tombstones');
   const { parseComplianceEvent } = await loadModule(library, 'post/compliance-event');
-  // LMDB maps real files.
+  // LMDB maps its files into memory, so these must be on the real disk.
   const real = await mkdtemp(path.join(os.tmpdir(), 'millrace-disks-'));
   const tombstones = await openTombstones(path.join(real, 'tombstones'));
   const deleted = (id: string) =>

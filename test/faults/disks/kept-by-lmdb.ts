@@ -3,23 +3,25 @@ import { ofPost, ofUser } from '../../compliance/event.js';
 import { loadModule } from '../load-library.js';
 import { Random } from '../random.js';
 
-/** What is kept in a file of LMDB, and what a process does with it, in steps. */
+/** Data in a file of LMDB, and the steps in which a process changes it. */
 export interface KeptByLmdb {
-  /** The folder that has LMDB's files, below the one of `open`. */
+  /** The folder with LMDB's files, relative to the folder given to `open`. */
   readonly folder: string;
-  /** Steps of several transactions: none is done at the same time. */
+  /** Steps with several transactions. None of them runs concurrently with another step. */
   readonly alone: readonly number[];
   open(library: URL, folder: string, seed: number): Promise<OpenedByLmdb>;
 }
 
-/** LMDB's file in one process. */
+/** LMDB's file, opened by one process. */
 export interface OpenedByLmdb {
-  /** Does step `n`, from 1; resolves once a power cut takes nothing of it. Can be repeated. */
+  /**
+   * Does step `n`, starting at 1. Resolves when its result survives a power cut. Can be repeated.
+   */
   step(n: number): Promise<unknown>;
   /**
-   * The number of steps that have been done.
+   * Returns the number of steps that are done.
    *
-   * @throws if the state is not exactly the one after that many.
+   * @throws if the state is not exactly the one after this many steps
    */
   done(): Promise<number>;
   close(): Promise<void>;
@@ -27,7 +29,7 @@ export interface OpenedByLmdb {
 
 export const STEPS = 10;
 const DAY = 86_400_000;
-/** Removes a day: frees pages. */
+/** This step removes a day, which frees pages. */
 const PRUNES = 6;
 const ON_FIRST_DAY = 3;
 
@@ -43,7 +45,7 @@ const tombstones: KeptByLmdb = {
         opened.record(
           [
             ...idsOf(seed, n).map(id => ofPost('delete', id)),
-            // Overwritten each time, so that pages are freed and used again.
+            // These entries are overwritten by each step, so that pages are freed and reused.
             ...users.map(id => ofUser(n % 2 === 1 ? 'user_delete' : 'user_undelete', id, n)),
           ],
           { source: 'steps', cursor: { step: n } },
@@ -72,10 +74,10 @@ const usage: KeptByLmdb = {
   async open(library, folder, seed) {
     const { UsageStore } = await loadModule(library, 'service/usage/usage-meter');
     const store = new UsageStore(folder);
-    // Opens it: it would be opened by the first step.
+    // Opens the file now instead of in the first step.
     await store.days({ from: 0, to: DAY });
     const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
-    // Ids of the step before are counted once.
+    // The ids of the previous step are repeated, and must be counted only once.
     const ids = (n: number) => [...idsOf(seed, n), ...idsOf(seed, n - 1)];
     return {
       async step(n) {
@@ -86,7 +88,7 @@ const usage: KeptByLmdb = {
         const found = await store.days({ from: 0, to: 10 * DAY });
         const sum = found.reduce((all, { requests }) => all + requests, 0);
         const hasFirst = found.some(({ day }) => day === 0);
-        // The step that was added last is the highest bit.
+        // The highest bit of the sum is the step that was added last.
         const last = Math.floor(Math.log2(Math.max(1, sum)));
         const step = last === PRUNES - 1 && !hasFirst ? PRUNES : last;
         const days = new Map<number, { ids: Set<string>; requests: number }>();
@@ -122,7 +124,10 @@ export function keptByLmdb(name: string): KeptByLmdb {
   return kept;
 }
 
-/** The next steps of a process, which are done at once: their order is that of the calls. */
+/**
+ * Returns the next steps that a process does concurrently. They take effect in the order of their
+ * calls.
+ */
 export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): readonly number[] {
   const count = Math.min(max, STEPS + 1 - next);
   const steps = Array.from({ length: count }, (_, index) => next + index);
@@ -130,9 +135,9 @@ export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): r
 }
 
 /**
- * Opens what a process has left and does the next steps, `steps` at most.
+ * Opens what a process has left, and does up to `steps` more steps.
  *
- * @throws if a step that had resolved is not there, or the file is not as it must be after the last step.
+ * @throws if a resolved step is missing, or if the file is wrong after the last step
  */
 export async function goOn(
   open: () => Promise<OpenedByLmdb>,
@@ -152,7 +157,9 @@ export async function goOn(
   }
 }
 
-/** Ids of a step: some, or enough to let the file grow. None of them is in another step. */
+/**
+ * Returns the ids of a step: some, or enough to make the file grow. Each id belongs to one step.
+ */
 function idsOf(seed: number, n: number): string[] {
   const random = new Random(`ids ${seed} ${n}`);
   const count = n < 1 ? 0 : random.chance(0.3) ? random.whole(200, 600) : random.whole(1, 20);

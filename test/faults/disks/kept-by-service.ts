@@ -37,7 +37,7 @@ export async function keptRules(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** What users have granted to applications. */
+/** The access that users have granted to applications. */
 export async function keptGrants(library: URL): Promise<KeptFiles> {
   const { Grants } = await loadModule(library, 'service/users/grants');
   const user = (id: string) => ({ id, handle: `user${id}`, name: `User ${id}` });
@@ -58,13 +58,13 @@ export async function keptGrants(library: URL): Promise<KeptFiles> {
     async read() {
       const grants = new Grants(STATE);
       await grants.open();
-      // A new token each time: what counts is that the known one is found.
+      // Tokens are random, so only whether the known token is found is compared.
       return grants.all().map(({ user: { id }, token }) => [id, grants.find(token)?.key]);
     },
   };
 }
 
-/** Nonces that signed requests have used. */
+/** The nonces of signed requests. */
 export async function keptNonces(library: URL): Promise<KeptFiles> {
   const { NonceFile, Nonces } = await loadModule(library, 'service/users/nonces');
   return {
@@ -79,12 +79,12 @@ export async function keptNonces(library: URL): Promise<KeptFiles> {
       };
       return { steps: ['a'.repeat(120), 'b', 'c'].map(use) };
     },
-    /** The number of nonces that would be recognized. */
+    /** Reads how many of the used nonces are recognised. */
     async read() {
       const used = await new NonceFile(STATE).load();
       return new Set(used.map(([, digest]) => digest)).size;
     },
-    // A request that failed cannot be sent again: its nonce counts as used.
+    // A failed request is not sent again, because its nonce counts as used.
     endsAtFailure: true,
   };
 }
@@ -159,7 +159,7 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
         end: () => store.close(),
       };
     },
-    /** A job that was delivered has all of its files; any listed file is whole. */
+    /** A delivered job has all of its files. Every listed file is complete. */
     async read() {
       const store = new JobStore(STATE);
       try {

@@ -32,9 +32,9 @@ type Sink = import('millrace').Sink<Item, unknown>;
 interface KeptOutputs {
   readonly name: string;
   readonly sink: (library: Library) => Sink;
-  /** Names below `deep/`, without the checkpoint. */
+  /** The names below `deep/`, without the checkpoint. */
   readonly files: readonly RegExp[];
-  /** @default true */
+  /** Whether the sink has a checkpoint. @default true */
   readonly commits?: boolean;
 }
 
@@ -100,7 +100,7 @@ const OUTPUTS: readonly KeptOutputs[] = [
 
 export const SINKS: readonly string[] = OUTPUTS.map(({ name }) => name);
 
-/** The outputs of a sink and its checkpoint; with these names every output is whole. */
+/** The outputs of a sink and its checkpoint. Every output with its final name is complete. */
 export async function keptOutputs(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
   const { sink, files, commits = true } = OUTPUTS.find(one => one.name === name) as KeptOutputs;
@@ -121,9 +121,9 @@ export async function keptOutputs(library: URL, name: string): Promise<KeptFiles
 type Found = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The records of what has its final name; a reader skips the rest.
+ * Reads the records of files with a final name. Readers skip all other files.
  *
- * @param isParquet Whether a run that goes on may begin a file elsewhere.
+ * @param isParquet Whether a resumed run may split the records into files differently.
  */
 async function readOutputs(files: readonly RegExp[], isParquet: boolean): Promise<Found> {
   const found: Record<string, string[]> = {};
@@ -203,7 +203,7 @@ const BY_THREADS: readonly KeptByThreads[] = [
 
 export const THREADED: readonly string[] = BY_THREADS.map(({ name }) => name);
 
-/** What worker threads write to outputs, from stored files. */
+/** The outputs that worker threads write from stored files. */
 export async function keptByThreads(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
   const { activities, gunzip, jsonLines, localFiles, matchRules, pipeline } = millrace;

@@ -1,28 +1,31 @@
-/** Files that something keeps on disk, and how a test writes and reads them. */
+/** A kind of files on disk, with the steps in which a test writes them and a way to read them. */
 export interface KeptFiles {
-  /** The word of the cells, and of the table in `src/storage/README.md`. */
+  /** The name used in cells and in the table of `src/storage/README.md`. */
   readonly name: string;
-  /** What the files are called, below `MOUNT`: every file that is there in the end has one of these names. */
+  /** The names of the files below `MOUNT`. At the end, every file must match one of them. */
   readonly files: readonly RegExp[];
-  /** What is there before the first step; survives any power cut. */
+  /** Creates what must exist before the first step. It survives any power cut. */
   readonly prepare?: (() => Promise<unknown>) | undefined;
-  /** A process starts: new objects. */
+  /** Starts a process: creates new objects. */
   start(): Promise<Life> | Life;
-  /** What a later process finds, to be compared. Reads as the library does, or by `storedFiles()`. */
+  /**
+   * Returns what a later process finds, for comparison. Reads as the library does or with
+   * `storedFiles()`.
+   */
   read(): Promise<unknown>;
   /**
-   * Whether a state is a correct one between two steps, where they are not atomic: every file whole, for
-   * example.
+   * Returns whether a state in the middle of a step is valid, if steps are not atomic. For example,
+   * every file must be complete.
    */
   readonly isBetween?: ((state: unknown, before: unknown, after: unknown) => boolean) | undefined;
-  /** A process that could not do a step does not try it again. */
+  /** Whether a process ends after a failed step instead of repeating it. */
   readonly endsAtFailure?: boolean | undefined;
 }
 
-/** One process. */
+/** One process that writes the files. */
 export interface Life {
-  /** Each resolves once what it did survives a power cut. A step can be repeated. */
+  /** The steps. Each resolves when its result survives a power cut, and each can be repeated. */
   readonly steps: readonly (() => Promise<unknown>)[];
-  /** The process ends. */
+  /** Ends the process. */
   end?(): Promise<unknown>;
 }

@@ -4,38 +4,38 @@ import { MOUNT, onDisk } from '../../storage/mounted-disk.js';
 import { isChange, nodeError, SimulatedDisk } from '../../storage/simulated-disk.js';
 import type { KeptFiles, Life } from './kept-files.js';
 
-/** What ends a process or fails a call, at every call in turn. */
+/** A fault that ends the process or fails a call. It is tried at every call. */
 export type DiskFault = 'kill' | 'power' | 'ENOSPC' | 'EIO' | 'unreadable';
 
 export interface SweepOptions {
   readonly fault: DiskFault;
-  /** The maximum number of calls to try, spread over all. @default all */
+  /** The maximum number of calls to try, spread over all calls. @default all calls */
   readonly calls?: number | undefined;
-  /** Which unsynced changes survive; 0 to 1. */
+  /** Selects which unsynced changes survive. Returns numbers from 0 to 1. */
   readonly random: () => number;
-  /** The disk to begin with, for tests of the sweep. */
+  /** Creates the disk, for tests of the sweep. */
   readonly disk?: (() => SimulatedDisk) | undefined;
 }
 
-/** The states after each step of a run without a fault, and its calls. */
+/** A run without a fault: its calls, and the state after each step. */
 interface Whole {
   readonly states: readonly unknown[];
   readonly calls: readonly string[];
-  /** Calls of a reader of the last state. */
+  /** The calls of a reader of the last state. */
   readonly reads: readonly string[];
 }
 
 /**
- * Tries a fault at every call of a disk, and throws where a later process finds anything but the state
- * before or after the step that the fault interrupted, or cannot go on from it.
+ * Tries a fault at every call of a disk. Throws if a later process does not find the state before
+ * or after the interrupted step, or cannot continue from it.
  *
- * @returns How many faults took effect.
+ * @returns The number of faults that took effect.
  */
 export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise<number> {
   const whole = await wholeRun(kept, options);
   const { fault, random } = options;
   const calls = fault === 'unreadable' ? whole.reads : whole.calls;
-  // A call that only reads leaves the disk as it is.
+  // A call that only reads changes nothing, so some faults cannot affect it.
   const isDue = (call: string) => isChange(call) || fault === 'EIO' || fault === 'unreadable';
   const due = [...calls.keys()].filter(at => isDue(calls[at] as string));
   const stride = Math.max(1, due.length / (options.calls ?? due.length));
@@ -54,7 +54,10 @@ export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise
   return hits;
 }
 
-/** A run without a fault: also checks the names of the files, and that every resolved step is on disk. */
+/**
+ * Runs without a fault. Also checks the names of the files, and that every resolved step is on
+ * disk.
+ */
 async function wholeRun(kept: KeptFiles, options: SweepOptions): Promise<Whole> {
   const states: unknown[] = [];
   const calls: string[] = [];
@@ -134,7 +137,7 @@ async function attempt(
   disk.before = () => {};
   if (failure !== undefined) mustBeTyped(failure.error);
   const image = disk.copy();
-  // The lock of a call that could not remove it counts as left behind after some seconds.
+  // The restart is late enough that a lock which could not be removed counts as left behind.
   disk.keepAll();
   if (life !== undefined && failure !== undefined && kept.endsAtFailure !== true)
     for (const step of life.steps.slice(done)) await onDisk(disk, step);
@@ -149,7 +152,10 @@ async function attempt(
   return hit;
 }
 
-/** A reader either says that it cannot read, or finds the right state; it damages nothing. */
+/**
+ * Checks that a reader either fails with an error or finds the right state, and that it damages
+ * nothing.
+ */
 async function unreadable(
   kept: KeptFiles,
   whole: Whole,
@@ -178,7 +184,10 @@ async function unreadable(
   return hit;
 }
 
-/** A process that starts on this disk finds the state after `done` steps or the next, and does the rest. */
+/**
+ * Checks that a process on this disk finds the state after `done` steps or one more, and completes
+ * the remaining steps.
+ */
 async function mustGoOn(
   kept: KeptFiles,
   { states }: Whole,
@@ -216,18 +225,18 @@ function readOn(kept: KeptFiles, disk: SimulatedDisk): Promise<unknown> {
   return onDisk(disk, () => kept.read());
 }
 
-/** A killed process does not end in order: only what it holds in memory is released. */
+/** Ends a killed process. It cannot close its files, so only its memory is released. */
 async function endOn(disk: SimulatedDisk, life: Life | undefined): Promise<void> {
   await onDisk(disk, async () => life?.end?.()).catch(() => {});
 }
 
-/** Waits for what a process that was cut off still tries. */
+/** Waits for calls that the killed process has already started. */
 async function ended(): Promise<void> {
   for (let turns = 0; turns < 3; turns++) await turn();
 }
 
 function mustBeTyped(error: unknown): void {
-  // A download names the files that are missing, with the reason as the cause.
+  // For a download, the reason is the cause of the error about missing files.
   const { code: outer, cause } = error as { code?: string; cause?: unknown };
   if (outer === 'ERR_INCOMPLETE') {
     mustBeTyped(cause);

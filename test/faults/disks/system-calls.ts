@@ -1,38 +1,43 @@
 import { spawnSync } from 'node:child_process';
 import { outputOf, spawn } from '../../child-processes.js';
 
-/** A system call that changes files or syncs them, or a line that the process has written to its output. */
+/**
+ * A system call that changes or syncs files, or a line that the process has written to its output.
+ */
 export interface SystemCall {
   readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
   readonly path: string;
-  /** The first name of the file: a link is another name of it. */
+  /** The first name of the file. A link is another name of the same file. */
   readonly file: string;
-  /** Of a write. */
+  /** The position of a write. */
   readonly at: number;
   readonly bytes: Buffer;
-  /** Of a `truncate`. */
+  /** The new length of a `truncate`. */
   readonly length: number;
-  /** A write that returns once it is on disk (`O_DSYNC`). */
+  /** Whether the write returns only when it is on disk (`O_DSYNC`). */
   readonly isSynced: boolean;
-  /** What was written to the output. */
+  /** The text written to the output. */
   readonly text: string;
-  /** When it began and ended, in the order of all calls. */
+  /** When the call started and ended, in the order of all calls. */
   readonly began: number;
   readonly ended: number;
 }
 
 const CHANGES =
   'openat,open,creat,close,lseek,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,dup,dup2,dup3,fsync,fdatasync,sync_file_range,msync,mmap,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat';
-/** Calls on the traced files that this model of a disk does not have. */
+/** Calls that this model of a disk does not support. */
 const UNKNOWN =
   /^(pwritev2?|truncate|fallocate|copy_file_range|sendfile|dup[23]?|sync_file_range|msync|rename)/;
 
-/** The arguments of strace: every thread, all bytes in hexadecimal, the path of every file descriptor. */
+/**
+ * Returns the arguments of strace: every thread, all bytes in hexadecimal, the path of every file
+ * descriptor.
+ */
 export function straceArguments(output: string): readonly string[] {
   return ['-f', '--seccomp-bpf', '-y', '-xx', '-s', '16777216', '-e', CHANGES, '-o', output];
 }
 
-/** What to do to have strace, where it cannot be used. */
+/** Returns what to install or allow if strace cannot be used. */
 export function withoutStrace(): string | undefined {
   if (process.platform !== 'linux') return 'needs strace, so Linux';
   const { status, error, stderr } = spawnSync(
@@ -44,7 +49,10 @@ export function withoutStrace(): string | undefined {
   return status === 0 ? undefined : `needs strace, which fails: ${stderr.split('\n')[0]}`;
 }
 
-/** The calls for files below a folder, and the lines written to the output, from what strace has written. */
+/**
+ * Parses strace's output into the calls for files below a folder and the lines written to the
+ * output.
+ */
 export function systemCalls(trace: string, folder: string): readonly SystemCall[] {
   const calls: SystemCall[] = [];
   const files = new Map<number, { position: number; isSynced: boolean }>();
@@ -61,7 +69,7 @@ export function systemCalls(trace: string, folder: string): readonly SystemCall[
       head: '',
       began: number,
     };
-    // A call on one line ends before the next line begins.
+    // A call that fits on one line ends before the next line starts.
     read(`${head}${tail ?? rest}`, began, number + 0.5);
   }
   return calls.toSorted((one, other) => one.began - other.began);
@@ -136,7 +144,10 @@ export function systemCalls(trace: string, folder: string): readonly SystemCall[
   }
 }
 
-/** The last argument of a call. One that another thread has interrupted ends with a space. */
+/**
+ * Returns the last argument of a call. If another thread interrupted the call, its text ends with a
+ * space.
+ */
 function lastNumber(given: string): number {
   const [, digits] = /(\d+) *$/.exec(given) ?? [];
   if (digits === undefined) throw new Error(`The trace has lost an argument: ${given.slice(-100)}`);
@@ -147,11 +158,14 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll('\\x', ''), 'hex');
 }
 
-/** What a process prints. If it fails, or a signal ends it, its last line says where. */
+/**
+ * Returns what a process prints. If the process fails or is killed by a signal, its last line says
+ * where.
+ */
 export async function stdoutOf(command: string, given: readonly string[]): Promise<string> {
   const child = spawn(command, given, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // strace does not see what goes through io_uring.
+    // strace does not see calls that go through io_uring.
     env: { ...process.env, UV_USE_IO_URING: '0' },
   });
   const { code, signal, stdout, stderr } = await outputOf(child);

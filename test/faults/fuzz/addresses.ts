@@ -11,11 +11,13 @@ import { check, expectSame, type ParserKind, temporaryFolder } from './parser.js
 const START = Date.UTC(2024, 0, 1);
 const DAY = 86_400_000;
 const UUID = 'abc1234567';
-/** Files that no address leads to. */
+/** The content of files that no address may return. */
 const SECRET = 'THIS FILE IS NO FILE OF A JOB';
 const FORM = 'application/x-www-form-urlencoded';
 
-/** Every address of the service, segment by segment: `*` is a name, `*.json` a name with that end. */
+/**
+ * The address patterns of the service. `*` is any name, and `*.json` a name with this extension.
+ */
 const ADDRESSES: readonly (readonly [family: Endpoint, ...patterns: readonly string[]])[] = [
   ['search', 'search/*/accounts/*/*.json'],
   ['counts', 'search/*/accounts/*/*/counts.json'],
@@ -47,14 +49,14 @@ const BELOW: Partial<Record<Endpoint, string>> = {
 const SHAPES = ADDRESSES.flatMap(([family, ...patterns]) =>
   patterns.map(pattern => ({ family, shape: `${BELOW[family] ?? ''}${pattern}`.split('/') })),
 );
-/** Files without the data of anyone: a browser may show them under any name. */
+/** Files without user data, which browsers may show under any host name. */
 const ASSETS = ['favicon.ico', 'pages/style.css', 'pages/icon.svg'];
-/** The addresses that a browser shows, with the data of its user. */
+/** Addresses that browsers show with their user's data. */
 const PAGES = SHAPES.map(({ shape }) => shape.join('/')).filter(shape =>
   /^(|console.*|status|oauth\/(authenticate|authorize|grants))$/.test(shape),
 );
 
-/** A request without what its parser takes apart: the lines are its target, Host, Origin and Sec-Fetch-Site. */
+/** The parts of a request that the service parses: the target, Host, Origin and Sec-Fetch-Site. */
 interface Request {
   readonly target: string;
   readonly host: string | undefined;
@@ -62,7 +64,10 @@ interface Request {
   readonly site: string | undefined;
 }
 
-/** Which handler an address reaches, and whether it answers this host and page. */
+/**
+ * Checks which handler an address reaches, and whether it answers requests with this host and
+ * origin.
+ */
 export const addresses: ParserKind = {
   holds:
     'a request reaches the family of its address or none; pages and the control path answer under names of this machine only, the control path to no web page, forms to no other site; only the listed files are read',
@@ -103,7 +108,10 @@ export const addresses: ParserKind = {
     const urls = createDataUrls('addresses', account);
     const form = await openForm(`${baseUrl}/console/sign-in`, { email, password });
 
-    /** A delay of nothing for each family counts its requests; the control path has no faults. */
+    /**
+     * A delay of 0 ms counts the requests of each family. Faults cannot be planted for the control
+     * path.
+     */
     const families = ENDPOINT_NAMES.filter(family => family !== 'control');
     const plant = () => {
       service.faults.clear();
@@ -124,7 +132,7 @@ export const addresses: ParserKind = {
       ...['/oauth/request_token', '/oauth/authenticate?oauth_token=x', '/oauth/grants'],
       ...['/console/sign-in', '/console/sign-in', '/console/jobs/x', '/pages/style.css'],
       ...[...control, ...control],
-      // The same addresses in other words, and nearly the same.
+      // The same addresses in other spellings, and similar ones.
       ...['/x/../status', '/./console/./jobs', '/%2e%2e/_control/clock', '\\console\\jobs'],
       ...[
         '//127.0.0.1/console',
@@ -167,7 +175,7 @@ export const addresses: ParserKind = {
         const [target = '', host, origin, site] = input
           .toString('latin1')
           .split('\n')
-          // A parser of HTTP skips spaces around the address.
+          // HTTP parsers skip spaces around the address.
           .map((line, index) => (index === 0 ? line.replace(/^ +| +$/g, '') : line))
           .map((line, index) => (index > 0 && line === '-' ? undefined : line));
         const method = random.pick(['GET', 'GET', 'GET', 'POST', 'POST', 'DELETE']);
@@ -195,7 +203,7 @@ export const addresses: ParserKind = {
         check(!answer.body.includes(SECRET), 'A file was read');
 
         const planted = service.faults.list();
-        // Only the control path clears them.
+        // Only the control path can clear faults.
         const isCleared = planted.length !== families.length;
         if (isCleared) plant();
         const hit = families.filter((_, n) => !isCleared && planted[n]?.hits !== before[n]);
@@ -206,7 +214,7 @@ export const addresses: ParserKind = {
           check(status === 400 && hit.length === 0 && !isCleared, `Not refused: ${shown}`);
           return false;
         }
-        // A parser of HTTP may refuse these, or not.
+        // An HTTP parser may refuse such requests, so both outcomes are valid.
         if (status === 400 && hit.length === 0 && /^[^/]|[\t\f\x80-\xff]/.test(sent)) return false;
         const [text, ...others] = pathsOf(target);
         if (isFile) {
@@ -223,7 +231,7 @@ export const addresses: ParserKind = {
         const family = hit[0] ?? (isNothing(answer) ? undefined : 'control');
         const found = [text, ...others].find(each => familyOf(each) === family);
         if (found === undefined) throw new Error(`The family of ${shown} is ${family}`);
-        // Nothing is asked of the handler then.
+        // The query cannot be parsed, so the handler does not run.
         const isOddQuery = status === 400 && /\?.*%/.test(target);
         if (isOddQuery) return false;
         if (family === 'control') {
@@ -233,7 +241,7 @@ export const addresses: ParserKind = {
           const isMade = status !== 405;
           check((isLoopback(host) || !isMade) === (status !== 421), shown);
           const isForm = method === 'POST' && isMade && isLoopback(host);
-          // The forms of users have tokens of their own, which the console's is not.
+          // The forms of users have their own tokens, so the console's token does not work there.
           const isConsole = found.startsWith('/console');
           if (isForm && !isConsole) check(status >= 400, `Another form: ${shown}`);
           if (isForm && isConsole)
@@ -249,7 +257,10 @@ export const addresses: ParserKind = {
   },
 };
 
-/** A job with one file, in a folder in which a service continues it. Returns the address of the file. */
+/**
+ * Creates a job with one file in a state folder from which a service continues it. Returns the
+ * address of the file.
+ */
 async function writeJob(library: URL, stateFolder: string): Promise<string> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');
   const store = new JobStore(stateFolder);
@@ -264,7 +275,7 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
     since: START,
     requestedBy: 'me',
     requestedAt: START,
-    // So that it has not expired either where the control path sets the clock to the time of today.
+    // The job must not have expired even if the control path sets the clock to the current time.
     acceptedBy: 'me',
     acceptedAt: Date.UTC(2080, 0, 1),
     completedAt: START,
@@ -277,7 +288,7 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
   const md5 = createHash('md5').update(bytes).digest('hex');
   await store.addFile(job, { segment: START - DAY, posts: 1, bytes: bytes.length, md5 });
   await store.close();
-  // Beside the file, and above it up to the folder of the jobs.
+  // Writes secrets next to the file, and in each parent folder up to the folder of jobs.
   for (let at = path.dirname(file); at.length >= stateFolder.length; at = path.dirname(at)) {
     check((await readdir(at)).length > 0, 'No folder of the job');
     if (path.basename(at) !== 'jobs') await writeFile(path.join(at, 'secret.json.gz'), SECRET);
@@ -285,7 +296,7 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
   return `/snapshots/twitter/track_v2/original/local/2024/01/01/20231231-20240101_${UUID}/2023/12/31/00/00_activities.json.gz`;
 }
 
-/** What a browser sends with the form of a page that it has open. */
+/** Returns what a browser sends with a form of an open page. */
 async function openForm(
   url: string,
   login: Readonly<Record<string, string>>,
@@ -297,7 +308,7 @@ async function openForm(
   return { cookie, body: String(new URLSearchParams({ ...login, csrf })) };
 }
 
-/** With a signature that is right, so that what is behind its check is reached. */
+/** Signs an address correctly, so that requests get past the check of the signature. */
 function signed(target: string, urls: { sign(path: string, expiresAt: number): string }): string {
   if (!target.startsWith('/')) return target;
   const { pathname } = new URL(`http://localhost${target}`);
@@ -305,7 +316,7 @@ function signed(target: string, urls: { sign(path: string, expiresAt: number): s
   return `${target.replace(/[?#].*$/s, '')}${query}`;
 }
 
-/** Whether no parser of HTTP takes it for a request with one host. */
+/** Returns whether no HTTP parser accepts this as a request with one host. */
 function isNoRequest({ target, host, origin, site }: Request): boolean {
   const isControl = (text = '') => /[\0-\x08\x0a-\x1f\x7f]/.test(text);
   return (
@@ -351,7 +362,10 @@ function isDecodable(segment: string): boolean {
   }
 }
 
-/** `localhost`, `[::1]` or an address of 127, with a port or none. */
+/**
+ * Returns whether the host is `localhost`, `[::1]` or an address in 127.0.0.0/8, with or without a
+ * port.
+ */
 function isLoopback(host = ''): boolean {
   const text = host.replace(/^[ \t]+|[ \t]+$/g, '').toLowerCase();
   const end = text.startsWith('[') ? text.indexOf(']') + 1 : `${text}:`.indexOf(':');

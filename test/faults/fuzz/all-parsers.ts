@@ -11,7 +11,7 @@ import { geoRules, ruleTexts } from './rules.js';
 import { authorization, forms, names, nextTokens, times } from './texts.js';
 import { requests, responses } from './wires.js';
 
-/** Each parser that reads bytes of others, by the name of its cell. */
+/** All parsers of external data, by the name of their cell. */
 export const PARSERS: ReadonlyMap<string, ParserKind> = new Map(
   Object.entries({
     lines,

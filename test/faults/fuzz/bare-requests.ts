@@ -1,16 +1,21 @@
 import net from 'node:net';
 
-/** For a service that does not answer: the request is whole, so each is answered. */
+/**
+ * Only reached if the service does not answer. Each request is complete, so it must be answered.
+ */
 const LIMIT_MS = 15_000;
 
 export interface Answer {
-  /** 0 if the connection was closed without one. */
+  /** The status, or 0 if the connection was closed without a response. */
   readonly status: number;
-  /** Latin-1. */
+  /** The body, decoded as Latin-1. */
   readonly body: string;
 }
 
-/** The answer to the lines of a request, sent as they are: no client changes an address or a header. */
+/**
+ * Sends the lines of a request unchanged and returns the response. An HTTP client could change an
+ * address or a header.
+ */
 export function answerOf(port: number, lines: readonly string[]): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1' });
@@ -23,7 +28,7 @@ export function answerOf(port: number, lines: readonly string[]): Promise<Answer
     socket.on('data', (chunk: string) => {
       text += chunk;
     });
-    // A server that refuses a request may reset the connection behind its answer.
+    // A server that refuses a request may reset the connection after its response.
     socket.on('error', () => {});
     socket.on('close', () => {
       const [, status = '0'] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? [];
@@ -33,7 +38,10 @@ export function answerOf(port: number, lines: readonly string[]): Promise<Answer
   });
 }
 
-/** The path of an address, and what Node's `URL` may take for it: it leaves `..` behind a segment such as `.x`. */
+/**
+ * Returns the path of an address, and the paths that Node's `URL` may read from it: it keeps a `..`
+ * after a segment such as `.x`.
+ */
 export function pathsOf(target: string): readonly [string, ...string[]] {
   if (!target.startsWith('/')) return [''];
   const path = (target.split(/[?#]/)[0] ?? '').replaceAll('\t', '').replaceAll('\\', '/');
@@ -41,7 +49,7 @@ export function pathsOf(target: string): readonly [string, ...string[]] {
   return /\/\.+[^./]/.test(path) ? [normal, path] : [normal];
 }
 
-/** As browsers take it: without `.` and `..`, plain or encoded. */
+/** Normalises a path as browsers do: removes `.` and `..`, plain or encoded. */
 function normalized(path: string): string {
   const kept: string[] = [];
   const segments = path.slice(1).split('/');

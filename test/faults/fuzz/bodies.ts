@@ -4,7 +4,7 @@ import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
-/** Messages of a JetStream stream, which any program may publish to. */
+/** The messages of a JetStream stream, to which any program can publish. */
 export const streamMessages: ParserKind = {
   holds:
     'posts whose lengths are those of the header, from a payload of that size, or a `DataError`',
@@ -26,7 +26,7 @@ export const streamMessages: ParserKind = {
         ' ',
         '\n',
       ],
-      // The headers are before the first empty line, then the payload.
+      // The headers end at the first empty line. The payload follows.
       seed(random) {
         const posts = Array.from({ length: random.whole(1, 3) }, () =>
           '{"id_str":"1"}'.slice(random.whole(0, 3)),

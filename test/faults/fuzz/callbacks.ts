@@ -6,7 +6,10 @@ import { check, expectSame, type Outcome, outcomes, type ParserKind } from './pa
 const PATH = '/callback';
 const TOKEN = 'request+token=';
 
-/** The request by which a browser comes back from a sign-in: the lines of an input are its address and its Host. */
+/**
+ * The request with which a browser returns from a sign-in. The lines of an input are its address
+ * and its Host header.
+ */
 export const callbacks: ParserKind = {
   holds:
     'only the callback of its own request token is accepted, once, under 127.0.0.1 and its port; its verifier is that of the address',
@@ -46,7 +49,7 @@ export const callbacks: ParserKind = {
         const { port } = new URL(await server.listen(0));
         try {
           const [line = '', host] = input.toString('latin1').replaceAll('PORT', port).split('\n');
-          // A parser of HTTP skips spaces around the address.
+          // HTTP parsers skip spaces around the address.
           const target = line.replace(/^ +| +$/g, '');
           const method = random.pick(['GET', 'GET', 'GET', 'GET', 'GET', 'POST', 'HEAD']);
           const lines = [
@@ -54,7 +57,8 @@ export const callbacks: ParserKind = {
             ...(host === undefined ? [] : [`Host: ${host}`]),
             ...['Connection: close', '', ''],
           ];
-          // The callback of a request token that is not known yet is that of another sign-in.
+          // The callback arrives before the request token is known, as if it belonged to another
+          // sign-in.
           const early = random.chance(0.1) ? await answerOf(Number(port), lines) : undefined;
           check(
             early === undefined || early.status >= 400,
@@ -71,7 +75,7 @@ export const callbacks: ParserKind = {
           const isOurs =
             method === 'GET' && host?.replace(/^[ \t]+|[ \t]+$/g, '') === `127.0.0.1:${port}`;
           const expected = isOurs ? verdictOf(target) : undefined;
-          // A parser of HTTP may refuse these, or not; Node's URL may leave a `..`.
+          // HTTP parsers may refuse these, and Node's `URL` may keep a `..`.
           const isUnsure = /^[^/]|[\t\f\x80-\xff]/.test(target) || pathsOf(target).length > 1;
           if (expected === undefined || (isUnsure && status !== 200)) {
             check(status >= 400, `Accepted: ${shown}`);
@@ -94,7 +98,10 @@ export const callbacks: ParserKind = {
   },
 };
 
-/** By a rule of its own: what an address says, if it is a callback of the token. */
+/**
+ * Reads the result of a callback from an address by independent rules. Returns undefined if the
+ * address is not a callback for this token.
+ */
 function verdictOf(target: string): 'denied' | { readonly verifier: string } | undefined {
   if (/[\0-\x08\x0a\x0b\x0d-\x20\x7f]/.test(target) || pathsOf(target)[0] !== PATH)
     return undefined;
@@ -113,9 +120,9 @@ function verdictOf(target: string): 'denied' | { readonly verifier: string } | u
   return only('oauth_token') === TOKEN && verifier !== '' ? { verifier } : undefined;
 }
 
-/** Of a form: bytes that are not UTF-8 are replaced, and a `%` without two digits stays. */
+/** Decodes a form value. Invalid UTF-8 is replaced, and a `%` without two hex digits is kept. */
 function decoded(text: string): string {
-  // As the bytes of a URL, in which each character is UTF-8.
+  // The bytes of the URL, in which each character is UTF-8.
   const bytes = Buffer.from(text.replaceAll('+', ' ')).toString('latin1');
   const unescaped = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

@@ -17,7 +17,7 @@ const TOKENS = [
   ...['"inner":', '"seen":', '"ids":', '"done":true'],
 ];
 
-/** Cursors, as a checkpoint or a caller has kept them. */
+/** Cursors from a checkpoint or from a caller. */
 export const cursors: ParserKind = {
   holds: 'a position that the request can have, or an `OptionError`',
   async open(library) {
@@ -72,7 +72,7 @@ export const cursors: ParserKind = {
       seed: random => Buffer.from(JSON.stringify(random.pick(seeds))),
       attempt(input) {
         const parsed = parsedJson(input);
-        // A caller's cursor is an object: options are checked before.
+        // Options are checked first, so a caller's cursor is always an object.
         if (parsed === undefined || !isRecord(parsed.value)) return false;
         const cursor = unchecked(parsed.value);
         const { value: position } = errors.of(() => positionOf(query, cursor));

@@ -32,7 +32,7 @@ const JSON_TOKENS = [
   ...['[[[[[[[[', '{"a":', '"\\u', 'true', 'null', '-0', '1e5', ' ', '/*', "'", '"__proto__":'],
 ];
 
-/** Lines of JSON, one object each. */
+/** Lines with one JSON object each. */
 export const lines: ParserKind = {
   holds:
     'the same lines for any chunks, and exactly the lines of a document whose lines are all JSON objects',
@@ -118,7 +118,8 @@ export const elements: ParserKind = {
       attempt(input, random) {
         const whole = split([input]);
         const cut = split(cutUp(input, random));
-        // How many come before the rest of the document is found to be too large depends on the chunks.
+        // How many elements come before the document turns out to be too large depends on the
+        // chunks.
         if (input.length <= LIMITS.maxBytes || whole.error === undefined)
           expectSame(cut.found, whole.found, 'Cut into chunks, its elements are');
         expectSame(
@@ -126,11 +127,12 @@ export const elements: ParserKind = {
           whole.error === undefined,
           'Cut into chunks, it is accepted:',
         );
-        // A byte order mark may be in front of a document.
+        // A document may start with a byte order mark.
         const hasMark = input.subarray(0, 3).equals(BYTE_ORDER_MARK);
         const parsed = parsedJson(hasMark ? input.subarray(3) : input);
         const text = input.toString('latin1');
-        // If an array occurs twice, the splitter takes the first one and `JSON.parse` the last, so such inputs are not compared.
+        // If the array occurs twice, the splitter takes the first one and `JSON.parse` the last, so
+        // such inputs are not compared.
         const isClear = text.split('"results"').length === 2 && !text.includes('\\u');
         if (
           parsed !== undefined &&

@@ -2,15 +2,18 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PARSERS } from './all-parsers.js';
 import { type Fuzzed, fuzzParser } from './fuzz-parser.js';
 
-/** What the thread gets. */
+/** The data that the thread starts with. */
 export interface FuzzTask {
   readonly library: string;
   readonly name: string;
-  /** The number of the current input, its length and its bytes, which the main thread prints if it hangs. */
+  /**
+   * The number of the current input, its length and its bytes. The main thread prints them if the
+   * thread hangs.
+   */
   readonly current: SharedArrayBuffer;
 }
 
-/** What the thread is asked for, and answers. */
+/** A request to the thread. */
 export interface FuzzTrial {
   readonly seed: number;
   readonly forMs: number;

@@ -3,16 +3,16 @@ import { mutate } from './mutate.js';
 import type { Parser } from './parser.js';
 
 const MAX_BYTES = 16 * 1024;
-/** How long an input is made smaller once it has failed. */
+/** How long a failing input is reduced. */
 const SHRINK_MS = 3_000;
 
 export interface FuzzOptions {
   readonly name: string;
   readonly seed: number;
-  /** Ends with the input after that. */
+  /** The time after which no further input is tried. */
   readonly forMs?: number | undefined;
   readonly inputs?: number | undefined;
-  /** Tried in any case, however long they take. @default 0 */
+  /** The number of inputs that are tried however long they take. @default 0 */
   readonly minInputs?: number | undefined;
   /** Called before each input. */
   readonly onInput?: ((input: Buffer) => void) | undefined;
@@ -24,9 +24,10 @@ export interface Fuzzed {
 }
 
 /**
- * Tries inputs, one after the other: valid ones and mutations of them. They depend only on name and seed.
+ * Tries valid inputs and mutations of them, one after the other. They depend only on the name and
+ * the seed.
  *
- * @throws for the first input that fails, with that input made small, as base64
+ * @throws for the first input that fails. The error contains the reduced input as base64.
  */
 export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<Fuzzed> {
   const {
@@ -44,7 +45,7 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
   while (tried < inputs && (tried < minInputs || performance.now() < end)) {
     const other = parser.seed(random);
     const input = mutate(parser.seed(random), random, { other, tokens, maxBytes });
-    // The same cuts of chunks for the input once more, and for smaller ones.
+    // The same random cuts for this input when it is repeated or reduced.
     const attemptSeed = `${name} ${seed} ${tried}`;
     tried++;
     options.onInput?.(input);
@@ -61,13 +62,13 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
   return { inputs: tried, accepted };
 }
 
-/** Tries an input with several cuts of chunks. */
+/** Tries an input with several ways to cut it into chunks. */
 export async function tryInput(parser: Parser, input: Buffer): Promise<void> {
   for (let i = 0; i < 20; i++)
     await parser.attempt(Buffer.from(input), new Random(`${i} ${input.toString('base64')}`));
 }
 
-/** The input without what is not needed to fail. */
+/** Removes everything from the input that the failure does not need. */
 async function shrunk(parser: Parser, input: Buffer, attemptSeed: string): Promise<Buffer> {
   const end = performance.now() + SHRINK_MS;
   const fails = async (candidate: Buffer) => {

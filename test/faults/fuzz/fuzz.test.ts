@@ -9,11 +9,11 @@ const INPUTS = isNightly ? 1_000 : 30;
 
 /** Inputs on which a parser once failed, as base64. */
 const FINDS: Readonly<Record<string, readonly string[]>> = {
-  // A header twice: responses, seed 13.
+  // A repeated header (responses, seed 13).
   responses: ['SFRUUC8xLjEgNDIyIA0KUmV0cnktQWZ0ZXI6DQpSZXRyeS1BZnRlcjoNCg0K'],
-  // A file of no bytes: gzip, seed 3.
+  // An empty file (gzip, seed 3).
   gzip: [''],
-  // A host that is no address, and the signed address of a file that names no time.
+  // A host that is not an address, and a file's signed address without a time.
   addresses: [
     Buffer.from('/_control/clock\n127.0.0.999\n-\n-').toString('base64'),
     Buffer.from('/console\n127.0.0.999\n-\n-').toString('base64'),
@@ -21,36 +21,37 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
       '/snapshots/t/track_v2/al/l/24/01/01/abc1234567/23/3/31/00/00_activities.json.gz\n[::1]',
     ).toString('base64'),
   ],
-  // A time that is none, and a checkpoint with a right sum and no flow.
+  // An invalid time, and a checkpoint with a correct checksum but no flow.
   'kept-files': [
     Buffer.from('2024-01-01T00:01:80.000Z').toString('base64'),
     'ewogICJ2ZXJzaW9uIjogMSwKICAic3RhdGUiOiAibmciLAogICJzaW5rIjogeyJzdGVwIjoiZmlsZXMiLCJwYXRoIjoieCJ9LAogCiAgImN1cnNvciI6IHsibmV4dCI6ImFiYyJ9LAogICJmaWxlcyI6IFsKICAgIHsicGF0aCI6InBvc3RzeiIsInBvc3RjaHl0ZXMiOjkwfQogIF0sCiAgImNoZWNrIjogIjVmOA==',
   ],
-  // Less than no posts, in the cursor of a download.
+  // A negative number of posts in the cursor of a download.
   cursors: [
     'eyJzb3VyY2UiOiJqb2ItZmlsZXMiLCJqb2IiOiJ1dWlkIiwic2VlbiI6IjhkOTRjMTEzZWI5NmYwYzkiLCJuZXh0IjozLCJmaWxlcyI6MywiYnl0ZXMiOjcsInBvc3RzIjotMSwic3VzcGVjdE1pbnV0ZXMiOltdLCJtaXNzaW5nIjpbXX0=',
-    // A range of a replay that ends before it begins.
+    // A replay range that ends before it starts.
     'eyJzb3VyY2UiOiJyZXBsYXkiLCJyZXF1ZXN0Ijp7InVybCI6IngifSwib3BlbiI6W3siZnJvbURhdGUiOiIyMDE4MDEwMTAwMDAiLCJ0b0RhdGUiOiIyMDE4MDEwMTAwMTAiLCJtaXNtYXRjaGVzIjowLCJmYWlsdXJlcyI6MSwicGFydGlhbCI6dHJ1ZX1dLCJnYXBzIjpbeyJmcm9tRGF0ZSI6IjIwMTgwMTAxMDExMCIsInRvRGF0ZSI6IjIwMTgwMTAxMDAyMCIsInJlYXNvbiI6ImV4cGlyZWQifV0sImNodW5rTWludXRlcyI6NiwiY29ubmVjdHMiOlsiMjE4Il0sIiI6eyIiOlsiIl0sIiI6W119fQ==',
   ],
   // A signed address in the wrong member of a listing.
   'job-responses': [
     Buffer.from('{"urlCount":["https://a.example/x?Signature=SECRET"]}').toString('base64'),
   ],
-  // A long number in the place of a key: exact-json, seed 22.
+  // A long number instead of a key (exact-json, seed 22).
   'exact-json': ['ezE4NDQwNzM3MDk1NTE2MTY6IiIsIiI6IiJ9'],
-  // A download whose files have no sizes, and texts in place of numbers.
+  // A download whose files have no sizes, and one with strings instead of numbers.
   'job-folders': [
     Buffer.from(
       '{"basis":{"job":{"uuid":"abc123","title":"rain","results":{"activityCount":2}},"urlCount":1,"totalBytes":"7","listed":null,"suspectMinutes":[1]},"shard":{"index":1,"of":1},"files":[{"name":{},"path":"a.json.gz","suspectMinutes":[]}],"missing":[]}',
     ).toString('base64'),
   ],
-  // A negated group that is never closed: a problem ended behind the text.
+  // A negated group that is never closed. The position of the problem was after the end of the
+  // rule.
   rules: [Buffer.from('-(').toString('base64')],
-  // A value that is not JSON, and one that is no tombstone.
+  // A value that is not JSON, and JSON that is not a tombstone.
   tombstones: ['{"deleted":', '{"deleted":5}', '[]'].map(text =>
     Buffer.from(text).toString('base64'),
   ),
-  // Lengths with fractions, and a compression that every object has.
+  // Lengths with fractions, and a compression named like a property of every object.
   'stream-messages': [
     Buffer.from('1.5,1.5\n\n\nabcd').toString('base64'),
     Buffer.from('4\nconstructor\n\nabcd').toString('base64'),

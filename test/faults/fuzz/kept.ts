@@ -8,7 +8,7 @@ import type { Random } from '../random.js';
 import { check, cutUp, expectSame, outcomes, type ParserKind, temporaryFolder } from './parser.js';
 import { JSON_TOKENS } from './seeds.js';
 
-/** Files that the library keeps and reads again: a checkpoint, tokens, times of connections. */
+/** Files that the library writes and reads again: checkpoints, tokens, times of connections. */
 export const keptFiles: ParserKind = {
   holds:
     'only what was written is accepted; behind a right checksum, a state, counts and paths of their types; times are those of whole lines',
@@ -61,7 +61,7 @@ export const keptFiles: ParserKind = {
       maxBytes: 4_000,
       seed: random => Buffer.from(random.pick([checkpoint, checkpoint, tokens, times])),
       async attempt(input, random) {
-        // Other mutations of a checkpoint end at its checksum.
+        // Corrects the checksum of some mutated checkpoints, because the others are refused for it.
         const text = random.chance(0.5)
           ? withOtherValue(input.toString(), random)
           : input.toString();
@@ -104,7 +104,7 @@ const OTHER_VALUES = [
   '[]',
 ];
 
-/** With another value, which is still JSON, in the place of a text or a number. */
+/** Replaces a string or a number by another value, so that the text is still JSON. */
 function withOtherValue(text: string, random: Random): string {
   const found = [...text.matchAll(/(?<="\w+": ?)("[^"]*"|-?\d+|null)/g)];
   if (found.length === 0) return text;
@@ -112,7 +112,10 @@ function withOtherValue(text: string, random: Random): string {
   return text.slice(0, index) + random.pick(OTHER_VALUES) + text.slice(index + value.length);
 }
 
-/** The text of a checkpoint with the checksum of what is before it; undefined if it has no place for one. */
+/**
+ * Replaces the checksum of a checkpoint by the correct one. Returns undefined if the text has no
+ * place for it.
+ */
 function withRightSum(text: string): string | undefined {
   const at = text.lastIndexOf('  "check": "');
   if (at === -1) return undefined;
@@ -120,7 +123,7 @@ function withRightSum(text: string): string | undefined {
   return `${text.slice(0, at)}  "check": "${sum}"\n}\n`;
 }
 
-/** Where a checksum is right, a checkpoint may say anything, of the types that it has. */
+/** With a correct checksum, a checkpoint may contain any values of the right types. */
 function checkIsCheckpoint({ state, files }: Checkpoint): void {
   check(['running', 'finishing', 'complete'].includes(state), `A state: ${state}`);
   for (const { path: name, posts, bytes, lineBytes, branch = 0, settled = 0 } of files) {
@@ -130,7 +133,10 @@ function checkIsCheckpoint({ state, files }: Checkpoint): void {
   }
 }
 
-/** Of lines that are a time, or one that was moved to another; part of a line is none. */
+/**
+ * Returns the times in the lines. A line is a time or says that one was moved to another time. An
+ * incomplete line is ignored.
+ */
 function timesIn(text: string): readonly number[] {
   const times: number[] = [];
   for (const line of text.split('\n')) {
@@ -144,13 +150,13 @@ function timesIn(text: string): readonly number[] {
   return times.toSorted((a, b) => a - b);
 }
 
-/** As it is printed, so that 31 February is none. */
+/** Parses a time and prints it again, so that 31 February is invalid. */
 function timeOf(text: string): number | undefined {
   const ms = Date.parse(text);
   return !Number.isNaN(ms) && new Date(ms).toISOString() === text ? ms : undefined;
 }
 
-/** What is stored for a post, a user and a source of compliance events. */
+/** The stored values for a post, a user and a source of compliance events. */
 export const tombstones: ParserKind = {
   holds:
     'a tombstone that was encoded, or a `StorageError`; a damaged head of the file is refused before it is mapped',
@@ -169,7 +175,7 @@ export const tombstones: ParserKind = {
       getStats: () => ({ entryCount: 1 }),
       getKeysCount: () => 0,
     };
-    // In place of LMDB, which checks nothing of its values.
+    // Replaces LMDB, which does not check its values.
     const marks: ConstructorParameters<typeof Tombstones>[1] = {
       root,
       transaction: async action => action(root),
@@ -197,7 +203,7 @@ export const tombstones: ParserKind = {
         const post = errors.of(() => store.post('1'));
         const user = errors.of(() => store.user('1'));
         if (post.value !== undefined)
-          // As it would be stored again, so nothing of it is lost or made up.
+          // Storing the value again must neither lose nor add anything.
           expectSame(
             JSON.parse(JSON.stringify(post.value)),
             input.toString() === 'D' ? { deleted: true } : JSON.parse(input.toString()),
@@ -216,7 +222,9 @@ export const tombstones: ParserKind = {
   },
 };
 
-/** What waits on disk for a slow consumer: records of any bytes but their separator. */
+/**
+ * The file in which records wait for a slow consumer. Records are any bytes without the separator.
+ */
 export const spool: ParserKind = {
   holds: 'the records that were put in, however much of them goes to disk',
   async open(library) {
@@ -236,11 +244,11 @@ export const spool: ParserKind = {
         const records = input
           .toString('latin1')
           .split(/(?:\r*\n)+|\r/)
-          // A record begins with neither white space nor a byte order mark.
+          // A record does not start with white space or a byte order mark.
           .map(record => record.replace(/^(?:[ \t]|\xef\xbb\xbf)+|[ \t]+$/g, ''))
           .filter(record => record.trim() !== '');
         const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
-        // Some in one memory, with their separators between them, as a framer gives them.
+        // Some records share a buffer and include their separators, as a framer delivers them.
         const all = Buffer.from(records.join('\r\n'), 'latin1');
         let from = 0;
         const views = records.map(({ length }) => {
@@ -265,7 +273,7 @@ export const spool: ParserKind = {
   },
 };
 
-/** What a folder says of the job that was downloaded into it. */
+/** The file in which a folder describes its downloaded job. */
 export const jobFolders: ParserKind = {
   holds: 'a verdict of texts and counts, or a `StorageError`',
   async open(library) {

@@ -1,6 +1,6 @@
 import type { Random } from '../random.js';
 
-/** Bytes and texts that parsers tend to get wrong. */
+/** Bytes and strings that parsers often get wrong. */
 const EXTREMES: readonly Buffer[] = [
   ...[0x00, 0x0a, 0x0d, 0x1b, 0x22, 0x25, 0x5c, 0x7f, 0x80, 0xc0, 0xff].map(byte =>
     Buffer.of(byte),
@@ -8,7 +8,7 @@ const EXTREMES: readonly Buffer[] = [
   ...['\ufeff', '\u2028', '\u0085', '\u009b', '\u202e', '\u0130', '\u{1f468}\u200d\u{1f469}'].map(
     text => Buffer.from(text),
   ),
-  // Overlong, cut and surrogate UTF-8.
+  // UTF-8 that is overlong, truncated or encodes a surrogate.
   ...['c080', 'e2', 'f09f98', 'eda080', 'f4908080'].map(hex => Buffer.from(hex, 'hex')),
   ...[
     '9007199254740993',
@@ -52,17 +52,17 @@ const EXTREMES: readonly Buffer[] = [
   ].map(text => Buffer.from(text)),
 ];
 
-/** Where the structure of most formats has its joints. */
+/** Characters that separate tokens in most formats. */
 const JOINTS = new Set(Buffer.from('{}[]():,;"\'\\/ \t\r\n=&%?#.-+*'));
 
 export interface Mutations {
-  /** Another valid input, for splices. */
+  /** Another valid input to take parts from. */
   readonly other: Buffer;
   readonly tokens: readonly string[];
   readonly maxBytes: number;
 }
 
-/** A few changes to an input; sometimes none, so that what is valid is tried as well. */
+/** Makes a few changes to an input. Sometimes makes none, so that valid input is also tried. */
 export function mutate(
   input: Buffer,
   random: Random,
@@ -109,7 +109,7 @@ function changed(bytes: Buffer, random: Random, other: Buffer, tokens: readonly 
     case 7:
       return Buffer.concat([before, other.subarray(joint(other, random))]);
     case 8: {
-      // Many of the same, such as brackets, digits or separators.
+      // Repeats one part many times, such as brackets, digits or separators.
       const one = within.length > 0 && random.chance(0.5) ? within.subarray(0, 64) : inserted();
       const times = random.pick([2, 20, 100, 1_000]);
       return Buffer.concat([before, ...Array.from({ length: times }, () => one), after]);
@@ -140,7 +140,7 @@ function changed(bytes: Buffer, random: Random, other: Buffer, tokens: readonly 
   }
 }
 
-/** Mostly from joint to joint, so that whole tokens move. */
+/** Chooses a range, mostly between separators, so that whole tokens move. */
 function range(bytes: Buffer, random: Random): readonly [number, number] {
   const [a, b] = [joint(bytes, random), joint(bytes, random)];
   return a < b ? [a, b] : [b, a];

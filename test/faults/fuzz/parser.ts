@@ -4,31 +4,31 @@ import path from 'node:path';
 import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 
-/** A parser that reads bytes of others, with what it promises for any bytes. */
+/** A parser of external data, with its promises for any bytes. */
 export interface Parser {
-  /** A valid input, which mutations start from. */
+  /** Returns a valid input to mutate. */
   seed(random: Random): Buffer;
-  /** Texts that mean something to the parser. */
+  /** Strings with a meaning for the parser. */
   readonly tokens: readonly string[];
-  /** Bytes of an input. @default 16,384 */
+  /** The maximum size of an input in bytes. @default 16,384 */
   readonly maxBytes?: number | undefined;
   /**
-   * Parses an input and checks the outcome. Whatever is random comes from `random`.
+   * Parses an input and checks the outcome. Everything random comes from `random`.
    *
    * @returns whether the input was accepted
-   * @throws for an error that is not typed, and for a result that is wrong
+   * @throws for an error that is not typed, and for a wrong result
    */
   attempt(input: Buffer, random: Random): boolean | Promise<boolean>;
   close?(): Promise<void>;
 }
 
 export interface ParserKind {
-  /** What holds for any bytes, besides the errors and limits that all parsers have. */
+  /** What the parser promises for any bytes, besides the errors and limits of all parsers. */
   readonly holds: string;
   open(library: URL): Promise<Parser>;
 }
 
-/** What a parser made of an input: a value, or the message of a typed error. */
+/** The result of parsing: a value, or the message of a typed error. */
 export type Outcome<T> =
   | { readonly value: T; readonly error?: undefined }
   | { readonly value?: undefined; readonly error: string };
@@ -38,7 +38,7 @@ export interface Outcomes {
   ofAsync<T>(parse: () => Promise<T>): Promise<Outcome<T>>;
 }
 
-/** Tells typed errors of the library, which are an answer, from others, which are bugs. */
+/** Returns functions that turn typed errors into outcomes. Other errors are bugs and are thrown. */
 export async function outcomes(library: URL): Promise<Outcomes> {
   const { MillraceError } = await loadModule(library, 'base/errors');
   const typed = (error: unknown): { readonly error: string } => {
@@ -64,13 +64,13 @@ export async function outcomes(library: URL): Promise<Outcomes> {
   };
 }
 
-/** For the files of a parser, until it is closed. */
+/** Creates a folder for the files of a parser, until it is closed. */
 export async function temporaryFolder() {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
   return { folder, close: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** Throws unless both have the same JSON; bytes are compared as text. */
+/** Throws unless both values have the same JSON. Bytes are compared as strings. */
 export function expectSame(actual: unknown, expected: unknown, what: string): void {
   const [a, b] = [shown(actual), shown(expected)];
   if (a !== b) throw new Error(`${what}: ${a.slice(0, 400)}\nand not ${b.slice(0, 400)}`);
@@ -90,20 +90,21 @@ function shown(value: unknown): string {
   return text ?? 'undefined';
 }
 
-/** The bytes in chunks, cut at random. */
+/** Cuts the bytes into chunks at random positions. */
 export function cutUp(bytes: Buffer, random: Random): Buffer[] {
   const chunks: Buffer[] = [];
   const mean = random.pick([1, 3, 20, 500]);
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + random.whole(1, 2 * mean));
-    // A copy, so that a parser that keeps a view of an earlier chunk is noticed where it reads on.
+    // Copies each chunk, so that a parser with a view of an earlier chunk cannot read beyond it
+    // unnoticed.
     chunks.push(Buffer.from(bytes.subarray(at, end)));
     at = end;
   }
   return chunks;
 }
 
-/** The value of a JSON document; bytes that are not UTF-8 are replaced, as the service's clients do. */
+/** Parses a JSON document. Invalid UTF-8 is replaced, as the service's clients do. */
 export function parsedJson(bytes: Buffer): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(bytes.toString()) };

@@ -36,13 +36,13 @@ const KEYS = [
   ],
 ];
 
-/** What the properties of a post are, read from its bytes or by parsing. */
+/** Properties of a post that can be read from its bytes or by parsing. */
 const FIELDS = [
   ...(['format', 'id', 'postedAt', 'text', 'author', 'verb', 'lang', 'link'] as const),
   ...(['matchingRules', 'tags', 'edits'] as const),
 ];
 
-/** Properties of a post, which are read from its bytes. */
+/** The properties of a post that are read from its bytes. */
 export const members: ParserKind = {
   holds: 'each property is that of the same post, parsed and printed again',
   async open(library) {
@@ -68,7 +68,7 @@ export const members: ParserKind = {
         const isPost = errors.of(() => new Activity(input).post).error === undefined;
         expectSame(isPost, isRecord(parsed?.value), 'Parsed as a whole, it is accepted:');
         if (!isPost || parsed === undefined) return false;
-        // Long numbers and repeated keys do not survive `JSON.parse`.
+        // `JSON.parse` changes long numbers and repeated keys, so such inputs are not compared.
         const text = input.toString();
         if (/\d{15}|[eE][+-]?\d|\d\.\d/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '""'))) return true;
         if (membersIn(text) !== membersOf(parsed.value)) return true;
@@ -135,7 +135,7 @@ export const exactJson: ParserKind = {
         const { value, error } = errors.of(() => parseExact(input));
         const parsed = parsedJson(input);
         expectSame(error === undefined, parsed !== undefined, 'It is accepted:');
-        // Ids and long numbers are texts.
+        // Converts ids and long numbers to strings.
         const rounded = (one: unknown): unknown => {
           if (typeof one === 'string' || typeof one === 'number') return 'scalar';
           if (Array.isArray(one)) return one.map(rounded);

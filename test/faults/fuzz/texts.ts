@@ -1,7 +1,7 @@
 import { loadModule } from '../load-library.js';
 import { check, expectSame, outcomes, type ParserKind } from './parser.js';
 
-/** Signed tokens for the next page. */
+/** The signed tokens for the next page. */
 export const nextTokens: ParserKind = {
   holds: 'only what the service has signed is accepted',
   async open(library) {
@@ -127,7 +127,7 @@ export const forms: ParserKind = {
           check(error instanceof URIError, `Not a URIError: ${error}`);
         }
         if (parameters !== undefined) {
-          // Only a first `?` is not part of a name there.
+          // `URLSearchParams` removes only a first `?`, so one is added.
           expectSame(parameters, [...new URLSearchParams(`?${text}`)], 'The parameters are');
           const encode = ([name, value]: readonly [string, string]) =>
             `${percentEncode(name)}=${percentEncode(value)}`;
@@ -149,7 +149,7 @@ export const forms: ParserKind = {
   },
 };
 
-/** Names from items, which become names of files. */
+/** Values of items that become file names. */
 export const names: ParserKind = {
   holds: 'one segment of a path for any text, other ones for other texts',
   async open(library) {

@@ -4,10 +4,10 @@ import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-library.js';
 import { check, outcomes, type ParserKind } from './parser.js';
 
-/** A request that is not answered after so long, because it is not whole, is given up. */
+/** An incomplete request gets no response, so it is abandoned after this time. */
 const IDLE_MS = 40;
 
-/** The local service, by bytes that are requests or nearly so. */
+/** Sends requests, and bytes that are almost requests, to the local service. */
 export const requests: ParserKind = {
   holds:
     'an answer that is no error of the service, or the end of the connection; the next request is answered',
@@ -133,7 +133,8 @@ export const requests: ParserKind = {
       ],
       seed: random => Buffer.from(random.pick(seeds)),
       async attempt(input) {
-        // A planted status is an answer, too, and would hide others; a clock far away takes long.
+        // A planted status would hide other responses, and a clock that is far ahead takes long to
+        // reach.
         service.faults.clear();
         service.clock.reset();
         failure = undefined;
@@ -161,7 +162,7 @@ export const requests: ParserKind = {
   },
 };
 
-/** The library, by responses that are HTTP or nearly so. */
+/** Sends responses, and bytes that are almost responses, to the library. */
 export const responses: ParserKind = {
   holds:
     'a result or a typed error, for a search, counts, usage, rules, jobs and both tokens of a sign-in; tokens are texts',
@@ -202,7 +203,10 @@ export const responses: ParserKind = {
     );
     const { Secret } = await loadModule(library, 'base/secret');
     const requestToken = { token: 'SECRETWORD-1', secret: new Secret('SECRETWORD-2') };
-    /** Each with what its responses have, so that most inputs reach the parser that they are made for. */
+    /**
+     * Each call gets responses of its own kind, so that most inputs reach the parser they are meant
+     * for.
+     */
     const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
       [
         '"results"',

@@ -10,7 +10,10 @@ const REFUSED =
 const NOT_SERVED =
   'is an answer of HTTP; `leader` and `partition` have servers that do not serve it for a while';
 
-/** Faults of the matrix that a stream cannot have, or has in another cell. */
+/**
+ * Faults of the matrix that do not apply to a stream, or that another cell covers. Each has its
+ * reason.
+ */
 const ABSENT: Readonly<Record<Row, Readonly<Record<string, string>>>> = {
   reader: {
     'gzip cut': IN_MALFORMED,

@@ -10,11 +10,11 @@ import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
-/** A server that takes 40 MiB in four seconds, of a publisher that has 2 MiB on their way at most. */
+/** A server that takes 4 s for 40 MiB. The publisher has at most 2 MiB of unacknowledged data. */
 const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
-/** The servers accept a MiB. */
+/** The servers accept messages of up to 1 MiB, so this makes a post too large. */
 const PADDING = 'x'.repeat(1_200_000);
-/** The shortest window in which servers drop what is repeated, and longer than that. */
+/** The shortest window in which servers drop duplicates, and a time that is longer. */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
 
@@ -41,7 +41,10 @@ const onWire =
     });
   };
 
-/** A source that repeats posts. The servers drop them in their window; otherwise the script has `dedupe()`. */
+/**
+ * A source that repeats posts. The servers drop duplicates within their window. Otherwise, the
+ * script uses `dedupe()`.
+ */
 async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Activity } from 'millrace';
 import type { ToJetStreamOptions } from 'millrace/jetstream';
-// Of the library without a mistake.
+// Imported from the correct library, even if the trials use one with a planted mistake.
 import { fromJetStream } from '../../../src/jetstream/index.js';
 import { type Expected, expectedPosts, hashOf, idOf } from '../matrix/bare-client.js';
 import { mustBePart, mustEqual } from '../matrix/compare.js';
@@ -12,31 +12,31 @@ import type { StreamSetting } from './stream-setting.js';
 import { BATCH, type StreamWorld } from './stream-world.js';
 import { WireProxy } from './wire-proxy.js';
 
-/** Posts that arrive together, with a cursor behind them. */
+/** The number of posts in a batch, which ends with a cursor. */
 const TOGETHER = 20;
 
 export interface Publishing {
   readonly world: StreamWorld;
   readonly records: readonly string[];
   readonly options?: Partial<ToJetStreamOptions<Activity>>;
-  /** Whether the script leaves out what its source repeats. */
+  /** Whether the script drops the posts that its source repeats. */
   readonly dedupe?: boolean;
 }
 
-/** What one run differs in. */
+/** The options of one run. */
 export interface PublisherAttempt {
-  /** Changes what the source delivers. */
+  /** Changes the posts that the source delivers. */
   readonly change?: (record: string, index: number) => readonly string[];
   /** Called before each post of the source. */
   readonly before?: (index: number) => Promise<void> | void;
 }
 
-/** One trial of a publisher: a stream of its own, and the proxy before the server. */
+/** One trial of a publisher, with a separate stream and a proxy in front of the server. */
 export class PublisherRun {
   readonly name: string;
   readonly proxy: WireProxy;
   readonly expected: Expected;
-  /** Where the source of the last run began. */
+  /** Where the source of the last run started. */
   startedAt = 0;
   readonly #libraries: Libraries;
   readonly #publishing: Publishing;
@@ -65,7 +65,7 @@ export class PublisherRun {
     this.expected = expectedPosts(publishing.records);
   }
 
-  /** One run of a user's script: run again, it goes on. */
+  /** Runs the user's script once. The next run continues where it ended. */
   async run(attempt: PublisherAttempt = {}): Promise<void> {
     const { dedupe, filter, pipeline } = this.#libraries.millrace;
     const { world, options, dedupe: dedupes = false } = this.#publishing;
@@ -83,12 +83,14 @@ export class PublisherRun {
     );
   }
 
-  /** How a run ends: without an error, or with one of the library's. */
+  /**
+   * Runs the script. Resolves to its error, which must be one of the library's, or to undefined.
+   */
   error(attempt: PublisherAttempt = {}): Promise<TypedError | undefined> {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
 
-  /** The stream has nothing that is not right, and each post once for readers. Resolves to the number of its posts. */
+  /** Checks that readers get only correct posts, each once. Resolves to the number of posts. */
   async mustBeExact(): Promise<number> {
     const found = await this.#read();
     mustBePart(found, this.expected);
@@ -96,7 +98,9 @@ export class PublisherRun {
     return found.length;
   }
 
-  /** The same, and all posts, for the library's reader and for a client of the stream alone. */
+  /**
+   * Checks that the library's reader and a bare client both get all posts. Readers get each once.
+   */
   async mustBeComplete(): Promise<Counts> {
     const found = await this.#read();
     mustEqual(found, this.expected);
@@ -120,7 +124,10 @@ export class PublisherRun {
     return found;
   }
 
-  /** Each post as often as the stream has it, fetched without the library: it may be there again where readers leave it out. */
+  /**
+   * Fetches the posts without the library, as often as the stream contains them. Posts that readers
+   * skip are included.
+   */
   async #stored(): Promise<(readonly [string, string])[]> {
     const messages = await this.#publishing.world.stored(this.name);
     return messages.flatMap(({ posts }) => posts).map(post => [idOf(post), hashOf(post)] as const);
@@ -153,10 +160,10 @@ export class PublisherRun {
   }
 }
 
-/** Posts of a trial. */
+/** The number of posts in a trial. */
 export const POSTS = 300;
 
-/** How publishers differ. */
+/** The settings that publishers differ in. */
 export const SETTINGS = [
   { key: 'single', options: {} },
   { key: 'few in flight', options: { maxInFlight: 4 } },
@@ -165,7 +172,7 @@ export const SETTINGS = [
 
 type Attempt = (run: PublisherRun, trial: Trial) => Promise<Counts>;
 
-/** One trial of a publisher. */
+/** Runs one trial of a publisher. */
 export async function publishes(
   setting: StreamSetting,
   trial: Trial,

@@ -13,7 +13,7 @@ import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
-/** Longer than a reader waits for a heartbeat, so that it begins again. */
+/** Longer than a reader waits for a heartbeat, so the reader starts again. */
 const PAUSE_MS = 2_000;
 const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
 
@@ -24,7 +24,7 @@ interface Clean {
   readonly posts: number;
 }
 
-/** A stream of single posts or of batches, and all of it or a shard. */
+/** Returns what to read: a stream of single posts or of batches, completely or one shard of it. */
 async function readingOf(setting: StreamSetting, random: Random): Promise<Reading> {
   const world = await setting.world();
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
@@ -34,7 +34,7 @@ async function readingOf(setting: StreamSetting, random: Random): Promise<Readin
 
 const keyOf = ({ stream, shard }: Reading) => `${stream.name} ${shard?.index ?? ''}`;
 
-/** Found out once. */
+/** Runs a reader without a fault, once for all trials. */
 function cleanReader(setting: StreamSetting, reading: Reading): Promise<Clean> {
   return setting.once(`reader ${keyOf(reading)}`, async folder => {
     const run = await ReaderRun.open(setting.libraries, { folder }, reading);
@@ -81,7 +81,8 @@ const paused = reads(async (run, { random }, { posts }) => {
   await run.run({
     consume: async index => {
       if (index !== at) return;
-      // The reader asks for more while nothing passes; a few wait until it has connected again.
+      // The reader sends further requests while nothing is forwarded. A few stalls last until it
+      // has reconnected.
       run.proxy.stall(random.chance(0.8) ? PAUSE_MS + random.whole(300, 1_500) : undefined);
       await sleep(PAUSE_MS);
     },
@@ -168,7 +169,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
       },
     });
     const counts = { MiB: Math.round(total / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) };
-    // A reader that keeps all it has read needs more than the limit.
+    // A reader that keeps everything in memory would exceed the limit.
     return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
   } finally {
     await run.close();
@@ -193,20 +194,20 @@ async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   }
 }
 
-/** The server no longer accepts the login, and ends the connection. */
+/** The server refuses the login from some moment on and closes the connection. */
 async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world('logins');
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
-  // Mostly before the second request, as all that has come is still delivered.
+  // Mostly before the second request, because everything that has arrived is still delivered.
   const at = random.whole(0, random.chance(0.8) ? 10 : Math.floor(run.expected.size / 2));
   try {
     const error = await run.error({
       consume: index => (index === at ? world.setLogin(false) : undefined),
     });
     await world.setLogin(true);
-    // All messages may have been on their way.
+    // All messages may already have been sent.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'refused') throw error;
     const committed = await run.mustBeExact();

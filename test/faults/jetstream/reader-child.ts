@@ -4,22 +4,26 @@ import { type ConnectingJson, connecting } from '../../jetstream/connecting.js';
 import { watchDisk } from '../matrix/failing-disk.js';
 import { readToFiles } from './reader.js';
 
-/** What the process is started with, as JSON. */
+/** The arguments of the process, as JSON. */
 export interface ReaderWork {
   readonly library: string;
   readonly options: Omit<FromJetStreamOptions, 'connection'> & {
     readonly connection: ConnectingJson;
   };
   readonly out: string;
-  /** The process kills itself before this call that changes a file below `out`, counted from 1. */
+  /**
+   * The number of the call that changes a file below `out` before which the process kills itself.
+   * The first one is 1.
+   */
   readonly dieAt?: number | undefined;
 }
 
-/** Some posts on their way to the files take so long, so that a kill is mostly in the middle. */
+/** Delays some posts before the sink, so that most kills happen in the middle. */
 const PACE_MS = 1;
 const PACED = 4;
 
-// The script that a trial kills. It prints `started` before it opens anything, and the number of its disk calls at the end.
+// A script that a trial kills. Prints `started` before opening anything, and the number of disk
+// calls at the end.
 const { library, options, out, dieAt } = JSON.parse(process.argv[2] ?? '') as ReaderWork;
 const millrace = (await import(new URL('index.js', library).href)) as typeof import('millrace');
 const jetstream = (await import(

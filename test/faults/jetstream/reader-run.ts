@@ -19,21 +19,21 @@ import { WireProxy } from './wire-proxy.js';
 
 type Shard = { readonly index: number; readonly of: number };
 
-/** One trial of a reader: its stream, the proxy before the server, and what it writes. */
+/** One trial of a reader, with a stream, a proxy in front of the server, and outputs. */
 export class ReaderRun {
   readonly world: StreamWorld;
   readonly stream: FilledStream;
   readonly proxy: WireProxy;
   readonly out: string;
   readonly shard: Shard | undefined;
-  /** The messages that it reads. */
+  /** The messages that the reader gets. */
   readonly messages: readonly StoredMessage[];
   readonly expected: Expected;
   readonly gaps: JetStreamGap[] = [];
   readonly dedupe: boolean;
   readonly #libraries: Libraries;
   readonly #signal: AbortSignal | undefined;
-  /** The keys of what was committed when it was last looked at. */
+  /** The keys of the posts that were committed at the last check. */
   #committed: ReadonlySet<string> = new Set();
 
   static async open(
@@ -66,14 +66,14 @@ export class ReaderRun {
     this.expected = postsOfMessages(this.messages);
   }
 
-  /** What the script needs to know, also in another process. */
+  /** The options of the script. They can be passed to another process. */
   get options() {
     const { name } = this.stream;
     const connection = this.world.connecting(this.proxy.url);
     return { connection, stream: name, subject: name, shard: this.shard };
   }
 
-  /** One run of the script. */
+  /** Runs the script once. */
   async run({ consume }: Pick<ReaderAttempt, 'consume'> = {}): Promise<void> {
     await readToFiles({
       ...this.#libraries,
@@ -86,12 +86,17 @@ export class ReaderRun {
     });
   }
 
-  /** How a run ends: without an error, or with one of the library's. */
+  /**
+   * Runs the script. Resolves to its error, which must be one of the library's, or to undefined.
+   */
   error(attempt: Pick<ReaderAttempt, 'consume'> = {}): Promise<TypedError | undefined> {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
 
-  /** What is committed is right, and has all that was committed before. Resolves to the number of its posts. */
+  /**
+   * Checks that all committed posts are correct and that none was lost since the last check.
+   * Resolves to their number.
+   */
   async mustBeExact(): Promise<number> {
     const found = postsOf(await committedLines(this.out));
     mustBePart(found, this.expected);
@@ -102,13 +107,16 @@ export class ReaderRun {
     return keys.size;
   }
 
-  /** Nothing of these messages is committed. */
+  /** Checks that no post of these messages is committed. */
   mustNotHave(messages: readonly StoredMessage[]): void {
     const found = messages.find(({ posts }) => posts.some(post => this.#committed.has(idOf(post))));
     if (found !== undefined) throw new Error(`Sequence ${found.seq} is committed`);
   }
 
-  /** Runs what goes on from what was committed at the last look: the server sends no message again that is committed. */
+  /**
+   * Runs a script that resumes, and checks that the server sends no message again that was
+   * committed at the last check.
+   */
   async mustReadTheRest<T>(run: () => Promise<T>): Promise<T> {
     const before = this.proxy.delivered.length;
     const result = await run();
@@ -122,7 +130,7 @@ export class ReaderRun {
     return result;
   }
 
-  /** All is there, and nothing was named as lost but these sequences. */
+  /** Checks that everything is committed and that exactly these sequences were reported as lost. */
   async mustBeComplete(lost: readonly number[] = []): Promise<Counts> {
     const found = await postsOfLines(this.out);
     mustEqual(found, this.expected);
@@ -133,8 +141,8 @@ export class ReaderRun {
   }
 
   /**
-   * The gaps are exactly those of the dropped messages that are not committed, all else is there. Resolves to the number
-   * of dropped messages.
+   * Checks that the reported gaps are exactly the dropped messages that are not committed and that
+   * all other posts are. Resolves to the number of dropped messages.
    */
   async mustName(dropped: readonly StoredMessage[]): Promise<number> {
     const found = await postsOfLines(this.out);
@@ -164,7 +172,7 @@ export interface Reading {
   readonly dedupe?: boolean | undefined;
 }
 
-/** Subjects are dealt out to shards in turn. */
+/** Subjects are distributed to shards in turn. */
 function isInShard(subject: string, shard: Shard | undefined): boolean {
   const number = Number(subject.slice(subject.lastIndexOf('.') + 1));
   if (!(number < SUBJECTS)) throw new Error(`Not a subject of the stream: ${subject}`);

@@ -2,26 +2,26 @@ import path from 'node:path';
 import type { Activity } from 'millrace';
 import type { FromJetStreamOptions, JetStreamGap } from 'millrace/jetstream';
 
-/** The library, and its entry for JetStream. */
+/** The URLs of the library and of its JetStream entry point. */
 export interface Libraries {
   readonly millrace: typeof import('millrace');
   readonly jetstream: typeof import('millrace/jetstream');
 }
 
-/** What one run of a reader's script gets. Runs in this process and in children that are killed. */
+/** The input of one run of a reader's script, in this process or in a child that is killed. */
 export interface ReaderAttempt extends Libraries {
   readonly options: FromJetStreamOptions;
-  /** Of the outputs. */
+  /** The folder of the outputs. */
   readonly out: string;
-  /** Whether posts are there that two publishers have sent. */
+  /** Whether the stream contains posts that two publishers have sent. */
   readonly dedupe?: boolean | undefined;
-  /** Called for each post on its way to the files. */
+  /** Called for each post before it reaches the files. */
   readonly consume?: ((index: number, bytes: number) => Promise<void> | void) | undefined;
   readonly onGap?: ((gap: JetStreamGap) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A user's script that reads a stream into files: run again, it goes on. */
+/** A user's script that reads a stream into files. A later run resumes. */
 export async function readToFiles({
   millrace,
   jetstream,

@@ -6,14 +6,14 @@ import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
 import { type ServerSetup, StreamWorld } from './stream-world.js';
 
-/** A reader or a publisher of one server under a fault. */
+/** A cell with a reader or a publisher of one server under a fault. */
 export interface StreamCell extends Cell {
-  /** How often a trial draws another place until the fault takes effect. @default 5 */
+  /** How often a trial is repeated at another place until the fault takes effect. @default 5 */
   readonly draws?: number | undefined;
   readonly attempt?: ((setting: StreamSetting, trial: Trial) => Promise<Counts>) | undefined;
 }
 
-/** What all trials on one server share. */
+/** What all trials with one server share. */
 export class StreamSetting {
   readonly libraries: Libraries;
   readonly #setting: Setting;
@@ -30,7 +30,7 @@ export class StreamSetting {
     this.libraries = libraries;
   }
 
-  /** Makes something once for all trials. */
+  /** Creates something once for all trials. */
   once<T>(key: string, make: (folder: string) => Promise<T>): Promise<T> {
     const known = this.#known.get(key) as Promise<T> | undefined;
     const made = known ?? mkdtemp(path.join(this.#setting.folder, 'once-')).then(make);
@@ -42,7 +42,7 @@ export class StreamSetting {
     return this.once(`world with ${setup}`, () => StreamWorld.open(setup));
   }
 
-  /** The reader's script for processes that are killed. */
+  /** The bundled script of the reader, for processes that are killed. */
   get child(): Promise<BundledChild> {
     const script = path.join(import.meta.dirname, 'reader-child.js');
     const entries = ['index', 'jetstream/index'];

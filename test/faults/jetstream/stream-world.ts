@@ -10,7 +10,7 @@ import {
   type NatsConnection,
   headers as natsHeaders,
 } from '@nats-io/transport-node';
-// Of the library without a mistake.
+// Imported from the correct library, even if the trials use one with a planted mistake.
 import { Activity, Flow, pipeline } from '../../../src/index.js';
 import { type ToJetStreamOptions, toJetStream } from '../../../src/jetstream/index.js';
 import { samplePosts } from '../../../src/service/index.js';
@@ -18,30 +18,33 @@ import { type Connecting, connecting } from '../../jetstream/connecting.js';
 import { type NatsNode, startNode } from '../../jetstream/nats-server.js';
 import { type Expected, expectedPosts } from '../matrix/bare-client.js';
 
-/** A message as the stream has it, read without the library. */
+/** A message of the stream, read without the library. */
 export interface StoredMessage {
   readonly seq: number;
   readonly subject: string;
   readonly headers: MsgHdrs | undefined;
   readonly data: Uint8Array;
-  /** The exact text of each of its posts. */
+  /** The exact text of each post in the message. */
   readonly posts: readonly string[];
 }
 
-/** A message as a bare client publishes it. */
+/** A message to be published by a bare client. */
 export interface OneMessage {
   readonly subject: string;
   readonly payload: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A stream that readers share: they leave nothing in it. */
+/** A stream that several readers share. Readers do not change it. */
 export interface FilledStream {
   readonly name: string;
   readonly messages: readonly StoredMessage[];
 }
 
-/** `single`: a post a message; `batches`: gzip of several; `large`: 40 MiB in posts of 256 KiB. */
+/**
+ * `single`: one post per message. `batches`: gzip of several posts. `large`: 40 MiB in posts of 256
+ * KiB.
+ */
 export type Filling = 'single' | 'batches' | 'large';
 
 export const SUBJECTS = 4;
@@ -49,30 +52,30 @@ export const POSTS_PER_BATCH = 5;
 const POSTS = 600;
 const LARGE_POSTS = 160;
 const LARGE_BYTES = 256 << 10;
-/** Clients that do not answer a ping for longer than 1.5 s are disconnected. */
+/** Clients that do not answer a ping within 1.5 s are disconnected. */
 const SHORT_PINGS = 'ping_interval: "500ms"\nping_max: 2';
 const ADMIN = { user: 'admin', pass: 'oracle' };
 const LOGIN = { user: 'client', pass: 'good' };
-/** The oracle's login, and that of the library, which a trial changes. */
+/** The login of the tests themselves, and the library's login, which a trial changes. */
 const logins = (password: string) =>
   `authorization { users: [
   { user: ${ADMIN.user}, password: ${ADMIN.pass} }
   { user: ${LOGIN.user}, password: ${password} }
 ] }`;
 
-/** What a server is configured with: pings that clients have to answer soon, or logins. */
+/** The configuration of a server: short ping intervals, or logins. */
 export type ServerSetup = 'default' | 'short pings' | 'logins';
 
 export const BATCH = { posts: POSTS_PER_BATCH, waitMs: 0, compression: 'gzip' } as const;
 
-/** One server, with the streams of all trials. */
+/** One server with the streams of all trials. */
 export class StreamWorld {
-  /** Of made-up posts, in the order in which they are published. */
+  /** Generated posts, in the order in which they are published. */
   readonly records: readonly string[];
   readonly node: NatsNode;
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
-  /** What the library logs in with. */
+  /** The library's login. */
   readonly login: Partial<typeof LOGIN>;
   readonly #filled = new Map<Filling, Promise<FilledStream>>();
   #count = 0;
@@ -101,7 +104,7 @@ export class StreamWorld {
     return new StreamWorld(node, connection, manager, hasLogins ? LOGIN : {});
   }
 
-  /** Refuses the library's login, and ends its connections; or accepts it again. */
+  /** Refuses the library's login and closes its connections, or accepts it again. */
   async setLogin(isAccepted: boolean): Promise<void> {
     const file = path.join(this.node.store, 'node.conf');
     const [good, bad] = [logins(LOGIN.pass), logins('another')];
@@ -121,12 +124,12 @@ export class StreamWorld {
     }
   }
 
-  /** A name that no other trial has. */
+  /** Returns a name that no other trial uses. */
   newName(): string {
     return `trial-${++this.#count}`;
   }
 
-  /** A stream for readers, made once. */
+  /** Returns a stream for readers, which is created once. */
   filled(filling: Filling): Promise<FilledStream> {
     const make = async () => {
       const records =
@@ -139,7 +142,7 @@ export class StreamWorld {
     return filled;
   }
 
-  /** Publishes posts to a stream, which is made where there is none. */
+  /** Publishes posts to a stream. Creates the stream if necessary. */
   async publish(
     stream: string,
     records: readonly string[],
@@ -152,18 +155,18 @@ export class StreamWorld {
     await pipeline(source, toJetStream({ ...this.target(stream), ...options }));
   }
 
-  /** What opens a connection of the library, to the server itself or through a proxy. */
+  /** Returns a function that opens a connection to the server or through a proxy. */
   connecting(url = this.node.url): Connecting {
     return connecting(url, this.login);
   }
 
-  /** The stream as options, with the server itself. */
+  /** Returns the options for a stream of the server. */
   target(stream: string) {
     const create = { maxBytes: 256 << 20, shards: SUBJECTS };
     return { connection: this.connecting(), stream, subject: stream, create };
   }
 
-  /** All messages of a stream, but for a damaged one. */
+  /** Returns all messages of a stream except a damaged one. */
   async stored(stream: string, damaged?: number): Promise<StoredMessage[]> {
     const { state } = await this.manager.streams.info(stream);
     const messages: StoredMessage[] = [];
@@ -177,7 +180,10 @@ export class StreamWorld {
     return messages;
   }
 
-  /** Publishes one message, as any program may. Resolves to its sequence, and whether the server has dropped it. */
+  /**
+   * Publishes one message as any program could. Resolves to its sequence, and whether the server
+   * dropped it.
+   */
   async send({
     subject,
     payload,
@@ -188,7 +194,7 @@ export class StreamWorld {
     return this.manager.jetstream().publish(subject, payload, { headers: all });
   }
 
-  /** Removes a stream; one that a failed trial has not made needs no removing. */
+  /** Removes a stream. After a failed trial, it may not exist. */
   async remove(stream: string): Promise<void> {
     const streams = await this.manager.streams.names().next();
     if (streams.includes(stream)) await this.manager.streams.delete(stream);
@@ -200,7 +206,7 @@ export class StreamWorld {
   }
 }
 
-/** The posts of messages, by id. */
+/** Returns the posts of messages, by id. */
 export function postsOfMessages(messages: readonly StoredMessage[]): Expected {
   return expectedPosts(messages.flatMap(({ posts }) => posts));
 }
@@ -208,13 +214,13 @@ export function postsOfMessages(messages: readonly StoredMessage[]): Expected {
 function postsIn(headers: MsgHdrs | undefined, data: Uint8Array): readonly string[] {
   if (data.length === 0) return [];
   const isGzip = headers?.get('Millrace-Encoding') === 'gzip';
-  // Posts that are made up have no line feed in them.
+  // Generated posts contain no line feeds.
   return Buffer.from(isGzip ? gunzipSync(data) : data)
     .toString()
     .split('\n');
 }
 
-/** A post with a member of random text. */
+/** Adds a member of random text to a post. */
 function enlarge(record: string): string {
   const padding = randomBytes((LARGE_BYTES * 3) / 4).toString('base64');
   return `${record.slice(0, -1)},"padding":"${padding}"}`;

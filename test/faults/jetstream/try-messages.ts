@@ -7,10 +7,10 @@ import { ReaderRun } from './reader-run.js';
 import type { StreamSetting } from './stream-setting.js';
 import { BATCH, type OneMessage, type StoredMessage, SUBJECTS } from './stream-world.js';
 
-/** Posts of a stream that one trial has for itself. */
+/** The number of posts in a stream that only one trial uses. */
 const POSTS = 120;
 const COPIES = 20;
-/** The shortest that `toJetStream` takes, and longer than that. */
+/** The shortest window that `toJetStream` accepts, and a time that is longer. */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
 const TOO_LARGE = 65 << 20;
@@ -18,7 +18,7 @@ let bomb: Buffer | undefined;
 
 type Damage = 'malformed' | 'oversized';
 
-/** A message that no reader can read, between others, until it is deleted. */
+/** A message that no reader can read, until it is deleted. Other messages surround it. */
 export const tryDamaged =
   (damage: Damage) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
@@ -71,13 +71,13 @@ function damagedMessage(
   const batch = { 'Millrace-Encoding': 'gzip', 'Millrace-Lengths': `${Buffer.byteLength(record)}` };
   if (damage === 'oversized') {
     bomb ??= gzipSync(Buffer.alloc(TOO_LARGE, ' '));
-    // It says so, or it does not.
+    // The header either declares the real size or a wrong one.
     const size = random.pick([`${TOO_LARGE}`, '1000', `${32 << 20},${32 << 20},${1 << 20}`]);
     return { payload: bomb, headers: { ...batch, 'Millrace-Lengths': size } };
   }
   const plain = Buffer.from(record);
   const flipped = Buffer.from(zipped);
-  // Behind the header, whose bytes mostly mean nothing.
+  // After the gzip header, most of whose bytes have no effect.
   const at = random.whole(10, zipped.length - 5);
   flipped[at] = (flipped[at] as number) ^ (1 << random.whole(0, 7));
   const publisher = { 'Millrace-Publisher': 'another' };
@@ -100,12 +100,15 @@ function damagedMessage(
   ]);
 }
 
-/** One that ends with `}` and has an id is passed on as it is: posts are not parsed. */
+/**
+ * Cuts a post. If the rest ends with `}` and contains an id, readers deliver it, because they do
+ * not parse posts.
+ */
 function cut(record: string, random: Random): Buffer {
   return Buffer.from(record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, ''));
 }
 
-/** Messages that the stream has twice, sent again in whatever way: each post comes once. */
+/** Sends messages a second time in various ways. Readers must deliver each post once. */
 export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();
@@ -136,7 +139,7 @@ export async function tryRepeated(setting: StreamSetting, trial: Trial): Promise
     const stored = (await world.stored(name)).filter(({ posts }) => posts.length > 0);
     for (let copy = 0; copy < COPIES; copy++) {
       const { duplicate } = await world.send(copyOf(random.pick(stored), how, copy));
-      // In the window, the server drops it.
+      // Within the window, the server drops a duplicate.
       if (duplicate === (how === 'same id')) copies++;
     }
   }
@@ -162,7 +165,7 @@ function copyOf({ subject, headers, data }: StoredMessage, how: string, copy: nu
   return { subject, payload: data, headers: Object.fromEntries(all) };
 }
 
-/** The stream drops messages before they are read, while the reader is down. */
+/** The stream drops messages that were not read yet, while the reader is down. */
 export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();
@@ -176,7 +179,7 @@ export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<
     disk.lift();
     if (error === undefined) return { hits: 0 };
     const committed = await run.mustBeExact();
-    // A reader without a checkpoint begins at the first message that there is.
+    // A reader without a checkpoint starts at the first existing message.
     if (committed === 0) return { hits: 0 };
     const first = random.whole(2, stream.messages.at(-1)?.seq ?? 2);
     await world.manager.streams.purge(name, { seq: first });

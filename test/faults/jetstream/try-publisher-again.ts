@@ -4,11 +4,11 @@ import type { Counts, Trial } from '../part.js';
 import { POSTS, publishes, SETTINGS } from './publisher-run.js';
 import type { StreamSetting } from './stream-setting.js';
 
-// Publishers whose first run ends in the middle, and whose next one goes on.
+// Publishers whose first run ends in the middle and whose next run resumes.
 
 const STOP = new Error('The script stops');
 
-/** A post that the servers or the library refuse, until the source has another one in its place. */
+/** A post that the servers or the library refuse, until the source delivers another one instead. */
 export const refused =
   (spoil: (record: string) => string, message: RegExp) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
@@ -19,7 +19,7 @@ export const refused =
     return publishes(setting, trial, { world, options }, async run => {
       const error = await run.error({
         change: (record, index) => [index === at ? spoil(record) : record],
-        // Commits take turns with posts.
+        // Lets commits alternate with posts.
         before: () => sleep(1),
       });
       if (error === undefined) throw new Error('The run ended as if nothing had been');
@@ -31,7 +31,7 @@ export const refused =
     });
   };
 
-/** The servers no longer accept the login, and end the connection. */
+/** The servers refuse the login from some moment on and close the connection. */
 export async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world('logins');
@@ -53,7 +53,7 @@ export async function locked(setting: StreamSetting, trial: Trial): Promise<Coun
   });
 }
 
-/** The clock of the process is off, ahead in one run and behind in the next. */
+/** The process's clock is wrong: ahead in one run and behind in the next. */
 export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();
@@ -91,7 +91,10 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
   });
 }
 
-/** The stream drops what was published behind the last commit, so that it is unknown: the script has to begin again. */
+/**
+ * The stream drops what was published after the last commit, so the publisher cannot know it. The
+ * script must start again.
+ */
 export async function expired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();
@@ -105,10 +108,11 @@ export async function expired(setting: StreamSetting, trial: Trial): Promise<Cou
     if (ended !== STOP) throw ended;
     await world.manager.streams.purge(run.name);
     const error = await run.error({});
-    // The last commit may have covered all.
+    // The last commit may have covered all posts.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'publisher') throw error;
-    // What the first run had on its way may have come since; a script that begins again repeats what is there.
+    // Messages of the first run may have arrived since. A script that starts again would repeat
+    // them.
     await world.manager.streams.purge(run.name);
     await (await new Kvm(world.connection).open('millrace')).delete(run.name);
     await run.run();

@@ -3,19 +3,21 @@ import type { WireFault, WireProxy } from './wire-proxy.js';
 
 type Kind = WireFault['kind'];
 
-/** Short enough that the client waits for its end; longer than two heartbeats of a reader. */
+/** Longer than two heartbeats of a reader, but short enough that the client waits. */
 const STALL_MS = [1_500, 3_000] as const;
-/** The others stall until the client has connected again, which takes it some ten seconds. */
+/** The other stalls last until the client has reconnected, which takes about 10 s. */
 const SHORT_STALLS = 0.8;
 
-/** Plants a fault at a byte that a run without faults has passed. Returns whether it took effect. */
+/**
+ * Plants a fault at a byte that a run without faults also reaches. Returns whether it took effect.
+ */
 export function plantOnWire(
   proxy: WireProxy,
   kind: Kind,
   clean: WireProxy['passed'],
   random: Random,
 ): () => boolean {
-  // Most is sent from a reader's server, and to a publisher's.
+  // A reader gets most of the bytes, a publisher sends most of them.
   const [most, other] =
     clean['to client'] > clean['to server']
       ? (['to client', 'to server'] as const)
@@ -36,12 +38,12 @@ export function plantOnWire(
 }
 
 /**
- * Longer than two heartbeats of a reader, and than an impatient server waits: it sends the first ping after up to 2 s,
- * and others every half second.
+ * Longer than two heartbeats of a reader, and longer than an impatient server waits: its first ping
+ * comes after up to 2 s, and the others every 0.5 s.
  */
 const BLOCK_MS = [4_000, 4_500] as const;
 
-/** Blocks the event loop, without using a CPU. */
+/** Blocks the event loop without using the CPU. */
 export function block(random: Random): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, random.whole(...BLOCK_MS));
 }

@@ -9,7 +9,7 @@ const BYTES = Buffer.from('abcdefghijklmnopqrstuvwxyz');
 let server: net.Server;
 let proxy: WireProxy;
 
-/** A client of a server that sends it all bytes, and what it has got by the end of its connection. */
+/** A client that receives all bytes of a server. Resolves with them when the connection ends. */
 function client() {
   const socket = net.connect(Number(new URL(proxy.url).port), '127.0.0.1');
   const chunks: Buffer[] = [];

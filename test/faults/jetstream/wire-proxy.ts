@@ -2,43 +2,49 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 
-/** Where bytes go. */
+/** The direction of bytes. */
 export type Direction = 'to client' | 'to server';
 
-/** What happens to the connection that passes a byte; others are left alone. */
+/** A fault of the connection that forwards a certain byte. Other connections are unaffected. */
 export interface WireFault {
   readonly kind: 'reset' | 'early end' | 'stall' | 'split';
   readonly direction: Direction;
-  /** How many bytes pass in this direction, of all connections together, before it. */
+  /** The number of bytes in this direction, over all connections, before the fault. */
   readonly afterBytes: number;
-  /** How long a stall lasts. @default until the proxy is closed */
+  /** The duration of a stall. @default until the proxy is closed */
   readonly forMs?: number | undefined;
-  /** The size of the largest pieces of a split. @default 1 */
+  /** The maximum size of the pieces of a split. @default 1 */
   readonly maxPiece?: number | undefined;
 }
 
-/** The subject that a message of a consumer is acknowledged at: its stream, consumer, deliveries, and sequence. */
+/**
+ * The subject to which a consumer's message is acknowledged: its stream, consumer, deliveries and
+ * sequence.
+ */
 const DELIVERED = /\$JS\.ACK\.[^.\s]+\.[^.\s]+\.\d+\.(\d+)\.\d+\.\d+\.\d+ /g;
-/** More than the length of such a subject. */
+/** Longer than any such subject. */
 const CARRY = 200;
-/** How much a split sends in pieces: each takes a turn of the event loop. */
+/** The number of bytes that a split sends in pieces. Each piece takes a turn of the event loop. */
 const SPLIT_BYTES = 20_000;
 const RESET_MS = 20;
 
-/** A proxy between NATS clients and one server that breaks, stalls or splits connections at a byte. */
+/**
+ * A proxy between NATS clients and one server. It breaks, stalls or splits connections at a certain
+ * byte.
+ */
 export class WireProxy {
-  /** The sequences of the messages that consumers were sent. */
+  /** The sequences of the messages sent to consumers. */
   readonly delivered: number[] = [];
-  /** How many bytes have passed. */
+  /** The number of forwarded bytes. */
   readonly passed: Record<Direction, number> = { 'to client': 0, 'to server': 0 };
   connections = 0;
   /** Whether the fault has happened. */
   isHit = false;
-  /** Bytes that a stall has held back. */
+  /** The number of bytes that a stall has held back. */
   held = 0;
-  /** Pieces that were not the end of what arrived together. */
+  /** The number of pieces, not counting the last piece of each chunk. */
   splits = 0;
-  /** Milliseconds that each MiB to the server takes. */
+  /** The delay of each MiB to the server, in milliseconds. */
   msPerMiB = 0;
   #fault: WireFault | undefined;
   readonly #server: net.Server;
@@ -50,7 +56,7 @@ export class WireProxy {
     this.#server = net.createServer({ noDelay: true }, near => this.#join(near));
   }
 
-  /** @param port That of the server, on loopback. */
+  /** @param port The port of the server on loopback. */
   static async open(port: number): Promise<WireProxy> {
     const proxy = new WireProxy(port);
     proxy.#server.listen(0, '127.0.0.1');
@@ -66,7 +72,7 @@ export class WireProxy {
     this.#fault = fault;
   }
 
-  /** Stalls all connections that are open now. */
+  /** Stalls all open connections. */
   stall(forMs?: number): void {
     this.isHit = true;
     for (const link of this.#links) link.stall(forMs);
@@ -98,12 +104,12 @@ export class WireProxy {
         await this.#pass(link, to, direction, chunk);
       }
     } catch {
-      // A connection that ends otherwise than in order.
+      // The connection did not end cleanly.
     }
     link.destroy();
   }
 
-  /** Returns what the next chunk may continue. */
+  /** Returns the end of the chunk, which the next chunk may continue. */
   #watch(before: string, chunk: Buffer): string {
     const text = before + chunk.toString('latin1');
     let end = 0;
@@ -158,11 +164,11 @@ export class WireProxy {
   }
 }
 
-/** One client's connection, and that to the server for it. */
+/** One client's connection and its connection to the server. */
 class Link {
   readonly #near: net.Socket;
   readonly #far: net.Socket;
-  /** Resolves at the end of a stall; `undefined` while there is none. */
+  /** Resolves at the end of a stall. Undefined if there is no stall. */
   stalled: Promise<void> | undefined;
   #goOn: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -170,7 +176,7 @@ class Link {
   constructor(near: net.Socket, far: net.Socket) {
     this.#near = near;
     this.#far = far;
-    // What is written to a connection that was reset.
+    // Writing to a reset connection emits an error.
     for (const socket of [near, far]) socket.on('error', () => {});
   }
 
@@ -187,16 +193,18 @@ class Link {
     this.#goOn();
   }
 
-  /** Ends the client's connection: by a reset, or in order, with all that was sent. */
+  /** Ends the client's connection: with a reset, or cleanly after all that was sent. */
   async end(how: 'reset' | 'early end'): Promise<void> {
-    // Right after a write, Node ends the connection in order before it resets it.
+    // Directly after a write, Node would end the connection cleanly before resetting it.
     await sleep(RESET_MS);
     if (how === 'reset') this.#near.resetAndDestroy();
     else this.#near.end();
     this.#far.destroy();
   }
 
-  /** Ends both sides; a client that reads its last bytes is left to itself, unless `now` is set. */
+  /**
+   * Ends both sides. A client that still reads its last bytes may continue, unless `now` is set.
+   */
   destroy({ now = false } = {}): void {
     this.#resume();
     if (now || !this.#near.writableEnded) this.#near.destroy();

@@ -12,22 +12,25 @@ import { Hour } from './hour.js';
 
 const MINUTE = 60_000;
 const STEP_MS = MINUTE / 2;
-/** An hour takes two and a half minutes. */
+/** At this speed, an hour takes 2.5 minutes. */
 const SPEED = 24;
-/** The replay that fills gaps has minutes once they are half an hour old. */
+/**
+ * The replay that fills gaps can deliver minutes that are half an hour old, so the run continues at
+ * this speed until then.
+ */
 const TAIL_SPEED = 40;
-/** For hangs only. */
+/** Only detects hangs. */
 const TAIL_MS = 300 * MINUTE;
-/** The stream begins that long ago, so its first minutes come from a replay, too. */
+/** The stream starts this long ago, so a replay also delivers its first minutes. */
 const SINCE_MS = 10 * MINUTE;
-/** An event that is older when it arrives came from a replay. */
+/** An event that is older than this when it arrives came from a replay. */
 const MAX_LIVE_MS = 2 * MINUTE;
 
 type Range = { readonly fromDate: string; readonly toDate: string };
 
 /**
- * The compliance stream into tombstones for a number of minutes, with connections that break every few
- * minutes, until the replays have filled what was missed.
+ * Records the compliance stream in tombstones for a number of minutes. Connections break every few
+ * minutes. Ends when the replays have filled all gaps.
  */
 export async function complianceHour(
   millrace: Millrace,
@@ -82,7 +85,7 @@ export async function complianceHour(
     failure = error;
   });
 
-  /** All minutes that a replay had to fill: only there an event may come twice. */
+  /** All minutes that a replay had to fill. Only events of these minutes may arrive twice. */
   const filled = new Map<string, Range>();
   const cursor = () => tombstones.cursor('compliance') as { gaps?: Range[] } | undefined;
   const step = async (ms: number) => {
@@ -95,7 +98,7 @@ export async function complianceHour(
   let delayMs = 0;
   while (clock.now() < end) {
     await step(STEP_MS);
-    // Without an event, as while a connection is broken, that of the step before.
+    // While a connection is broken, no event arrives, so the delay of the previous step is kept.
     delayMs = late.toSorted((a, b) => a - b)[late.length >> 1] ?? delayMs;
     course.step({ 'delay of an event, ms': delayMs });
     late = [];
@@ -134,7 +137,10 @@ export async function complianceHour(
   };
 }
 
-/** How a connection ends, or why there is none; some after a minute, some after several. */
+/**
+ * Chooses how a connection ends or why it is refused. Some end after one minute, some after
+ * several.
+ */
 function brokenConnection(random: Random): Fault {
   const afterBytes = random.whole(1_000, 40_000);
   const afterMessages = random.whole(20, 500);
@@ -149,7 +155,7 @@ function brokenConnection(random: Random): Fault {
   ]);
 }
 
-/** The service's list of the events of a time, by their hash. */
+/** Fetches the service's events of a period, by their hash. */
 async function fetchEvents(hour: Hour, from: number, end: number): Promise<Map<string, string>> {
   const events = await hour.fetchReplay('compliance', from, end + MINUTE);
   const within = events.filter(line => timeIn(line) >= from && timeIn(line) < end);
@@ -158,13 +164,15 @@ async function fetchEvents(hour: Hour, from: number, end: number): Promise<Map<s
 
 function timeIn(event: string): number {
   const [, ms] = /"timestamp_ms":"?(\d+)/.exec(event) ?? [];
-  // One shape of withheld users has a date.
+  // Only one kind of event about withheld users contains a date.
   return ms === undefined
     ? Date.parse(/"timestampMs":"([^"]+)"/.exec(event)?.[1] ?? '')
     : Number(ms);
 }
 
-/** Throws unless each event is there, unchanged, and once if no replay had to fill its minute. */
+/**
+ * Throws unless every event arrived unchanged, and only once if no replay had to fill its minute.
+ */
 function mustHaveAll(
   lines: string,
   expected: ReadonlyMap<string, string>,

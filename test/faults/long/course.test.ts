@@ -9,7 +9,10 @@ const FIXED = { measure: () => ({ cpuMs: 1, diskMs: 1 }) };
 
 const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Memory of a run alone: the process of the suite gives back that of other tests at any time. */
+/**
+ * Measures in a separate process, because the suite's own process may release memory of other tests
+ * at any time.
+ */
 function memoryOf(mebibytes: number) {
   let all = mebibytes * MIB;
   return {
@@ -95,7 +98,7 @@ describe('the course of a run', () => {
     const course = new Course(FIXED, memory);
     const end = course.watch('it lists');
     take(256);
-    // Until the timer has sampled it.
+    // Waits until the timer has taken this sample.
     await expect.poll(() => course.curves['memory while it lists, MiB']).toContain(356);
     take(-256);
     end();

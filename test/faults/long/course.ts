@@ -5,9 +5,9 @@ import type { FixedWork } from './fixed-work.js';
 import { processMemory } from './process-memory.js';
 
 const MIB = 2 ** 20;
-/** Columns of a curve; each is the median of the samples in its part of the run. */
+/** The number of columns of a curve. Each is the median of the samples in its part of the run. */
 const COLUMNS = 24;
-/** The part of the run that the garbage collector may take to measure the heap. */
+/** The maximum share of the run that may be spent on garbage collections for measuring the heap. */
 const MAX_COLLECTING = 0.05;
 
 const MEMORY = 'memory, MiB';
@@ -22,12 +22,12 @@ const FIXED_DISK = 'a fixed write to the disk beside it, ms';
 
 const QUARTERS = { second: 1, third: 2 } as const;
 const MORE_OPEN = 10;
-/** What an operation may add to any time: a collection of the heap, for example. */
+/** The time that any operation may take longer, for example because of a garbage collection. */
 const MORE_MS = 50;
-/** What may be added from the third quarter to the last, in a run that has to settle. */
+/** The allowed growth from the third quarter to the last, in a run whose memory must settle. */
 const SETTLED_MIB: Readonly<Record<string, number>> = {
   [HEAP]: 4,
-  // A replay uses some at any time.
+  // The amount that a replay uses varies.
   [BUFFERS]: 16,
   [WITHOUT_YOUNG]: 16,
 };
@@ -38,19 +38,25 @@ type Sample = Readonly<Record<string, number>>;
 export interface CourseLimits {
   readonly growBytes: number;
   readonly peakBytes: number;
-  /** Whether memory has to stay the same in the second half of the run. @default false */
+  /** Whether memory must stay constant in the second half of the run. @default false */
   readonly settles?: boolean | undefined;
 }
 
-/** Memory, open files and time of this process over a long run, which has steps of equal work. */
+/**
+ * Records the memory, open files and time of this process during a long run with steps of equal
+ * work.
+ */
 export class Course {
   readonly #samples: Sample[] = [];
   readonly #startedAt = performance.now();
   readonly #fixedWork: Pick<FixedWork, 'measure'>;
   readonly #memory: typeof processMemory;
-  /** Memory of parts of the run without steps, by their curve. */
+  /** The peak memory during parts of the run without steps, by the name of their curve. */
   readonly #watched = new Map<string, number[]>();
-  /** Bytes before the first step: what a run takes before it gives anything counts, too. */
+  /**
+   * The memory before the first step, so that what a run allocates before its first result counts
+   * too.
+   */
   readonly #base: number;
   #cpu = process.cpuUsage();
   #steppedAt = performance.now();
@@ -66,17 +72,17 @@ export class Course {
     this.begin();
   }
 
-  /** A step begins here: what was done before it is no part of it. */
+  /** Starts a step. Work before it does not count. */
   begin(): void {
     this.#cpu = process.cpuUsage();
     this.#steppedAt = performance.now();
   }
 
   /**
-   * Samples memory while something without steps is done, such as a listing. Only the most of it is judged: it may grow
-   * with each item.
+   * Samples memory during work without steps, such as a listing. Only the peak is checked, because
+   * memory may grow with each item.
    *
-   * @returns ends it
+   * @returns A function that ends the sampling.
    */
   watch(what: string): () => void {
     const samples: number[] = [];
@@ -91,10 +97,10 @@ export class Course {
   }
 
   /**
-   * After each step.
+   * Call this after each step.
    *
-   * @param times What has to stay flat, in milliseconds, by its name, in place of the time of the step by the clock. May
-   *   be nothing.
+   * @param times The durations that must stay flat, in milliseconds and by name. They replace the
+   * duration of the step by the clock. May be empty.
    */
   step(times?: Readonly<Record<string, number>>): void {
     const { user, system } = process.cpuUsage(this.#cpu);
@@ -117,12 +123,14 @@ export class Course {
   }
 
   /**
-   * Throws if the last quarter has more than the second: of memory, heap or buffers by `growBytes`, of open files by 10,
-   * or more than three times the CPU time of a step and 50 ms. The first quarter warms up. Throws, too, if the most memory of
-   * any sample is more than `peakBytes` above that before the run.
+   * Compares the last quarter with the second (the first is for warm-up) and throws if one of these
+   * has grown: memory, heap or buffers by more than `growBytes`, open files by more than 10, the
+   * CPU time of a step to more than three times plus 50 ms. Also throws if any sample's memory
+   * exceeds the memory before the run by more than `peakBytes`.
    *
-   * Times by the clock are those of the last third against the first, without the extremes. Other work on the machine
-   * makes them longer, so fixed work is measured beside each step: as much longer as that takes, a step may take, too.
+   * Durations by the clock compare the last third with the first, without extreme values. Other
+   * work on the machine makes them longer. Fixed work is therefore measured with each step, and a
+   * step may become slower in proportion to it.
    */
   assertFlat({ growBytes, peakBytes, settles = false }: CourseLimits): Counts {
     const lines = this.#names.flatMap(name => {
@@ -150,12 +158,13 @@ export class Course {
           return this.#slower(name);
       }
     });
-    // Sorted: a listing may have more samples than Math.max takes arguments.
+    // Sorts instead of using Math.max, which cannot take as many arguments as a listing may have
+    // samples.
     const samples = [
       ...this.#samples.map(sample => sample[MEMORY] ?? 0),
       ...[...this.#watched.values()].flat(),
     ].toSorted((a, b) => a - b);
-    // The process may give back what an earlier run had taken.
+    // The process may release memory of an earlier run, which would hide growth.
     const base = Math.min(this.#base / MIB, samples[0] ?? 0);
     const peak = samples.at(-1) ?? 0;
     if ((peak - base) * MIB > peakBytes)
@@ -187,7 +196,7 @@ export class Course {
     return Object.keys(this.#samples[0] ?? {});
   }
 
-  /** A line if the last quarter has more than the quarter `since` allows. */
+  /** Returns a message if the last quarter exceeds what the quarter `since` allows. */
   #grown(
     name: string,
     since: keyof typeof QUARTERS,
@@ -199,7 +208,10 @@ export class Course {
       : [];
   }
 
-  /** A line if a time by the clock is longer in the last third than in the first, and fixed work is not. */
+  /**
+   * Returns a message if a duration by the clock is longer in the last third than in the first, but
+   * fixed work is not.
+   */
   #slower(name: string): string[] {
     const third = (of: string, index: number) =>
       trimmedMean(part(this.#values(of), index / 3, (index + 1) / 3));
@@ -222,13 +234,13 @@ export class Course {
     collectGarbage();
     const { heapUsed, external } = process.memoryUsage();
     this.#heap = heapUsed;
-    // With array buffers, of which it counts all.
+    // `external` includes all array buffers.
     this.#buffers = external;
     this.#collectingMs += performance.now() - started;
   }
 
   #values(name: string): readonly number[] {
-    // A step may be without one.
+    // Some steps do not have this value.
     return this.#samples.flatMap(sample => sample[name] ?? []);
   }
 
@@ -237,7 +249,7 @@ export class Course {
   }
 }
 
-/** At least one of the values. */
+/** Returns a part of the values, but at least one. */
 function part(values: readonly number[], from: number, to: number): readonly number[] {
   const first = Math.min(Math.floor(from * values.length), values.length - 1);
   return values.slice(first, Math.max(Math.floor(to * values.length), first + 1));
@@ -247,7 +259,7 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
-/** Without a tenth of the values at each end. */
+/** Returns the mean without a tenth of the values at each end. */
 function trimmedMean(values: readonly number[]): number {
   const cut = Math.floor(values.length / 10);
   const kept = values.toSorted((a, b) => a - b).slice(cut, values.length - cut);

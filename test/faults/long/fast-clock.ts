@@ -2,11 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Timing } from '../../../src/http/timing.js';
 import type { Random } from '../random.js';
 
-/** A clock that runs `speed` times as fast as time, from `at` on. Two processes with it agree. */
+/**
+ * A clock that shows `at` at the real time `realAt` and runs `speed` times as fast as real time.
+ * Two processes with the same state agree.
+ */
 export interface ClockState {
-  /** Epoch milliseconds. */
+  /** The time shown, in epoch milliseconds. */
   readonly at: number;
-  /** The real time of that, in epoch milliseconds. */
+  /** The real time at which the clock shows `at`, in epoch milliseconds. */
   readonly realAt: number;
   readonly speed: number;
 }
@@ -15,22 +18,25 @@ export function timeOf({ at, realAt, speed }: ClockState, realNow = Date.now()):
   return at + (realNow - realAt) * speed;
 }
 
-/** After this time a wait looks at the clock again, which may have become faster. */
+/** After this time, a wait reads the clock again, because its speed may have changed. */
 const LOOK_MS = 50;
 
-/** The time of a library whose service has this clock: its waits end sooner, too. */
+/** The timing of a library whose service uses this clock. Waits are shortened accordingly. */
 export class FastClock implements Timing {
   readonly random: () => number;
-  /** Real milliseconds of all waits. */
+  /** The real duration of all waits, in milliseconds. */
   waitedMs = 0;
-  /** Tells the service of a new state; resolves once it has it. */
+  /** Sends a new state to the service. Resolves when the service uses it. */
   onState: (state: ClockState) => Promise<unknown> = async () => {};
   readonly #speed: number;
   readonly #waitSpeed: number;
   #state: ClockState;
   #waits = 0;
 
-  /** @param waitSpeed The speed while the library waits, which a test of limits needs: work takes its real time. */
+  /**
+   * @param waitSpeed The speed while the library waits. Work takes its real time, so tests of
+   * limits need a separate speed.
+   */
   constructor(
     at: number,
     { speed, waitSpeed = speed }: { readonly speed: number; readonly waitSpeed?: number },
@@ -70,7 +76,7 @@ export class FastClock implements Timing {
         signal?.throwIfAborted();
         const left = (end - this.now()) / this.#state.speed;
         if (left <= 0) return;
-        // An abort is noticed at the start of the next turn.
+        // An abort is noticed at the start of the next round.
         await delay(Math.min(left, LOOK_MS), undefined, { signal }).catch(() => {});
       }
     } finally {

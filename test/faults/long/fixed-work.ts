@@ -2,27 +2,27 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import os from 'node:os';
 import path from 'node:path';
 
-/** A few milliseconds on an idle machine. */
+/** Takes a few milliseconds on an idle machine. */
 const ROUNDS = 2_000_000;
 const BYTES = Buffer.alloc(64 * 1024, 1);
 
-/** Work of a constant size: it takes longer only when other processes use more of the CPU or the disk. */
+/** A constant amount of work. It takes longer only if other processes use the CPU or the disk. */
 export class FixedWork implements Disposable {
   readonly #folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-work-'));
   readonly #file = openSync(path.join(this.#folder, 'file'), 'w');
 
   constructor() {
-    // The first round is compiled while it runs.
+    // The first round is slower because its code is still being compiled.
     this.measure();
   }
 
-  /** Milliseconds by the clock, of work on the CPU and of a write that is synced. */
+  /** Returns the durations of work on the CPU and of a synced write, in milliseconds. */
   measure(): { readonly cpuMs: number; readonly diskMs: number } {
     const started = performance.now();
     let sum = 0;
     for (let round = 0; round < ROUNDS; round++) sum = (sum * 31 + round) | 0;
     const worked = performance.now();
-    // The sum is used, so that the loop is not left out.
+    // Writes the sum, so that the compiler cannot remove the loop.
     writeSync(this.#file, BYTES, 0, BYTES.length, sum & 0xfff);
     fdatasyncSync(this.#file);
     return { cpuMs: worked - started, diskMs: performance.now() - worked };

@@ -7,33 +7,34 @@ import {
 } from '../../../src/service/index.js';
 import { type ClockState, timeOf } from './fast-clock.js';
 
-/** What the process is started with, as JSON. */
+/** The arguments of the process, as JSON. */
 export interface HourSetting {
   readonly options: Partial<ServiceOptions>;
   readonly clock: ClockState;
 }
 
 export type ToService =
-  /** Answered with that. */
+  /** The answer is the same message. */
   | { readonly clock: ClockState }
   | { readonly plant: Fault }
-  /** Answered with the faults that have hits left; clears them. */
+  /** Clears all faults. The answer contains the faults that had hits left. */
   | { readonly clear: true };
 
 export type FromService =
-  /** The twin has the same posts and events and no limits: the oracle asks it. */
+  /** The twin has the same posts and events but no limits. The tests query it. */
   | { readonly addresses: Addresses; readonly twin: Addresses }
   | { readonly clock: ClockState }
   | { readonly left: readonly PlantedFault[] };
 
-/** How often the service looks whether something is due. */
+/** How often the service checks whether something is due. */
 const TICK_MS = 50;
 
-// A process of its own, so that only the library's memory, files and time are measured.
+// The service runs in a separate process, so that only the library's memory, files and time are
+// measured.
 const setting = JSON.parse(process.argv[2] ?? '') as HourSetting;
 let { clock } = setting;
 const realNow = Date.now;
-// The service's clock follows it, so that limits are counted to the millisecond.
+// The service's own clock uses `Date.now`, so limits are exact to the millisecond.
 Date.now = () => timeOf(clock, realNow());
 const service = createService(setting.options);
 const twin = createService({ ...setting.options, limits: 'relaxed' });
@@ -52,7 +53,7 @@ process.on('message', (message: ToService) => {
     service.faults.clear();
   }
 });
-// The run has ended, or was killed.
+// The test has ended or was killed.
 process.on('disconnect', () => process.exit());
 answer({ addresses: await service.start(), twin: await twin.start() });
 setInterval(tick, TICK_MS);

@@ -11,16 +11,16 @@ import { FastClock } from './fast-clock.js';
 import type { FromService, HourSetting, ToService } from './hour-service-child.js';
 
 /**
- * A service with all limits, in a process of its own, whose clock runs fast, and an account of it whose waits are
- * as short.
+ * A service with all limits, in a separate process and with a fast clock, and an account whose
+ * waits are shortened to match.
  */
 export class Hour {
   readonly clock: FastClock;
   readonly account: Account;
-  /** How often the service refused a request because there were too many. */
+  /** How many requests the service refused because there were too many. */
   tooMany = 0;
   readonly #child: ReturnType<typeof fork>;
-  /** The same archive without limits, for the oracle. */
+  /** The addresses of the same archive without limits, for the test itself. */
   readonly #twin: Addresses;
   #planted = 0;
 
@@ -39,7 +39,7 @@ export class Hour {
         ...addresses,
         timing: clock,
         serviceTime: () => clock.now(),
-        // Of real time, as the service's heartbeats are.
+        // In real time, like the service's heartbeats.
         timeouts: { silenceMs: 4_000 },
         onRetry: ({ error }: { readonly error: MillraceError }) => {
           if ('status' in error && error.status === 429) this.tooMany++;
@@ -67,7 +67,7 @@ export class Hour {
     return new Hour(clock, child, started, millrace);
   }
 
-  /** For one request. */
+  /** Plants a fault for one request. */
   plant(fault: Fault): void {
     this.#planted++;
     this.#tell({ plant: fault });
@@ -75,11 +75,14 @@ export class Hour {
 
   /** Counts the connections of a family until the faults are cleared. */
   countConnections(endpoint: 'compliance' | 'replay'): void {
-    // A delay of nothing.
+    // A delay of 0 ms has no effect except that it counts.
     this.#tell({ plant: { kind: 'delay', ms: 0, endpoint, times: 'always' } });
   }
 
-  /** Clears all faults. Resolves to how many had an effect, and the connections that were counted. */
+  /**
+   * Clears all faults. Resolves to the number of faults that took effect and the counted
+   * connections.
+   */
   async clear(): Promise<{ readonly hits: number; readonly connections: readonly number[] }> {
     const answer = await this.#ask({ clear: true });
     const left: readonly PlantedFault[] = 'left' in answer ? answer.left : [];
@@ -90,7 +93,7 @@ export class Hour {
     };
   }
 
-  /** The lines of a replay, for the oracle: fetched without the library, from the archive without limits. */
+  /** Fetches the lines of a replay from the archive without limits, without the library. */
   async fetchReplay(
     type: 'compliance' | 'firehose',
     from: number,
@@ -114,7 +117,7 @@ export class Hour {
     this.#child.send(message);
   }
 
-  /** One question at a time. */
+  /** Sends one message at a time. */
   async #ask(message: ToService): Promise<FromService> {
     const answered = once(this.#child, 'message') as Promise<[FromService]>;
     this.#tell(message);

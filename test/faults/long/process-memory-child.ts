@@ -1,4 +1,4 @@
-// Prints how much more memory the process has with 256 MiB of pages that were written to.
+// Prints how much the memory of the process grows after writing to 256 MiB of pages.
 import { processMemory } from './process-memory.js';
 
 const before = processMemory().all;

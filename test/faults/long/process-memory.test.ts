@@ -4,7 +4,8 @@ import { expect, inject, it } from 'vitest';
 import { outputOf, spawn } from '../../child-processes.js';
 import { processMemory } from './process-memory.js';
 
-// In a process of its own: that of the suite gives back memory of other tests at any time.
+// Measures in a separate process, because the suite's own process may release memory of other tests
+// at any time.
 it('the memory of a process has what it takes', async () => {
   const outfile = path.join(inject('compiledSources'), 'process-memory-child.js');
   await build({

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { getHeapSpaceStatistics } from 'node:v8';
 
-/** Bytes of this process: all, and those of them that V8 sets aside for young objects. */
+/**
+ * The memory of this process in bytes: the total, and the part that V8 reserves for young objects.
+ */
 export interface ProcessMemory {
   readonly all: number;
   readonly young: number;
@@ -11,7 +13,9 @@ export function processMemory(): ProcessMemory {
   return { all: ownBytes(), young: youngBytes() };
 }
 
-/** Without the pages of mapped files, which the system takes back when it needs them. */
+/**
+ * Returns the memory without pages of mapped files, which the system reclaims when it needs them.
+ */
 function ownBytes(): number {
   try {
     const [, kilobytes] =
@@ -22,7 +26,7 @@ function ownBytes(): number {
   }
 }
 
-/** V8 changes this by itself, from 1 MiB to 32, whatever is kept. */
+/** V8 changes this size on its own, from 1 MiB to 32 MiB, regardless of live objects. */
 function youngBytes(): number {
   return getHeapSpaceStatistics()
     .filter(({ space_name }) => /^new_/.test(space_name))

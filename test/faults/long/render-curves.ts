@@ -3,7 +3,7 @@ import { cellTable, table } from '../report.js';
 
 const BARS = '▁▂▃▄▅▆▇█';
 
-/** The results, then a line for each thing that was measured over time. */
+/** Renders the results, then a line for everything that was measured over time. */
 export function renderCurves(results: readonly CellResult[]): string {
   const rows = results.flatMap(({ cell, curves = {} }) =>
     Object.entries(curves).map(([name, values], index) => {
@@ -26,7 +26,7 @@ export function renderCurves(results: readonly CellResult[]): string {
   ].join('\n');
 }
 
-/** What the numbers do not say by themselves, as far as these results need it. */
+/** Returns explanations that these results need. */
 function notesOn(results: readonly CellResult[]): readonly string[] {
   const minutes = results.filter(({ cell }) => cell.startsWith('compliance-minutes/'));
   const [longest] = minutes.toSorted((a, b) => (b.counts.hits ?? 0) - (a.counts.hits ?? 0));
@@ -70,7 +70,7 @@ function notesOn(results: readonly CellResult[]): readonly string[] {
   ];
 }
 
-/** A bar for each value, from 0 to the largest. */
+/** Draws a bar for each value. The largest value has the tallest bar. */
 export function bars(values: readonly number[]): string {
   const largest = Math.max(...values);
   return values

@@ -12,13 +12,13 @@ import type { Course } from './course.js';
 import { Hour } from './hour.js';
 
 const MINUTE = 60_000;
-/** What one connection requests. */
+/** The window that one connection requests. */
 const WINDOW_MS = 16 * MINUTE;
 const FROM = NOW - 3 * 24 * 60 * MINUTE;
 
 /**
- * Replays of windows, one after the other, for a number of minutes: each takes a connection or more of the five
- * that are allowed in five minutes.
+ * Replays windows one after the other for a number of minutes. Each needs at least one of the five
+ * connections that are allowed in five minutes.
  */
 export async function replayHour(
   millrace: Millrace,
@@ -29,7 +29,7 @@ export async function replayHour(
   await using hour = await Hour.open(
     millrace,
     random,
-    // The library allows a second for a request to arrive, in real time.
+    // The library allows a request one second of real time to arrive.
     { speed: 1, waitSpeed: 30 },
     { postsPerMinute: 100 },
   );
@@ -52,7 +52,7 @@ export async function replayHour(
         fromDate: new Date(from),
         toDate: new Date(from + WINDOW_MS),
         folder: path.join(folder, 'spool'),
-        // So that most of it goes through a file.
+        // A small limit, so that most of the data goes through a file.
         maxMemory: 1_000_000,
         onWait,
       }),
@@ -64,7 +64,7 @@ export async function replayHour(
     course.step({ 'a window without its waits, ms': workMs });
   }
   const { hits, connections: [connections = 0] = [] } = await hour.clear();
-  // One more for each start of a span of five minutes.
+  // Allows five more connections for each started period of five minutes.
   const allowed = 5 * (Math.ceil((clock.now() - NOW) / (5 * MINUTE)) + 1);
   if (connections > allowed || hour.tooMany > 0)
     throw new Error(`${connections} of ${allowed} connections, ${hour.tooMany} refused`);

@@ -11,15 +11,18 @@ import { idAt, WINDOWS } from './windows.js';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** The user who signs in: engagement totals are those of posts of this author. */
+/** The user who signs in. Engagement totals cover only this author's posts. */
 export const OWNER = { id: '7', handle: 'ann', name: 'Ann' };
 const OTHER_AUTHOR = '8';
-/** The author of posts that are stored, but no longer in the archive. */
+/** The author of posts that are stored but no longer in the archive. */
 const DELETED_AUTHOR = '9';
 
 let made: readonly ArchivedPost[] | undefined;
 
-/** Beside the compiled script, which each build makes again: making the posts takes longer than most trials. */
+/**
+ * The posts are cached next to the compiled script, which each build recreates, because generating
+ * them takes longer than most trials.
+ */
 const KEPT = path.join(import.meta.dirname, 'archive.jsonl');
 
 function keptPosts(): readonly ArchivedPost[] {
@@ -49,7 +52,10 @@ const makePosts = (): readonly ArchivedPost[] => [
   ...posts(WINDOWS.engagement, 10 * MINUTE, 10).map(withAuthor),
 ];
 
-/** Generated posts that match the query, `each` within `every` milliseconds: real shapes, ids of 64 bits. */
+/**
+ * Generates posts that match the query, `each` of them within `every` milliseconds, with realistic
+ * content and 64-bit ids.
+ */
 function posts(
   { from, to }: { readonly from: number; readonly to: number },
   every: number,
@@ -60,7 +66,7 @@ function posts(
     let count = 0;
     for (let minute = start; minute < Math.min(start + every, to) && count < each; minute += MINUTE)
       for (const activity of samplePosts(minute, { seed: 'faults', postsPerMinute: 60 })) {
-        // A deleted post within another changes that one.
+        // If a deleted post is nested in another post, that post changes too.
         const isAlone = !activity.raw.includes('"quoted_status"');
         if (!isAlone || !/\bcoffee\b/i.test(activity.text) || count >= each) continue;
         found.push(archived(activity));
@@ -70,7 +76,7 @@ function posts(
   return found;
 }
 
-/** Of each ten posts, eight are those of the user. */
+/** Makes the user the author of eight of every ten posts. */
 function withAuthor({ activity }: ArchivedPost, index: number): ArchivedPost {
   const author = { 3: OTHER_AUTHOR, 6: DELETED_AUTHOR }[index % 10] ?? OWNER.id;
   const raw = activity.raw
@@ -79,7 +85,7 @@ function withAuthor({ activity }: ArchivedPost, index: number): ArchivedPost {
   return archived(new Activity(Buffer.from(raw)));
 }
 
-/** Posts of the user, of another author, and some that are deleted. */
+/** Returns posts by the user and by another author. Some of them are deleted. */
 export function engagementPosts(): readonly ArchivedPost[] {
   made ??= keptPosts();
   const { from, to } = WINDOWS.engagement;
@@ -98,7 +104,7 @@ export function newArchive({ repeats = false, large = false } = {}): MemoryArchi
   return repeats ? new RepeatingArchive(archivedPosts) : new MemoryArchive(archivedPosts);
 }
 
-/** The posts of searches and jobs alone, without a sample to draw them from. */
+/** Only the posts of searches and jobs, without a sample to generate others from. */
 export function plainArchive(): MemoryArchive {
   const posts = [
     ...plainPosts(WINDOWS.search, 2 * HOUR),
@@ -122,14 +128,17 @@ function plainPosts(
 
 let enlarged: readonly ArchivedPost[] | undefined;
 
-/** Copies of a post and their bytes, so that each pipeline reads some 40 MiB, and a job 80, in many pages. */
+/**
+ * The number of copies of each post and their size in bytes. Each pipeline then reads about 40 MiB
+ * in many pages, and a job reads 80 MiB.
+ */
 const LARGE = {
   search: { copies: 4, bytes: 170_000 },
   replay: { copies: 4, bytes: 250_000 },
   job: { copies: 2, bytes: 350_000 },
 };
 
-/** Posts with a member of random text, which gzip makes a quarter smaller. */
+/** Adds a member of random text to each post, which gzip reduces by only a quarter. */
 function enlarge({ at, id, activity }: ArchivedPost): ArchivedPost[] {
   const large = Object.entries(LARGE).find(([name]) => {
     const { from, to } = WINDOWS[name as keyof typeof LARGE];
@@ -145,14 +154,14 @@ function enlarge({ at, id, activity }: ArchivedPost): ArchivedPost[] {
   });
 }
 
-/** All of its posts match what is asked for: parsing large ones takes long. */
+/** All posts of this archive match every query, because parsing large posts takes long. */
 class LargeArchive extends MemoryArchive {
   override matches(...[, window]: Parameters<MemoryArchive['matches']>): ArchivedPost[] {
     return super.matches({ matches: () => true }, window);
   }
 }
 
-/** Every third post of jobs and replays comes twice. */
+/** In jobs and replays of this archive, every third post occurs twice. */
 class RepeatingArchive extends MemoryArchive {
   override async *scan(
     ...args: Parameters<MemoryArchive['scan']>
@@ -165,7 +174,7 @@ class RepeatingArchive extends MemoryArchive {
   }
 }
 
-/** Text of that many bytes, the same for the same seed, which gzip makes a quarter smaller. */
+/** Returns text of this many bytes that depends only on the seed. Gzip reduces it by a quarter. */
 export function randomText(seed: string, bytes: number): string {
   const key = createHash('sha256').update(seed).digest();
   const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));

@@ -3,10 +3,11 @@ import { Agent, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import type { Addresses } from 'millrace/service';
 
-// The oracle's client: `node:http`, `zlib` and scans written by hand. It shares no code with the library,
-// so that a mistake of the library cannot hide in what is expected of it.
+// The client of the tests themselves, written with `node:http`, `zlib` and hand-written scans. It
+// shares no code with the library, so that a mistake in the library cannot change the expected
+// results.
 
-/** Records by their key: what a pipeline must put out, each once. */
+/** Records by their key. A pipeline must output each of them once. */
 export type Expected = ReadonlyMap<string, string>;
 
 const agent = new Agent({ keepAlive: true });
@@ -16,7 +17,7 @@ interface BareRequest {
   readonly body?: string;
 }
 
-/** The body of a response, decompressed. */
+/** Returns the decompressed body of a response. */
 export async function fetchBody(
   { email, password }: Pick<Addresses, 'email' | 'password'>,
   url: string,
@@ -26,7 +27,7 @@ export async function fetchBody(
   return fetchWith({ authorization }, url, options);
 }
 
-/** The body of a response to a request with these headers, decompressed. */
+/** Returns the decompressed body of the response to a request with these headers. */
 export async function fetchWith(
   headers: Readonly<Record<string, string>>,
   url: string,
@@ -45,7 +46,7 @@ export async function fetchWith(
       response.on('error', reject);
       response.on('end', () => {
         const bytes = Buffer.concat(chunks);
-        // Data files are gzip, too, without a content encoding.
+        // Data files are also gzip, but without a content encoding.
         const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
         const text = (isGzip ? gunzipSync(bytes) : bytes).toString();
         const { statusCode = 0 } = response;
@@ -57,7 +58,7 @@ export async function fetchWith(
   });
 }
 
-/** Whether the service refuses a GET with this status. */
+/** Returns whether the service refuses a GET with this status. */
 export async function isRefused(
   addresses: Pick<Addresses, 'email' | 'password'>,
   url: string,
@@ -70,7 +71,7 @@ export async function isRefused(
   return failure.startsWith(`GET ${url}: ${status} `);
 }
 
-/** All pages of a search or of counts, as they were sent. */
+/** Returns all pages of a search or of counts, unchanged. */
 export async function fetchPages(
   addresses: Addresses,
   path: string,
@@ -86,7 +87,7 @@ export async function fetchPages(
   }
 }
 
-/** The objects of the array under a top-level key, each as its exact text. */
+/** Returns the exact text of each object in the array under a top-level key. */
 export function elementsOf(document: string, key: string): string[] {
   const start = document.indexOf(`"${key}":[`);
   if (start === -1) throw new Error(`No array "${key}" in ${document.slice(0, 200)}`);
@@ -109,17 +110,20 @@ export function elementsOf(document: string, key: string): string[] {
   throw new Error(`The array "${key}" has no end`);
 }
 
-/** A line with a post or an event. */
+/** Returns whether a line is a post or an event. */
 export function isItem(line: string): boolean {
   return /"id_str"|"timestamp_?ms"/i.test(line);
 }
 
-/** The elements of the array of a page, or the totals by post; the first and the last are not alone. */
+/**
+ * Returns the elements of a page's array, or the totals by post. The first and last one include
+ * text around the array.
+ */
 export function elementsIn(page: string): string[] {
   return page.split(/(?<=\}),(?=\{"(?:created_at|timePeriod)|"\d+":\{)/);
 }
 
-/** The digits of a post's own id, which is the first `id_str` at the top of its record. */
+/** Returns the digits of a post's own id: the first `id_str` at the top level of the record. */
 export function idOf(record: string): string {
   let depth = 0;
   for (let at = 0; at < record.length; at++) {
@@ -137,7 +141,7 @@ export function idOf(record: string): string {
   throw new Error(`No id_str in ${record.slice(0, 200)}`);
 }
 
-/** Where the closing quote is. */
+/** Returns the position of the closing quote. */
 function endOfText(record: string, quote: number): number {
   for (let at = quote + 1; at < record.length; at++)
     if (record[at] === '\\') at++;
@@ -149,7 +153,7 @@ export function hashOf(record: string): string {
   return createHash('sha256').update(record).digest('hex');
 }
 
-/** Posts by id; a repeated one must be the same. */
+/** Returns posts by id. Throws if a repeated post differs. */
 export function expectedPosts(records: readonly string[]): Expected {
   const expected = new Map<string, string>();
   for (const record of records) {

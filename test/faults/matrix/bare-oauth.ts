@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import type { Addresses } from 'millrace/service';
 import { fetchWith } from './bare-client.js';
 
-// OAuth 1.0a (RFC 5849) of the oracle's client, which shares no code with the library.
+// OAuth 1.0a (RFC 5849) for the client of the tests. It shares no code with the library.
 
 export interface BareToken {
   readonly token: string;
@@ -10,13 +10,16 @@ export interface BareToken {
 }
 
 interface SignedBody {
-  /** Epoch milliseconds, by the service's clock. */
+  /** The service's time in epoch milliseconds. */
   readonly now: number;
   readonly token?: BareToken | undefined;
   readonly body: Readonly<Record<string, string>> | string;
 }
 
-/** The body of the response to a signed POST request: of a form, which is signed too, or of JSON. */
+/**
+ * Sends a signed POST request with a form, which is signed too, or with JSON. Returns the body of
+ * the response.
+ */
 export function postSigned(
   { consumerKey, consumerSecret }: Pick<Addresses, 'consumerKey' | 'consumerSecret'>,
   url: string,
@@ -44,7 +47,7 @@ export function postSigned(
   );
 }
 
-/** The token in the body of a response. */
+/** Returns the token in the body of a response. */
 export function tokenIn(text: string): BareToken {
   const form = new URLSearchParams(text);
   return { token: form.get('oauth_token') ?? '', secret: form.get('oauth_token_secret') ?? '' };

@@ -3,28 +3,28 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
-/** Which script, and which entries of the library it loads. */
+/** The script to bundle, and the entry points of the library that it loads. */
 export interface ChildSources {
-  /** Its path. @default that of the matrix */
+  /** The path of the script. @default the script of the matrix */
   readonly script?: string;
   readonly entries?: readonly string[];
 }
 
-/** Tests of vitest import TypeScript; `npm run faults` runs it compiled. */
+/** Vitest runs TypeScript, but `npm run faults` runs compiled scripts. */
 const EXTENSION = path.extname(import.meta.filename);
 
-/** What the processes that are killed load. */
+/** The files for processes that are killed. */
 export interface BundledChild {
   /** The script to start. */
   readonly script: string;
-  /** The library's folder, with a slash at its end. */
+  /** The URL of the library's folder, ending in a slash. */
   readonly library: URL;
   remove(): Promise<void>;
 }
 
 /**
- * Bundles the script of the processes that are killed, and the library: hundreds of modules take most of
- * the time of a process that lives for some milliseconds.
+ * Bundles the script for processes that are killed, together with the library. Loading hundreds of
+ * modules would take most of the time of a process that lives for milliseconds.
  */
 export async function bundleChild(
   library: URL,
@@ -33,7 +33,7 @@ export async function bundleChild(
     entries = ['index'],
   }: ChildSources = {},
 ): Promise<BundledChild> {
-  // Where Node finds the packages that it finds for the library.
+  // Inside the library's folder, so that Node finds the same packages.
   const folder = await mkdtemp(fileURLToPath(new URL('kills-', library)));
   await build({
     entryPoints: {
@@ -44,14 +44,14 @@ export async function bundleChild(
       'watched-thread-child': path.join(import.meta.dirname, `watched-thread-child${EXTENSION}`),
     },
     outdir: folder,
-    // Entries have the same classes.
+    // With several entry points, splitting makes them share their classes.
     splitting: entries.length > 1,
     bundle: true,
     format: 'esm',
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
-    // Between the files of a library that is bundled already.
+    // Imports between the files of a library that is already bundled cause this message.
     logOverride: { 'ignored-bare-import': 'silent' },
     external: ['lmdb', 'libsql', '@nats-io/*'],
     banner: {

@@ -7,7 +7,7 @@ import type { RowRun } from './row-run.js';
 import { type Clean, sentTo } from './sent.js';
 import { threadMessages } from './watched-thread.js';
 
-/** What a run without a fault does. The run has a proxy, which sees what is sent. */
+/** Returns what a run without a fault does. A proxy records what is sent to it. */
 export async function cleanRun(run: RowRun): Promise<Clean> {
   let diskCalls = 0;
   let threadWrites = 0;
@@ -27,7 +27,10 @@ export async function cleanRun(run: RowRun): Promise<Clean> {
   return { sent: sentOf(run), diskCalls, threadWrites, threadMessages: messages };
 }
 
-/** What the compliance stream and its replays are without a fault, until all events are there. */
+/**
+ * Returns what the compliance stream and its replays send without a fault, until all events have
+ * arrived.
+ */
 export async function cleanCompliance(run: RowRun): Promise<Clean> {
   const events = new ComplianceEvents(run.world, new Random('clean'));
   events.burst();
@@ -47,7 +50,7 @@ export async function cleanCompliance(run: RowRun): Promise<Clean> {
     await Promise.race([events.arrive(() => tombstones, stop.signal), ended]);
   } finally {
     tombstones = undefined;
-    // A stream that goes on would keep the process from its end.
+    // A stream that continues would keep the process from ending.
     stop.abort(new Error('No more events are expected'));
     await ended;
   }

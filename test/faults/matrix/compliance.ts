@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 
-// From the compiled library, also if `--library` names another one: what that one records, this one must find.
+// From the compiled library, even if `--library` names another one, whose recorded tombstones must
+// be readable by this one.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
@@ -15,18 +16,21 @@ import type { World } from './world.js';
 
 const BURSTS = 5;
 export const BURST_EVENTS = 8;
-/** Above the whole numbers that a JavaScript number can hold. */
+/** Larger than the integers that a JavaScript number can represent. */
 const FIRST_POST = 1_790_000_000_000_000_001n;
 const FIRST_USER = 1_650_000_000_000_000_001n;
-/** Longer than the service needs from its headers to its first event. */
+/** Longer than the service takes from its response headers to its first event. */
 const SUBSCRIBE_MS = 50;
-/** Long enough to record events on a busy machine. They may be about posts and users that have a tombstone. */
+/**
+ * Long enough to record events on a busy machine. The events may be about posts and users that
+ * already have a tombstone.
+ */
 const RECORD_MS = 2_000;
-/** By the service's clock: replays have what was missed half an hour later. */
+/** The limit on the service's clock. Replays have the missed events half an hour later. */
 const MAX_WAIT_MS = 2 * 24 * 3_600_000;
 const COUNTRIES = ['DE', 'FR', 'XX', 'XY'];
 
-/** What happens to one post or user, in this order, with other events in between. */
+/** Sequences of events about one post or user. Other events come between them. */
 const STORIES: readonly (readonly EventKind[])[] = [
   ['delete'],
   ['drop'],
@@ -46,16 +50,16 @@ const STORIES: readonly (readonly EventKind[])[] = [
 
 interface Sent {
   readonly kind: EventKind;
-  /** In the event; each is later than the one before. */
+  /** The time in the event. It is later than in all earlier events. */
   readonly stamp: number;
   readonly country: string;
-  /** The post that it names. */
+  /** The post that the event is about. */
   readonly postId: string;
-  /** The minute of the stream that it is in. */
+  /** The minute of the stream that contains the event. */
   readonly minute: string;
 }
 
-/** A post or a user, and what was sent about it. */
+/** A post or a user, and the events that were sent about it. */
 interface Subject {
   readonly of: 'post' | 'user';
   readonly id: string;
@@ -67,7 +71,7 @@ type Mark = Readonly<Record<string, unknown>>;
 
 const withheld = ({ stamp, country }: Sent): Mark => ({ withheld: [stamp, [country]] });
 
-/** What an event makes of its post or user. A like that is taken back makes nothing. */
+/** The mark that an event leaves on its post or user. Undoing a like leaves none. */
 const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
   delete: () => ({ deleted: true }),
   drop: ({ stamp }) => ({ dropped: [stamp, true] }),
@@ -87,28 +91,33 @@ const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
 };
 
 interface ArriveOptions {
-  /** What the run has reported so far. @default none */
+  /** The gaps that the run has reported so far. @default none */
   readonly gaps?: readonly ComplianceGap[] | undefined;
-  /** Whether the events in gaps have to be there, too. @default false */
+  /** Whether the events in gaps must have arrived, too. @default false */
   readonly isDelivered?: boolean | undefined;
-  /** Minutes that the service cannot deliver. @default none */
+  /** The minutes that the service cannot deliver. @default none */
   readonly mustName?: Minutes | undefined;
-  /** Whether a fault may turn an event into another one, which `received` tells. @default false */
+  /**
+   * Whether a fault may turn an event into another one. `received` then records it. @default false
+   */
   readonly mayChange?: boolean | undefined;
 }
 
-/** The events of one trial: sent in bursts while the stream runs, and looked up in its tombstones. */
+/**
+ * The events of one trial. They are sent in bursts while the stream runs and are looked up in its
+ * tombstones.
+ */
 export class ComplianceEvents {
   readonly #world: World;
   readonly #random: Random;
   readonly #bytes: number;
   readonly #subjects: Subject[] = [];
-  /** Those that had the right tombstone since the last event was sent. */
+  /** The posts and users that had the right tombstone after the last event was sent. */
   readonly #right = new Set<Subject>();
-  /** How many events of a post or user were recorded when a process was killed. */
+  /** The number of events of each post or user that were recorded when a process was killed. */
   readonly #kept = new Map<Subject, number>();
   readonly #texts = new Set<string>();
-  /** Records that the run has received, and that were never sent so. */
+  /** The records that the run received and that were never sent in this form. */
   readonly #changed = new Set<string>();
   #count = 0;
   #stamp = 0;
@@ -116,18 +125,20 @@ export class ComplianceEvents {
   #connectionsSeen = 0;
   readonly #connections: () => number;
 
-  /** @param bytes Added to each event, as text that gzip makes a quarter smaller. */
+  /**
+   * @param bytes The size of the text added to each event, which gzip reduces by only a quarter.
+   */
   constructor(world: World, random: Random, { bytes = 0 } = {}) {
     this.#bytes = bytes;
     this.#world = world;
     this.#random = random;
     const { faults } = world.service;
-    // A delay of nothing counts the connections.
+    // A delay of 0 ms counts the connections.
     const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint: 'compliance', times: 'always' });
     this.#connections = () => faults.list().find(fault => fault.id === id)?.hits ?? 0;
   }
 
-  /** Resolves once the stream has been connected since the last call. */
+  /** Resolves when the stream has connected since the last call. */
   async connected(): Promise<void> {
     while (this.#connections() === this.#connectionsSeen) await sleep(2);
     this.#connectionsSeen = this.#connections();
@@ -149,7 +160,7 @@ export class ComplianceEvents {
     for (let event = 0; event < BURST_EVENTS; event++) this.#send(this.#next());
   }
 
-  /** Something that has more events to come, or another post or user. */
+  /** Returns a post or user with further events to come, or a new one. */
   #next(): Subject {
     const open = this.#subjects.filter(({ coming }) => coming.length > 0);
     if (open.length > 0 && this.#random.chance(0.4)) return this.#random.pick(open);
@@ -179,15 +190,15 @@ export class ComplianceEvents {
     this.#count++;
   }
 
-  /** Notes what a run receives, where a fault may change it. */
+  /** Records a text that the run received, in case a fault has changed it. */
   received(text: string): void {
     if (!this.#texts.has(text)) this.#changed.add(text);
   }
 
   /**
-   * Sends all bursts, and resolves once each post and user has the tombstone that its events make, and all minutes of
-   * `mustName` are in a gap; events in a gap need not be there, unless `isDelivered`. `mustBeIn` compares again, and with
-   * the number of all tombstones.
+   * Sends all bursts. Resolves when each post and user has the tombstone that its events require
+   * and all minutes of `mustName` are in a gap. Events in a gap may be missing unless `isDelivered`
+   * is set. `mustBeIn` compares again, including the number of all tombstones.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
@@ -197,19 +208,21 @@ export class ComplianceEvents {
     let connections = 0;
     while (true) {
       signal.throwIfAborted();
-      // Later, all would come from the replay of what was before the connection.
+      // Events sent before the first connection would all come from a replay, so this waits for it.
       if (this.#connections() === 0) {
         await sleep(2);
         continue;
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
-      // No minutes pass between the time that the service states to a connection and the first event that it sends there.
+      // The clock must not advance between the time that the service reports to a connection and
+      // the first event on it.
       while (connections < this.#connections()) {
         connections = this.#connections();
         await sleep(SUBSCRIBE_MS);
       }
-      // Minutes pass, so that what was missed is old enough for a replay, and older than what came meanwhile.
+      // Advances the clock, so that missed events are old enough for a replay and older than new
+      // events.
       this.#world.service.clock.advance(this.#random.chance(0.2) ? 240_000 : 20_000);
       const store = tombstones();
       if (store === undefined || this.#bursts < BURSTS) continue;
@@ -230,7 +243,7 @@ export class ComplianceEvents {
     }
   }
 
-  /** Resolves once more tombstones are recorded than there were, or if that takes long. */
+  /** Resolves when more tombstones are recorded, or after `RECORD_MS`. */
   async recorded(folder: string): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
     const { size } = store;
@@ -239,11 +252,12 @@ export class ComplianceEvents {
   }
 
   /**
-   * Reads what a killed process has recorded. Throws if an earlier one had recorded more of a post or user, and for a
-   * tombstone that its events do not make. Resolves to the number of tombstones.
+   * Reads what a killed process has recorded. Throws if an earlier process had recorded more events
+   * of a post or user, or if a tombstone does not fit its events. Resolves to the number of
+   * tombstones.
    */
   async mustBeKept(folder: string): Promise<number> {
-    // It was killed before it had opened them.
+    // The process was killed before it opened the tombstones.
     if (!existsSync(path.join(folder, 'data.mdb'))) return 0;
     await using store = await openTombstones(folder, { readOnly: true });
     for (const subject of this.#subjects) {
@@ -258,7 +272,10 @@ export class ComplianceEvents {
     return store.size;
   }
 
-  /** Reads the tombstones of a run that has ended. Throws unless they are exactly those of the events. */
+  /**
+   * Reads the tombstones of a run that has ended. Throws unless they are exactly those that the
+   * events require.
+   */
   async mustBeIn(folder: string, gaps: readonly ComplianceGap[], mayChange = false): Promise<void> {
     await using store = await openTombstones(folder, { readOnly: true });
     const [wrong] = this.#wrong(store, gaps, mayChange);
@@ -275,12 +292,15 @@ export class ComplianceEvents {
         isDeepStrictEqual(mark, one),
       );
     });
-    // Each event that arrived as another one spoils its own subject, and that of the other.
+    // Each event that arrived as another one spoils its own subject and the other's.
     return mayChange && wrong.length <= 2 * this.#changed.size ? [] : wrong;
   }
 }
 
-/** What its events make of it, where each that `mayMiss` may have arrived or not. */
+/**
+ * Returns the possible marks of a post or user. Each event for which `mayMiss` is true may be
+ * missing.
+ */
 function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | undefined)[] {
   const choices = sent.reduce<Sent[][]>(
     (chosen, event) => [
@@ -292,7 +312,7 @@ function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | 
   return choices.map(markOf);
 }
 
-/** Their stamps ascend, so the last event of a kind counts. */
+/** The stamps are ascending, so the last event of a kind decides. */
 function markOf(events: readonly Sent[]): Mark | undefined {
   const marks = events.map(event => MARKS[event.kind]?.(event) ?? {});
   const mark = Object.assign({}, ...marks) as Mark;

@@ -10,19 +10,22 @@ const MIB = 2 ** 20;
 interface Slow {
   readonly sleepMs: number;
   readonly limitBytes?: number;
-  /** Items between two looks at the memory. @default 12 */
+  /** The number of items between two memory measurements. @default 12 */
   readonly every?: number;
 }
 
-/** How long an item takes where items are small, or few. */
+/** The delay per item if items are small or few. */
 const SMALL_MS = 5;
 
-/** Of a compliance event: a few are more than the service keeps for a stream that is read too slowly. */
+/**
+ * The size of a compliance event. A few of these exceed what the service buffers for a slow reader.
+ */
 export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
- * A slow consumer of 40 MiB, of a job 80: how long an item takes, and how much memory the run and the service
- * may need. Counts are small.
+ * For each row, how long a slow consumer takes per item and how much memory the run and the service
+ * may use. A slow consumer reads 40 MiB, or 80 MiB of a job. Counts are small, so they have no
+ * entry.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },
@@ -33,12 +36,12 @@ const SLOW: Partial<Record<RowName, Slow>> = {
   merge: { sleepMs: 5, limitBytes: 48 * MIB },
   replay: { sleepMs: 12, limitBytes: 24 * MIB },
   'job files': { sleepMs: 8, limitBytes: 64 * MIB },
-  // Its items are files, and there are twelve of them.
+  // The items of a download are its twelve files.
   'jobs.download': { sleepMs: 100, limitBytes: 24 * MIB, every: 1 },
   'stored files': { sleepMs: 8, limitBytes: 48 * MIB },
 };
 
-/** Takes each item slowly, and fails the run once it needs more memory than its row may. */
+/** Consumes each item slowly. Fails the run if it uses more memory than its row allows. */
 export const consumeSlowly: Fault['plant'] = async setting => {
   const { row } = setting;
   if (row.name === 'compliance') return fallBehind(setting);
@@ -48,7 +51,7 @@ export const consumeSlowly: Fault['plant'] = async setting => {
   let bytes = 0;
   let looks = 0;
   return {
-    // A run that keeps all it has read needs more than the limit.
+    // The fault counts only if a run that keeps everything in memory would exceed the limit.
     hits: () => (bytes >= limitBytes ? items : 0),
     counts: () => ({
       MiB: Math.round(bytes / MIB),
@@ -68,8 +71,8 @@ export const consumeSlowly: Fault['plant'] = async setting => {
 };
 
 /**
- * Takes large events so slowly that the service ends the stream, and replays have the rest. The service keeps them in
- * memory itself, so that is not measured.
+ * Consumes large events so slowly that the service ends the stream and replays deliver the rest.
+ * The service buffers events in memory itself, so memory is not measured.
  */
 function fallBehind({ world }: FaultSetting): Planted {
   let connections = 0;
@@ -83,28 +86,33 @@ function fallBehind({ world }: FaultSetting): Planted {
   };
 }
 
-/** Large posts, where the memory of the row has a limit. */
+/** Uses large posts if the row has a memory limit. */
 export const slowWorld: Fault['world'] = ({ name }) => ({
   large: SLOW[name]?.limitBytes !== undefined,
-  // A replay waits for its reader, a stream does not.
+  // A replay waits for a slow reader, but a stream does not.
   service: { streamBacklogBytes: 4 * MIB },
 });
 
-/** Each item takes so long, so that the next page, file or chunk is on its way before the consumer needs it. */
+/**
+ * The delay per item, long enough that the next page, file or chunk is requested before the
+ * consumer needs it.
+ */
 const PACE_MS = 5;
 
 /**
- * A stall, and a consumer that pauses once it has taken effect, for longer than a connection may be silent. It counts
- * if the connection is still stalled when the pause begins.
+ * Stalls a connection. Once the stall takes effect, the consumer pauses for longer than a
+ * connection may be silent. This counts only if the connection is still stalled when the pause
+ * starts.
  */
 export function stallWhilePaused(setting: AimSetting, silenceMs: number): Planted {
   const { row, world, clean } = setting;
-  // The listing of a job comes before its files, and is not consumed.
+  // The list of a job's files is read first, and it is not consumed.
   const sources = row.endpoints
     .filter(endpoint => endpoint !== 'jobs')
     .map(endpoint => clean.sent.get(endpoint) ?? []);
   const [sent = []] = sources;
-  // A single source delivers nothing before its first page, file or chunk has arrived.
+  // A single source delivers nothing before its first page, file or chunk has arrived, so the fault
+  // must come later.
   const first = sources.length === 1 && sent.length > 1 ? sent[0] : undefined;
   const stall = inBody(
     setting,

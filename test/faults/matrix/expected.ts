@@ -14,11 +14,11 @@ import type { RowName } from './pipelines.js';
 import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
-// What a run must put out, fetched from the service without the library.
+// What a run must output, fetched from the service without the library.
 
 const SEARCH = '/search/fullarchive/accounts/local/dev';
 
-/** The posts of each page. */
+/** Returns the posts of each page. */
 export async function searchPages({ addresses }: World): Promise<readonly string[][]> {
   const pages = await fetchPages(addresses, `${SEARCH}.json`, {
     query: QUERY,
@@ -33,7 +33,7 @@ export async function searched(world: World): Promise<Expected> {
   return expectedPosts((await searchPages(world)).flat());
 }
 
-/** The period and the count of each bucket of each page. */
+/** Returns the period and the count of each bucket, by page. */
 export async function countPages({
   addresses,
 }: World): Promise<readonly (readonly [period: string, count: string])[][]> {
@@ -55,7 +55,7 @@ export async function counted(world: World): Promise<Expected> {
   return new Map((await countPages(world)).flat());
 }
 
-/** A line for each post of these texts: its totals, or that there is an error. */
+/** Returns a line for each of these posts: its totals, or its error. */
 export async function engagementTotals(
   { addresses, service }: World,
   token: BareToken,
@@ -103,7 +103,10 @@ function jobUrl({ account, publisher, historicalUrl }: Addresses, uuid: string):
   return `${historicalUrl}/historical/rulestream/accounts/${account}/publishers/${publisher}/jobs/${uuid}`;
 }
 
-/** Whether the service refuses a bare client the start of what the row reads, because it is too old. */
+/**
+ * Returns whether the service refuses the start of the row's window to a bare client because it is
+ * too old.
+ */
 export async function isExpired(
   addresses: Addresses,
   row: RowName,
@@ -117,7 +120,7 @@ export async function isExpired(
   return isRefused(addresses, `${jobUrl(addresses, input)}/results.json`, 404);
 }
 
-/** The texts of a job's files, by their names. */
+/** Returns the texts of a job's files by name. */
 export async function jobTexts({ addresses }: World, uuid: string): Promise<Map<string, string>> {
   const results = await fetchBody(addresses, `${jobUrl(addresses, uuid)}/results.json`);
   const list = results.slice(results.indexOf('['), results.indexOf(']'));
@@ -134,7 +137,7 @@ export function lines(text: string): string[] {
   return text.split(/\r?\n/).filter(line => line !== '' && !line.startsWith('{"info"'));
 }
 
-/** The ids of a post and of the posts within it. */
+/** Yields the ids of a post and of the posts within it. */
 export function* idsIn(post: string): Iterable<string> {
   for (const [, id = ''] of post.matchAll(/"id_str":"(\d+)"/g)) yield id;
 }

@@ -6,8 +6,8 @@ import { unchecked } from '../../unchecked.js';
 import { watchThreads } from './watched-thread.js';
 
 /**
- * Called before each call that changes a file below the watched folder; what it throws, the call rejects with, or throws
- * in a worker thread, which waits for a promise.
+ * Called before each call that changes a file below the watched folder. If it throws, the call
+ * fails with that error. If it returns a promise, a worker thread waits for it.
  */
 export type OnDiskCall = (call: string, file: string, isInThread: boolean) => void | Promise<void>;
 
@@ -15,8 +15,9 @@ let watched: { readonly folder: string; readonly onCall: OnDiskCall } | undefine
 let isInstalled = false;
 
 /**
- * Calls `onCall` before each call of `node:fs/promises` that changes something below `folder`, in this
- * process and for every module, and before each write of a worker thread that starts from then on. Returns what ends it.
+ * Calls `onCall` before each call of `node:fs/promises` that changes something below `folder`, for
+ * every module of this process, and before each write of worker threads that start later. Returns a
+ * function that ends this.
  */
 export async function watchDisk(folder: string, onCall: OnDiskCall): Promise<() => void> {
   if (!isInstalled) await install(folder);
@@ -31,19 +32,19 @@ function diskError(code: 'ENOSPC' | 'EIO', call: string, file: string): Error {
   return Object.assign(new Error(`${code}: ${text}, ${call} '${file}'`), { code, syscall: call });
 }
 
-/** A disk that is full or fails from a call on, until it is lifted. */
+/** A disk that is full or fails at a certain call, until the fault is lifted. */
 export interface FailingDisk {
   hits(): number;
-  /** Whether the first call that failed was one of a worker thread. */
+  /** Whether the first failed call came from a worker thread. */
   isInThread(): boolean;
-  /** The first call that failed. */
+  /** Describes the first failed call. */
   what(): string;
   lift(): void;
 }
 
 /**
- * @param at The number of the call that changes a file below the folder, from 1 on.
- * @param ofThreads Counts only the writes of worker threads.
+ * @param at The number of the call that changes a file below the folder. The first one is 1.
+ * @param ofThreads Whether to count only the writes of worker threads.
  */
 export async function failDisk(
   folder: string,
@@ -59,8 +60,8 @@ export async function failDisk(
     if (call === 'mkdir') return;
     const isCounted = isThread || !ofThreads;
     if (isCounted) calls++;
-    // A full disk stays full; a failing sector fails once. Removing works on both, and so does finding
-    // that a folder is there.
+    // A full disk stays full, whereas a failing sector fails once. On both, removing files and
+    // checking that a folder exists still work.
     const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : isCounted && calls === at;
     if (!fails) return;
     if (++hits === 1) {
@@ -73,9 +74,9 @@ export async function failDisk(
 }
 
 const WRITING = constants.O_WRONLY | constants.O_RDWR | constants.O_CREAT;
-/** The names of open files. */
+/** The paths of open files. */
 const names = new WeakMap<FileHandle, string>();
-/** By descriptor, those of its last file: a worker thread has no handle. */
+/** The path of the last file opened with each descriptor. A worker thread passes no handle. */
 const namesOfThreads = new Map<number, string>();
 
 async function install(folder: string): Promise<void> {

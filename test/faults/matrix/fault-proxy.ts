@@ -11,42 +11,51 @@ import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import { isItem } from './bare-client.js';
 
-/** What the proxy does to one response. */
+/** What the proxy does to a response. */
 export interface Tampering {
-  /** Only responses of requests whose path contains this. */
+  /** Applies only to requests whose path contains this. */
   readonly path: string;
-  /** Responses to leave alone first. @default 0 */
+  /** The number of matching responses to forward unchanged first. @default 0 */
   skip?: number;
-  /** @default 1 */
+  /** The number of responses to change. @default 1 */
   times?: number;
-  /** Changes the decompressed body, record by record: lines of streams and files, or a whole document. */
+  /**
+   * Changes the decompressed body record by record: each line of a stream or file, or a whole
+   * document.
+   */
   readonly lines?: ((line: string, index: number) => string) | undefined;
   readonly document?: ((text: string) => string) | undefined;
-  /** Sends the compressed bytes in pieces of these sizes, each in a packet if the system lets it. */
+  /**
+   * Sends the compressed bytes in pieces of these sizes. Each piece is a separate packet if the
+   * system allows it.
+   */
   readonly pieces?: (() => number) | undefined;
-  /** Pieces that were not the end of what arrived together. */
+  /** The number of pieces, not counting the last piece of each chunk. */
   splits?: number;
 }
 
-/** A response that has passed, or is passing. */
+/** A response that was forwarded, completely or so far. */
 export interface SeenResponse {
   readonly path: string;
   readonly status: number;
-  /** The bytes of its body so far, where it was not changed and `keepsBodies` is set. */
+  /** The bytes of its body so far, if `keepsBodies` is set and the body was not changed. */
   readonly chunks: Buffer[];
 }
 
-/** A proxy before the local service that changes what passes. It takes the data files of jobs along. */
+/**
+ * A proxy in front of the local service that can change responses. The addresses of data files in
+ * responses lead through it, too.
+ */
 export class FaultProxy {
   readonly #server: Server;
   readonly #target: string;
   readonly #agent = new Agent({ keepAlive: true });
-  /** In the order of their heads. */
+  /** The responses, in the order of their heads. */
   readonly seen: SeenResponse[] = [];
   keepsBodies = false;
-  /** Called when the head of a response has passed. */
+  /** Called when the head of a response was forwarded. */
   onResponse: (seen: SeenResponse) => void = () => {};
-  /** The first that matches a response is applied. */
+  /** For each response, the first one that matches is applied. */
   tamperings: Tampering[] = [];
 
   private constructor(target: string) {
@@ -78,7 +87,7 @@ export class FaultProxy {
     const [, files, rest] = /^\/_files\/(\d+)(\/.*)$/.exec(path) ?? [];
     const target = files === undefined ? this.#target + path : `http://127.0.0.1:${files}${rest}`;
     const { host, ...headers } = incoming.headers;
-    // The address is a part of what is signed.
+    // OAuth signs the address too, so it must be the service's own.
     const isSigned = headers.authorization?.startsWith('OAuth ');
     const upstream = request(target, {
       method: incoming.method,
@@ -114,7 +123,7 @@ export class FaultProxy {
     outgoing.end();
   }
 
-  /** The data files of jobs go through the proxy, too. */
+  /** Makes the addresses of a job's data files lead through the proxy. */
   #redirected(text: string): string {
     return text.replaceAll(
       /http:\/\/127\.0\.0\.1:(\d+)\/snapshots/g,
@@ -129,7 +138,7 @@ export class FaultProxy {
     path: string,
     { lines, document }: Partial<Tampering> = {},
   ): Promise<void> {
-    // Data files are gzip themselves, without a content encoding.
+    // Data files are gzip without a content encoding.
     const isFile = encoding === undefined && path.includes('.json.gz');
     const isGzip = encoding === 'gzip' || isFile;
     outgoing.writeHead(response.statusCode ?? 502, {

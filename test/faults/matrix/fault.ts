@@ -6,54 +6,60 @@ import type { AimSetting } from './service-fault.js';
 import type { WorldOptions } from './world.js';
 
 export interface FaultSetting extends AimSetting {
-  /** What the row reads. */
+  /** What the row reads: the UUID of a job, or a folder. */
   readonly input: string;
-  /** Records that the oracle's client got twice. */
+  /** The number of records that the test's own client got twice. */
   readonly repeated?: number | undefined;
   readonly out: string;
 }
 
 /** A fault that waits for its run. */
 export interface Planted {
-  /** How often it took effect: on the wire, on disk, or in this process. */
+  /** Returns how often the fault took effect: on the wire, on disk, or in this process. */
   hits(): number;
   readonly account?: Partial<AccountOptions> | undefined;
-  /** Whether the run may also complete: a call that failed once may have been tried again. */
+  /** Whether the run may also complete, because a failed call may be retried. */
   readonly mayRecover?: boolean | undefined;
-  /** Whether the run may also end with a typed error, as long as the next one completes it. */
+  /** Whether the run may also end with a typed error, provided that the next one completes. */
   readonly mayFail?: boolean | undefined;
-  /** Whether it may change what a record says in a way that nothing can tell. */
+  /** Whether the fault may change a record in a way that cannot be detected. */
   readonly mayChange?: boolean | undefined;
-  /** The minutes that gaps have to name; without it, none. */
+  /** The minutes that gaps must report. If undefined, there must be no gaps. */
   readonly gap?: NamedMinutes | undefined;
-  /** What it hit, for messages. */
+  /** Describes what the fault hit, for error messages. */
   readonly what?: (() => string) | undefined;
-  /** How far the client's clock is ahead, each time that it is read; the client is not told the service's time then. */
+  /**
+   * Returns how far the client's clock is ahead at each reading. If it is given, the client does
+   * not know the service's time.
+   */
   readonly skewMs?: (() => number) | undefined;
   readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
-  /** More that it counted. */
+  /** Returns further counts. */
   readonly counts?: (() => Counts) | undefined;
-  /** How long the run has waited because of it, and how long it has to, by the service's clock. */
+  /**
+   * How long the run must wait because of the fault, and how long it has waited, by the service's
+   * clock.
+   */
   readonly wait?: { readonly minMs: number; waitedMs(): number } | undefined;
-  /** A run after the fault cannot complete either: the service has nothing any more. */
+  /** Whether a later run cannot complete either, because the service no longer has the data. */
   readonly isFinal?: boolean | undefined;
-  /** Ends it, so that the run after it can complete. */
+  /** Removes the fault, so that the next run can complete. */
   lift(): Promise<void> | void;
 }
 
 export interface Fault {
   readonly name: string;
-  /** The script runs in a process that is killed; `plant` has nothing to do. */
+  /** When the process that runs the script is killed. `plant` then does nothing. */
   readonly kill?: 'random' | 'disk call' | 'commit' | undefined;
   /**
-   * How often a trial draws another place until the fault takes effect, where a run does not always get as far as the clean
-   * one. @default 1
+   * How often a trial is repeated at another place until the fault takes effect, because a run does
+   * not always get as far as the clean run. @default 1
    */
   readonly draws?: number | undefined;
-  /** Added to each compliance event. @default 0 */
+  /** The size added to each compliance event in bytes. @default 0 */
   readonly eventBytes?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
-  /** What a row does about it; a text is why there is nothing to try. */
+  /** Returns how a row must react, or why there is nothing to try. */
   expects(row: Row): Expectation | { readonly none: string };
   plant(setting: FaultSetting): Promise<Planted> | Planted;
 }

@@ -17,7 +17,7 @@ import { threadMessages } from './watched-thread.js';
 import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, WINDOWS } from './windows.js';
 
 const SINKS: readonly RowName[] = ['gzip files', 'csv', 'parquet', 'tee'];
-/** What the service sends twice, by itself. */
+/** Rows whose service already sends posts twice. */
 const REPEATING: readonly RowName[] = ['job files', 'job files, threads', 'replay', 'merge'];
 const STORED: readonly RowName[] = [
   'stored files',
@@ -36,7 +36,7 @@ const NOT_SEEN = { none: 'a function of the caller keeps posts out of the thread
 const AS_MADE = { none: 'files stay as the service made them' };
 const AS_SEARCH = { none: 'its source is that of `search`, which has the cell' };
 
-/** For faults of connections. */
+/** The expectations for faults of connections. */
 const network =
   (expected: Expectation, { sinks = false } = {}) =>
   ({ name }: Row): Expectation | { readonly none: string } => {
@@ -47,7 +47,7 @@ const network =
 /** The event loop is blocked for longer than a connection may be silent. */
 const STARVED_MS = 600;
 const STARVED_SILENCE_MS = 500;
-/** Long enough that a process on a busy machine is not silent for so long itself. */
+/** Long enough that a process on a busy machine is not silent for this time by itself. */
 const SILENCE_MS = 800;
 
 const fault = (
@@ -64,7 +64,7 @@ function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
     const ofThreads = clean.threadWrites > 0 && random.chance(0.5);
     const at = random.whole(1, ofThreads ? clean.threadWrites : clean.diskCalls);
     const failing = await failDisk(out, code, at, { ofThreads });
-    // A download tries a file again after all others.
+    // A download retries a failed file after all other files.
     const mayRecover = code === 'EIO' && row.name === 'jobs.download';
     const counts = (): Counts =>
       clean.threadWrites === 0 ? {} : { 'writes of threads': Number(failing.isInThread()) };
@@ -72,7 +72,9 @@ function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
   };
 }
 
-/** A worker thread ends by itself, as one without memory does. What it holds, another may read again. */
+/**
+ * Ends a worker thread as if it had run out of memory. Another thread may read the same data again.
+ */
 async function endThread(out: string, atMessage: number): Promise<Planted> {
   const stop = await watchDisk(out, () => {});
   let messages = 0;
@@ -143,14 +145,15 @@ const TRIED: readonly Fault[] = [
     setting =>
       setting.row.endpoints.length === 0
         ? damageStored(setting, bytes => {
-            // Behind the header, whose bytes mostly mean nothing.
+            // After the gzip header, most of whose bytes have no effect.
             const at = setting.random.whole(10, bytes.length - 5);
             bytes[at] = (bytes[at] as number) ^ (1 << setting.random.whole(0, 7));
             return bytes;
           })
         : {
             ...inBody(setting, atByte => ({ kind: 'flip', atByte })),
-            // The checksum comes at the end of a gzip stream. In an endless stream, the flipped bit therefore shows as a damaged record first.
+            // A gzip checksum comes only at the end, and this stream is endless, so the flipped bit
+            // shows as a damaged record first.
             mayFail: setting.row.name === 'compliance',
             mayChange: setting.row.name === 'compliance',
           },
@@ -165,12 +168,12 @@ const TRIED: readonly Fault[] = [
       row => (IN_THREADS.includes(row.name) ? NOT_SEEN : network('waits')(row)),
       setting => stallWhilePaused(setting, SILENCE_MS),
     ),
-    // The consumer may have nothing while the connection is stalled.
+    // The consumer may have no item while the connection is stalled.
     draws: 5,
   },
   fault('429', network('waits'), setting => {
     const { row, world } = setting;
-    // Events come by the clock of the compliance trial itself; otherwise only waits move it.
+    // A compliance trial advances the clock itself. In other trials, only waits do.
     const waitedMs =
       row.name === 'compliance' ? waitAfter429(world) : () => world.service.clock.now() - NOW;
     return {
@@ -182,7 +185,7 @@ const TRIED: readonly Fault[] = [
     fromRequest(setting, endpoint => ({
       kind: 'status',
       status: 503,
-      // A file of a job is given up after five.
+      // A job's file is abandoned after five failures.
       times: endpoint === 'job-files' ? 4 : 5,
     })),
   ),
@@ -204,7 +207,7 @@ const TRIED: readonly Fault[] = [
     },
     async setting => {
       const { name } = setting.row;
-      // Their service repeats posts by itself.
+      // The services of these rows already repeat posts.
       if (REPEATING.includes(name)) return { hits: () => setting.repeated ?? 0, lift: () => {} };
       const separator = name.startsWith('stored') ? '\n' : name === 'compliance' ? '\r\n' : ',';
       return spoilRecord(setting, record => record + separator + record, {
@@ -224,7 +227,8 @@ const TRIED: readonly Fault[] = [
     },
     setting =>
       spoilRecord(setting, (record, random) => {
-        // A line that begins with `{`, ends with `}` and has an id is passed on as it is: records are not parsed.
+        // If a cut line starts with `{`, ends with `}` and contains an id, it is delivered, because
+        // records are not parsed.
         const cut = record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, '');
         return random.chance(0.7) ? cut : '{"id_str":nil}';
       }),
@@ -233,7 +237,7 @@ const TRIED: readonly Fault[] = [
   fault(
     'oversized record',
     ({ name }) => {
-      // A member that counts do not have is ignored, and a page may have more bytes than that.
+      // Counts ignore unknown members, and a page may be larger than this.
       if (name === 'counts') return 'recovers';
       if (name === 'jobs.download') return AS_MADE;
       return SINKS.includes(name) ? AS_SEARCH : 'error';
@@ -272,7 +276,7 @@ const TRIED: readonly Fault[] = [
     ),
     eventBytes: LARGE_EVENT_BYTES,
   },
-  // How items arrive together decides how many calls there are.
+  // The number of disk calls depends on how items arrive together.
   { ...fault('full disk', diskRows('error'), onDisk('ENOSPC')), draws: 5 },
   { ...fault('failing disk', diskRows('error'), onDisk('EIO')), draws: 5 },
   {
@@ -318,7 +322,7 @@ const TRIED: readonly Fault[] = [
       const { clock } = world.service;
       const DAY = 24 * 3_600_000;
       if (row.name === 'replay') {
-        // A part of the window is older than five days, or will be before it is read.
+        // A part of the window is older than five days, or becomes so before it is read.
         const { from, to } = WINDOWS.replay;
         clock.set(random.whole(from + 2 * 60_000, to) + 5 * DAY);
       } else if (row.name === 'compliance') clock.advance(random.whole(5, 9) * DAY);
@@ -331,7 +335,7 @@ const TRIED: readonly Fault[] = [
       return { hits: () => Number(isRefused), isFinal: true, gap, lift: () => {} };
     },
   ),
-  // A signature has the time of the machine.
+  // A signature contains the machine's time.
   fault(
     'clock an hour off',
     row => (row.name === 'engagement' ? 'error' : network('recovers')(row)),
@@ -363,7 +367,8 @@ const TRIED: readonly Fault[] = [
         const timer = setTimeout(block, random.whole(0, 10));
         return { hits: () => blocks, lift: () => clearTimeout(timer) };
       }
-      // In the middle of a body: its rest is there before the client can read it.
+      // The connection breaks in the middle of a body, whose rest has arrived before the client can
+      // read it.
       const pause = inBody(setting, afterBytes => ({ kind: 'stall', afterBytes, forMs: 20 }));
       const timer = setInterval(() => {
         if (pause.hits() === 0) return;
@@ -382,10 +387,13 @@ const TRIED: readonly Fault[] = [
   ),
 ];
 
-/** The addresses of files are good for a minute. */
+/** The addresses of files expire after one minute. */
 const EXPIRING = { proxied: true, service: { fileUrlMs: 60_000 } };
 
-/** Minutes pass after each third file, so that the addresses of others expire. */
+/**
+ * Advances the clock by minutes after every third file, so that the addresses of later files
+ * expire.
+ */
 function expireAddresses({ random, world: { proxy, service } }: FaultSetting): Planted {
   const at = random.whole(0, 2);
   let files = 0;
@@ -404,7 +412,7 @@ function expireAddresses({ random, world: { proxy, service } }: FaultSetting): P
   };
 }
 
-/** The login is refused once the run has got something. */
+/** The service refuses the login after the run has received some data. */
 function refuseLater(setting: FaultSetting): Planted {
   const { row, world, random, clean } = setting;
   const refusal = { kind: 'status', status: 401, times: 'always' } as const;
@@ -416,7 +424,7 @@ function refuseLater(setting: FaultSetting): Planted {
   }
   if (row.name === 'compliance') return plant(setting, { ...refusal, endpoint: 'replay' });
   if (row.endpoints.includes('jobs') && random.chance(0.5)) {
-    // Files are listed again where their addresses have expired.
+    // Files are listed again when their addresses have expired.
     const expiry = expireAddresses(setting);
     const skip = clean.sent.get('jobs')?.length ?? 0;
     const { hits, lift } = plant(setting, { ...refusal, endpoint: 'jobs', skip });
@@ -441,7 +449,10 @@ function diskRows(expected: Expectation) {
   };
 }
 
-/** More than the 16 MiB that a record may have, and not so uniform that its gzip is refused. */
+/**
+ * Larger than the 16 MiB that a record may have, but varied enough that its gzip is not refused as
+ * a bomb.
+ */
 const PADDING = Array.from({ length: 600_000 }, (_, index) =>
   index.toString(36).padStart(30, 'x'),
 ).join('');
@@ -450,7 +461,7 @@ function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
 
-/** Rows that add only what a kill leaves in several places. */
+/** Rows for which only kills are new, because they leave data in several places. */
 const OTHERS_HAVE_IT = { none: 'its faults are those of other rows, but for kills' };
 
 export const FAULTS: readonly Fault[] = TRIED.map(one => ({

@@ -10,35 +10,39 @@ import type { BundledChild } from './bundle-child.js';
 import { committedBytes } from './outputs.js';
 import type { ChildWork, CommitWork } from './pipeline-child.js';
 
-/** Many more files than threads hold at a time, so that these always write while a commit is under way. */
+/** Many more files than threads hold at a time, so that threads are writing during every commit. */
 const FILES = 64;
 const POSTS_A_FILE = 300;
 const DAYS = ['2022-01-01', '2022-01-02', '2022-01-03'];
 const BUSY_LOOPS = 2;
-/** From a commit at each cursor to the default. */
+/** Commit intervals from a commit at each cursor to the default. */
 const INTERVALS_MS = [0, 1, 10, 50, 250, 1_000];
-/** Writes of threads take so long that a run has some commits: two threads make three for each file. */
+/**
+ * The number of writes. Writes of threads are slow, so that a run has several commits: two threads
+ * make three writes per file.
+ */
 const WRITES = (FILES * DAYS.length) / 2;
 const COMMITS = 6;
 const MIN_WRITE_MS = 4;
 
-/** What is in the output of a day after each number of files. */
+/** The expected content of one day's output. */
 interface Day {
   readonly text: Buffer;
-  /** By the number of files. */
+  /** The content after each number of files. */
   readonly after: readonly { readonly posts: number; readonly bytes: number }[];
 }
 
-/** What the checkpoint says, read by this code alone. */
+/** The state of a checkpoint, parsed independently of the library. */
 interface Committed {
-  /** Those whose posts it should have. */
+  /** The number of files whose posts the output must contain. */
   readonly files: number;
   readonly outputs: ReadonlyMap<string, { readonly posts: number; readonly bytes: number }>;
 }
 
 /**
- * Runs the script beside busy loops, kills it at one commit after the other, and compares each checkpoint of each
- * process with the files: they must have exactly the posts before its cursor.
+ * Runs the script next to busy loops and kills it at one commit after another. Compares each
+ * checkpoint of each process with the files, which must contain exactly the posts before its
+ * cursor.
  */
 export async function killAtCommits(
   bundle: BundledChild,
@@ -59,7 +63,7 @@ export async function killAtCommits(
       signal.throwIfAborted();
       const copies = path.join(folder, `commits-${kills}`);
       await mkdir(copies);
-      // Later and later, so that every series ends.
+      // Kills later and later, so that every series ends.
       const dieAt = random.whole(1, 2 + kills);
       const isBefore = random.chance(0.5);
       const seed = String(random.next());
@@ -89,7 +93,7 @@ export async function killAtCommits(
   }
 }
 
-/** Fills a folder with files of posts, and returns the output of each day, in their order. */
+/** Fills a folder with files of posts. Returns the expected output of each day, in order. */
 async function store(input: string, random: Random): Promise<Day[]> {
   const lines: string[][] = DAYS.map(() => []);
   const after: { posts: number; bytes: number }[][] = DAYS.map(() => [{ posts: 0, bytes: 0 }]);
@@ -136,7 +140,10 @@ function start(
   return new KilledChild(script, [JSON.stringify(work)]);
 }
 
-/** Compares each checkpoint of a process, and the one that it has left, with the files. Returns how many there were. */
+/**
+ * Compares each checkpoint of a process, and the last one it left, with the files. Returns the
+ * number of checkpoints.
+ */
 async function mustMatch(copies: string, out: string, days: readonly Day[]): Promise<number> {
   const names = (await readdir(copies)).toSorted((a, b) => Number(a) - Number(b));
   const texts = await Promise.all(names.map(name => readFile(path.join(copies, name), 'utf8')));
@@ -151,7 +158,7 @@ async function mustMatch(copies: string, out: string, days: readonly Day[]): Pro
         );
     }
   }
-  // What a kill has left: the bytes themselves, up to those that are committed.
+  // The committed bytes that the killed process left.
   for (const { name, bytes } of await committedBytes(out)) {
     const { text } = days[DAYS.indexOf(path.basename(name, '.jsonl'))] as Day;
     if (!bytes.equals(text.subarray(0, bytes.length)))
@@ -174,6 +181,7 @@ function read(text: string): Committed {
   const outputs = new Map(
     files.map(({ path: name, posts, bytes }) => [path.basename(name, '.jsonl'), { posts, bytes }]),
   );
-  // Once all is written, no run reads from the cursor, which is that of the commit before, if there was one.
+  // When everything is written, no run needs the cursor, so it is still that of the previous
+  // commit.
   return { files: state === 'running' ? Number(count) : FILES, outputs };
 }

@@ -10,8 +10,9 @@ import { ROWS } from './rows.js';
 import { cleanChild, tryKills } from './try-kills.js';
 
 /**
- * One real kill for each kind of source and sink: the simulated disk kills at every call, and these hold that a process
- * does what is simulated. `npm run faults -- matrix` kills all rows with many seeds.
+ * One real kill for each kind of source and sink. The simulated disk kills at every call; these
+ * tests check that a real process behaves like the simulation. `npm run faults -- matrix` kills all
+ * rows with many seeds.
  */
 const KILLED: readonly RowName[] = [
   'search',
@@ -24,7 +25,10 @@ const KILLED: readonly RowName[] = [
   'on file',
   'damaged',
 ];
-/** Draws from the third quarter: a run that is killed there has committed some items, and others are left. */
+/**
+ * Draws times from the third quarter of a run. A run that is killed then has committed some items
+ * but not all.
+ */
 class LateRandom extends Random {
   override whole(min: number, max: number): number {
     const quarter = Math.floor((max - min) / 4);

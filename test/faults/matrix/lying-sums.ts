@@ -4,7 +4,7 @@ import { PATHS } from './sent.js';
 import { aim, fromRequest, plant } from './service-fault.js';
 import { COMPLIANCE_SINCE_MS, LATE_MS, NOW, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 
-/** The service states wrong numbers, or another window than the one of the request. */
+/** The service reports wrong numbers, or a window other than the requested one. */
 export const lieAboutSums: Fault['plant'] = setting => {
   const { row, world, random } = setting;
   const by = random.pick([-2, -1, 1, 5]);
@@ -15,7 +15,7 @@ export const lieAboutSums: Fault['plant'] = setting => {
     return { ...planted, gap: { reason: 'unverified', minutes: () => lies } };
   }
   if (row.name === 'compliance') {
-    // The stream itself states no sums, the replays that fill its gaps do.
+    // The stream itself reports no numbers, but the replays that fill its gaps do.
     const planted = plant(setting, { kind: 'wrong-count', by, times: 'always' });
     const from = NOW - COMPLIANCE_SINCE_MS - LATE_MS;
     const minutes = () => ({ from, to: world.service.clock.now() });

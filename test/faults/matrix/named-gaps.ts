@@ -1,20 +1,20 @@
 import type { ComplianceGap } from 'millrace';
 import { minuteOf } from './windows.js';
 
-/** From the minute of `from` up to that of `to`, which is not part of it; in epoch milliseconds. */
+/** A range of minutes in epoch milliseconds. The minute of `to` is excluded. */
 export interface Minutes {
   readonly from: number;
   readonly to: number;
 }
 
-/** What gaps have to say in a trial. */
+/** What the gaps of a trial must report. */
 export interface NamedMinutes {
   readonly reason: string;
-  /** By the service's clock now, which moves during a run. */
+  /** The minutes by the service's current time, which changes during a run. */
   minutes(): Minutes;
 }
 
-/** Throws unless the gaps name all these minutes, no others, and for this reason. */
+/** Throws unless the gaps report exactly these minutes, for this reason. */
 export function mustName(
   gaps: readonly ComplianceGap[],
   { reason, min, max }: { reason: string; min: Minutes; max: Minutes },
@@ -33,7 +33,7 @@ export function mustName(
   if (missing !== undefined) throw new Error(`No gap names ${missing}: ${JSON.stringify(gaps)}`);
 }
 
-/** The first of these minutes that no gap names. */
+/** Returns the first of these minutes that no gap reports. */
 export function firstUnnamed(
   gaps: readonly ComplianceGap[],
   { from, to }: Minutes,
@@ -44,7 +44,7 @@ export function firstUnnamed(
   return undefined;
 }
 
-/** Whether a minute, `YYYYMMDDHHMM`, lies in a gap. */
+/** Returns whether a minute (`YYYYMMDDHHMM`) is in a gap. */
 export function isNamed(
   gaps: readonly Pick<ComplianceGap, 'fromDate' | 'toDate'>[],
   minute: string,

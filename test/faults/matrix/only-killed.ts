@@ -19,7 +19,10 @@ import {
 } from './outputs.js';
 import { type Attempt, at, COLUMNS, type Pipeline, paced, searchInto } from './pipeline.js';
 
-/** Pipelines whose other faults are those of other rows: what they add is what a kill leaves in several places. */
+/**
+ * Pipelines for which only kills are new, because they leave data in several places. Other rows
+ * cover their other faults.
+ */
 export const ONLY_KILLED = {
   'tee, database': {
     run: async attempt => {
@@ -32,7 +35,7 @@ export const ONLY_KILLED = {
           files<Activity>({ path: at(attempt, 'raw.jsonl.gz'), commitIntervalMs }),
           compose(
             map(({ id, raw }: Activity) => [id, raw.toString()] as const),
-            // Some commits have rows that were held, and others end a transaction that was open.
+            // Some commits contain rows that were held back, and some end an open transaction.
             attempt.millrace.committed({ rows: 10, waitMs: commitIntervalMs, ...database }),
           ),
           compose(
@@ -132,12 +135,14 @@ export const ONLY_KILLED = {
   },
 } satisfies Record<string, Pipeline>;
 
-/** Whether the branch of selected posts has a post with this hash: a half of them. */
+/**
+ * Returns whether the branch of selected posts gets a post with this hash. Half of the posts do.
+ */
 export function isSelected(hash: string): boolean {
   return hash < '8';
 }
 
-/** The ids in lines of ids, whose number a commit may cut. */
+/** Returns the ids in lines of ids. Commits end lines early, so their length varies. */
 function idsOf(lines: readonly string[]): Found {
   return lines.flatMap(line => line.split(',').map(id => [id, ''] as const));
 }
@@ -148,7 +153,7 @@ interface SavedRow {
 
 const databaseOf = (out: string) => path.join(out, 'rows.sqlite');
 
-/** A table of posts and a saved checkpoint, as `committed` takes them. */
+/** Opens a table of posts with a saved checkpoint, in the form that `committed` takes. */
 async function openRows(out: string) {
   const { default: Database } = await import('libsql');
   const db = new Database(databaseOf(out));
@@ -193,8 +198,8 @@ async function storedRows(out: string): Promise<{ rows: Found; saved: string | u
 const CALLS_AT_A_TIME = 3;
 
 /**
- * Moves a file to another folder, as a user who uploads it and deletes it then. Throws if its call is recorded already,
- * or if more calls than may run at a time are not.
+ * Moves a file to another folder, like a user who uploads and then deletes it. Throws if its call
+ * is already recorded, or if more calls are unrecorded than may run concurrently.
  */
 async function moveToStore({ out }: Attempt, file: string): Promise<{ readonly name: string }> {
   const name = path.relative(out, file);
@@ -215,7 +220,7 @@ async function moveToStore({ out }: Attempt, file: string): Promise<{ readonly n
   return { name };
 }
 
-/** The files whose calls the checkpoint records, by their names below the folder. */
+/** Returns the files whose calls the checkpoint records, by their names relative to the folder. */
 async function recordedCalls(out: string): Promise<ReadonlySet<string>> {
   const text = await readFile(path.join(out, 'checkpoint.json'), 'utf8').catch(
     () => '{"files":[]}',
@@ -234,7 +239,7 @@ async function recordedCalls(out: string): Promise<ReadonlySet<string>> {
   return new Set(calls.map(([name = '']) => name));
 }
 
-/** The posts of the files that were moved: of all, or of some. */
+/** Returns the posts of the moved files, either of all or of those in `names`. */
 async function storedPosts(out: string, names?: ReadonlySet<string>): Promise<Found> {
   const store = path.join(out, 'store');
   if (names === undefined) return postsOf((await textsIn(store, '.jsonl')).flatMap(linesOf));
@@ -242,7 +247,10 @@ async function storedPosts(out: string, names?: ReadonlySet<string>): Promise<Fo
   return postsOf((await Promise.all(texts)).flatMap(linesOf));
 }
 
-/** A damaged record by the line that it came from, or by its text if only what came later could not use it. */
+/**
+ * Identifies a damaged record by its line number, or by its text if only a later stage could not
+ * use it.
+ */
 function damagedOf(log: readonly string[]): Found {
   return log.map(line => {
     const {

@@ -6,14 +6,14 @@ import { parquetReadObjects } from 'hyparquet';
 import { hashOf, idOf } from './bare-client.js';
 import type { Found } from './compare.js';
 
-// What a run has put out, read without the library.
+// Reads the outputs of a run without the library.
 
-/** The same item in several outputs has a key for each of them. */
+/** Adds the name of the output to the keys, so that the same item can be in several outputs. */
 export function underKey(output: string, found: Found): Found {
   return found.map(([id, hash]) => [`${output} ${id}`, hash]);
 }
 
-/** Posts as rows of a table. */
+/** Converts posts to rows of a table. */
 export function inTable(found: Found): Found {
   return underKey('row', found);
 }
@@ -44,7 +44,7 @@ export async function parquetRows(bytes: Buffer): Promise<Found> {
   return rows.map(({ id, raw }) => [String(id), hashOf(raw)]);
 }
 
-/** The columns that worker threads read, as one text. */
+/** The columns that worker threads read, combined into one string. */
 interface Cells {
   readonly id: bigint | string;
   readonly text: string;
@@ -70,7 +70,7 @@ export async function parquetCells(bytes: Buffer): Promise<Found> {
   return rows.map(row => [String(row.id), hashOfCells(row)]);
 }
 
-/** The posts of all lines below a folder. */
+/** Returns the posts of all lines below a folder. */
 export async function postsOfLines(out: string): Promise<Found> {
   return postsOf(await linesIn(out));
 }
@@ -95,7 +95,7 @@ export async function textsIn(out: string, suffix: string): Promise<string[]> {
   return Promise.all(names.map(name => readFile(path.join(out, name), 'utf8')));
 }
 
-/** The decompressed text of each file. */
+/** Returns the decompressed text of each file. */
 export async function gzipTexts(out: string, suffix = '.json.gz'): Promise<string[]> {
   const names = await namesIn(out, suffix);
   return Promise.all(
@@ -113,7 +113,7 @@ interface CommittedFile {
   readonly bytes: number;
 }
 
-/** The files of a checkpoint, read by this code alone. */
+/** Returns the files of a checkpoint, parsed independently of the library. */
 export function committedFiles(checkpoint: string): CommittedFile[] {
   const { files } = JSON.parse(checkpoint) as { files: { path: string; bytes: number }[] };
   return files.map(({ path: name, bytes }) => ({ name, bytes }));
@@ -123,13 +123,16 @@ async function filesOfCheckpoint(out: string): Promise<CommittedFile[]> {
   try {
     return committedFiles(await readFile(path.join(out, 'checkpoint.json'), 'utf8'));
   } catch (error) {
-    // Before the first commit. `RowRun` knows whether there was one.
+    // There was no commit yet. `RowRun` knows whether this is right.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
 }
 
-/** @param files Those of a checkpoint that is elsewhere. @default those of the checkpoint in the folder */
+/**
+ * @param files The files of a checkpoint in another folder. @default the files of the checkpoint in
+ * this folder
+ */
 export async function committedBytes(
   out: string,
   suffix = '',
@@ -156,7 +159,7 @@ export async function committedLines(out: string): Promise<string[]> {
   return (await committedTexts(out)).flatMap(linesOf);
 }
 
-/** What is committed of each file is whole gzip members. */
+/** The committed bytes of each file must be complete gzip members. */
 export async function committedGzipLines(
   out: string,
   suffix = '',

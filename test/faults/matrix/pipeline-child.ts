@@ -9,7 +9,7 @@ import { PIPELINES, type RowName } from './pipelines.js';
 import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 import { threadMessages } from './watched-thread.js';
 
-/** What the process is started with, as JSON. */
+/** The arguments of the process, as JSON. */
 export interface ChildWork {
   readonly row: RowName;
   readonly library: string;
@@ -17,38 +17,40 @@ export interface ChildWork {
   readonly out: string;
   readonly input: string;
   readonly now: number;
-  /** Milliseconds of each item on its way to the sink. */
+  /** The delay of each item before the sink, in milliseconds. */
   readonly paceMs: number;
-  /** The process kills itself before this call that changes a file below `out`. */
+  /** The call that changes a file below `out` before which the process kills itself. */
   readonly dieAt?: DiskPlace | undefined;
-  /** What it does at each commit. */
+  /** What the process does at each commit. */
   readonly commits?: CommitWork | undefined;
 }
 
 export interface CommitWork {
   readonly intervalMs: number;
-  /** Where it copies each checkpoint to, just before that is committed. */
+  /** The folder to which each checkpoint is copied just before it is committed. */
   readonly copies: string;
-  /** It kills itself at this commit, counted from 1. */
+  /** The number of the commit at which the process kills itself. The first one is 1. */
   readonly dieAt: number;
-  /** Whether it is killed before the checkpoint has its name, or at the next call that changes a file. */
+  /** Whether to die before the checkpoint is renamed, or at the next call that changes a file. */
   readonly isBefore: boolean;
-  /** The most that a write of a thread waits, so that threads do not end in the order of their work. */
+  /**
+   * The maximum delay of a thread's write, in milliseconds. It makes threads finish out of order.
+   */
   readonly maxWriteMs: number;
-  /** What the waits depend on. */
+  /** The seed of these delays. */
   readonly seed: string;
 }
 
-/** A call that changes a file, in a run. */
+/** A call that changes a file during a run. */
 export interface DiskPlace {
-  /** Counted from 1. */
+  /** The number of the call. The first one is 1. */
   readonly call: number;
-  /** Whether only the writes of worker threads are counted. */
+  /** Whether only writes of worker threads count. */
   readonly ofThreads: boolean;
 }
 
-// The script that a trial kills. It prints `started` before it opens anything, `thread` if it dies at a write of a worker
-// thread, and the number of its disk calls at the end.
+// A script that a trial kills. Prints `started` before opening anything, `thread` if it dies at a
+// write of a worker thread, and the number of its disk calls at the end.
 const work = JSON.parse(process.argv[2] ?? '') as ChildWork;
 const { addresses, dieAt } = work;
 const millrace = await loadLibrary({ library: new URL(work.library) });
@@ -67,7 +69,7 @@ const account = millrace.account(
   {
     ...addresses,
     limits: NO_LIMITS,
-    // Others move the service's clock, too: as anywhere, its time comes with its responses.
+    // Other processes advance the service's clock, too. As usual, responses provide its time.
     timing: new TrialTiming(clock),
   },
   {},

@@ -14,34 +14,37 @@ import { minuteOf, QUERY, WINDOWS } from './windows.js';
 
 export type Millrace = typeof import('millrace');
 
-/** What one run of a user's script gets. Runs in this process and in children that are killed. */
+/** The input of one run of a user's script, in this process or in a child that is killed. */
 export interface Attempt {
   readonly millrace: Millrace;
   readonly account: Account;
-  /** Of the outputs. */
+  /** The folder of the outputs. */
   readonly out: string;
-  /** The job, or the folder of the stored files. */
+  /** The UUID of the job, or the folder of stored files. */
   readonly input: string;
-  /** Called for each item on its way to the sink, with its size where that is known; slows the consumer down. */
+  /**
+   * Called for each item before the sink, with the item's size if it is known. It can slow the
+   * consumer down.
+   */
   readonly consume: (index: number, bytes?: number) => Promise<void> | void;
-  /** Where its source begins, in place of a checkpoint. */
+  /** The position at which the source starts, instead of the checkpoint's. */
   readonly resume?: Cursor | undefined;
   readonly onGap?: ((gap: ComplianceGap) => void) | undefined;
   /** Called with each compliance event. */
   readonly onEvent?: ((event: ComplianceEvent) => unknown) | undefined;
-  /** Called with the store of a compliance run, which has no end. */
+  /** Called with the tombstones of a compliance run, which does not end by itself. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** @default 0, where each commit ends before the next item is read */
+  /** @default 0, so that each commit ends before the next item is read */
   readonly commitIntervalMs?: number | undefined;
 }
 
 export interface Pipeline {
-  /** A user's script: run again, it goes on. */
+  /** Runs the user's script. A later run resumes. */
   run(attempt: Attempt): Promise<unknown>;
-  /** All that a complete run has put out. */
+  /** Returns everything that a complete run has output. */
   found(out: string): Promise<Found>;
-  /** What is committed while it is incomplete. @default by the checkpoint */
+  /** Returns what an incomplete run has committed. @default the items that the checkpoint covers */
   committed?(out: string): Promise<Found>;
 }
 
@@ -78,7 +81,7 @@ export function filesAt<T extends Activity | CountBucket>(attempt: Attempt, name
   return attempt.millrace.files<T>({ path: at(attempt, name), ...checkpointed(attempt) });
 }
 
-/** The whole post in one column, so that a row can be compared exactly. */
+/** One column contains the whole post, so that a row can be compared exactly. */
 export const COLUMNS = [
   'id',
   { name: 'raw', type: 'string', value: (post: Activity) => post.raw.toString() },

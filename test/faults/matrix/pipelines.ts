@@ -57,7 +57,7 @@ async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: n
 /** Columns that worker threads read from the bytes of a post. */
 const CELLS = ['id', 'text', 'author_id', 'lang'] as const;
 
-/** Posts of stored files into a sink whose outputs two worker threads encode. */
+/** Writes posts of stored files to a sink whose outputs two worker threads encode. */
 function storedInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
   const { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } = attempt.millrace;
   const source = localFiles(attempt.input);
@@ -118,7 +118,7 @@ export const PIPELINES = {
       });
     },
     found: async out => postsOf(await gzipLines(out)),
-    // A file that has its name is whole.
+    // A file with its final name is complete.
     committed: async out => postsOf(await gzipLines(out)),
   },
   replay: {
@@ -232,7 +232,8 @@ export const PIPELINES = {
         gunzip(),
         jsonLines(),
         activities(),
-        // No file is there before the posts of the one before it have been requested, so each has its own request.
+        // The delay keeps a file from appearing before the posts of the previous one were
+        // requested, so each file causes a separate request.
         tap<Activity>(() => sleep(1)),
         engagement(attempt.account, { waitMs: 0 }),
         map(({ activity: { id: id_str }, totals, errors }) => {
@@ -367,7 +368,7 @@ export const PIPELINES = {
         { signal: attempt.signal },
       );
     },
-    // `ComplianceEvents` looks them up.
+    // `ComplianceEvents` checks them instead.
     found: async () => [],
     committed: async () => [],
   },
@@ -382,30 +383,30 @@ export const PIPELINES = {
   ...ONLY_KILLED,
 } satisfies Record<string, Pipeline>;
 
-/** The tombstones of a row of stored files. */
+/** Returns the path of the tombstones of a row with stored files. */
 export const deletedBeside = (input: string) => path.join(path.dirname(input), 'deleted');
 
-/** The list of rules of a row of stored files. */
+/** Returns the path of the list of rules of a row with stored files. */
 export const rulesBeside = (input: string) => path.join(path.dirname(input), 'rules.json');
 
-/** Of a connection, in bytes; more is on disk. */
+/** The memory of a replay connection in bytes. Further data goes to disk. */
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
-/** What is committed, for a pipeline that writes lines of posts. */
+/** Returns the committed items of a pipeline, by default of one that writes lines of posts. */
 export async function committedOf(pipeline: Pipeline, out: string): Promise<Found> {
   return pipeline.committed?.(out) ?? postsOf(await committedLines(out));
 }
 
 export type RowName = keyof typeof PIPELINES;
 
-/** Those whose posts worker threads write. */
+/** Rows whose posts are written by worker threads. */
 const WRITTEN_IN_THREADS: readonly RowName[] = [
   'stored files, threads',
   'job files, threads',
   'stored files, rules by threads',
 ];
 
-/** Those whose posts worker threads write or encode. */
+/** Rows whose posts are written or encoded by worker threads. */
 export const IN_THREADS: readonly RowName[] = [
   ...WRITTEN_IN_THREADS,
   'stored files, gzip by threads',
@@ -415,7 +416,10 @@ export const IN_THREADS: readonly RowName[] = [
   'stored files, deletions by threads',
 ];
 
-/** Without threads, the main one does their work: the pipeline would be right, and the row show nothing. */
+/**
+ * Throws if no thread was used. The main thread would do the work correctly, but the row would not
+ * test threads.
+ */
 export function mustUseThreads(
   row: RowName,
   {

@@ -7,10 +7,13 @@ import type { Prepared, Row } from './rows.js';
 import { postedAt, REPLAY_CHUNK_MS, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
-/** What one request brings: the keys of its items. */
+/** The keys of the items that one request delivers. */
 type Piece = readonly string[];
 
-/** The requests that a row needs, found by the oracle's client: a run that goes on sends only those that are left. */
+/**
+ * The requests that a row needs, found with the test's own client. A resumed run may send only
+ * those that are left.
+ */
 export class Remaining {
   readonly #pieces: readonly Piece[];
   readonly #count: () => number;
@@ -20,28 +23,34 @@ export class Remaining {
     this.#count = count;
   }
 
-  /** Before a fault is planted. Resolves to `undefined` for a row whose requests are not known so exactly. */
+  /**
+   * Call this before planting a fault. Resolves to `undefined` if the requests of a row are not
+   * known exactly.
+   */
   static async of(row: Row, world: World, prepared: Prepared): Promise<Remaining | undefined> {
     const pieces = await PIECES[row.name]?.(world, prepared);
     const [endpoint] = row.endpoints;
     if (pieces === undefined || endpoint === undefined) return undefined;
     const { faults } = world.service;
-    // A delay of nothing counts the requests.
+    // A delay of 0 ms counts the requests.
     const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint, times: 'always' });
     return new Remaining(pieces, () => faults.list().find(one => one.id === id)?.hits ?? 0);
   }
 
-  /** The keys that a run still has to bring, where these are committed: a whole page, file or chunk each. */
+  /**
+   * Returns the keys that a run still has to deliver after these were committed. Pages, files and
+   * chunks are delivered as a whole.
+   */
   keys(committed: ReadonlySet<string>): ReadonlySet<string> {
     return new Set(this.#left(committed).flat());
   }
 
-  /** Returns what throws if more than the requests that are left were sent since. */
+  /** Returns a function that throws if more requests were sent since this call than are left. */
   expect(committed: ReadonlySet<string>): () => Promise<void> {
     const left = this.#left(committed).length;
     const before = this.#count();
     return async () => {
-      // A process that was killed may have sent requests that the service has not read yet.
+      // The service may not have read the last requests of a killed process yet.
       for (let turn = 0; turn < 5; turn++) await setImmediate();
       const sent = this.#count() - before;
       if (sent > left)

@@ -10,12 +10,14 @@ const SIGNS: Readonly<Record<Expectation, string>> = {
   none: '–',
 };
 
-/** How many trials went on by the cursor of their error. */
+/** Returns how many trials resumed from the cursor of their error. */
 function cursorsOf({ expects, counts: { cursors = 0 } }: CellResult): string {
   return expects === 'error' && cursors > 0 ? ` (${cursors})` : '';
 }
 
-/** A row for each fault, a column for each pipeline, and why there is nothing to try where that is so. */
+/**
+ * Renders a row for each fault and a column for each pipeline, with the reasons for empty cells.
+ */
 export function renderMatrix(
   results: readonly CellResult[],
   rows: readonly string[],

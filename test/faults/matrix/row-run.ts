@@ -13,15 +13,15 @@ import { NO_LIMITS, TrialTiming } from './trial-timing.js';
 import { World, type WorldOptions } from './world.js';
 
 export interface Place {
-  /** Of the trial. */
+  /** The folder of the trial. */
   readonly folder: string;
-  /** What is made once for all trials. */
+  /** The folder of files that are created once for all trials. */
   readonly cache: string;
-  /** The compiled library. */
+  /** The URL of the compiled library. */
   readonly library: URL;
 }
 
-/** Rows that commit at each cursor of a single source. */
+/** Rows with a single source that commit at each cursor. */
 const GO_ON: readonly RowName[] = [
   'search',
   'counts',
@@ -32,7 +32,7 @@ const GO_ON: readonly RowName[] = [
   'csv',
 ];
 
-/** What one run differs in. */
+/** The options of one run. */
 interface RunOptions {
   readonly out?: string;
   readonly resume?: Cursor | undefined;
@@ -44,7 +44,7 @@ interface RunOptions {
   readonly onTombstones?: Attempt['onTombstones'];
 }
 
-/** One trial's world, and runs of its row in this process. */
+/** The service and data of one trial, and the runs of its row in this process. */
 export class RowRun {
   readonly world: World;
   readonly row: Row;
@@ -52,7 +52,7 @@ export class RowRun {
   readonly out: string;
   /** Set by `watchRequests`. */
   #remaining: Remaining | undefined;
-  /** The keys of what was committed when it was last looked at. */
+  /** The keys of the items that were committed at the last check. */
   #committed: ReadonlySet<string> = new Set();
   readonly #millrace: Millrace;
 
@@ -96,12 +96,15 @@ export class RowRun {
     return this.world.close();
   }
 
-  /** Before a fault is planted: from then on, `mustRequestTheRest` and `mustGoOnAt` know what is left. */
+  /**
+   * Call this before planting a fault. `mustRequestTheRest` and `mustGoOnAt` then know which
+   * requests are left.
+   */
   async watchRequests(): Promise<void> {
     this.#remaining = await Remaining.of(this.row, this.world, this.prepared);
   }
 
-  /** One run of the script. */
+  /** Runs the script once. */
   async run({
     out = this.out,
     resume,
@@ -150,8 +153,8 @@ export class RowRun {
   }
 
   /**
-   * What is committed is right, as far as it goes, and has all that was committed before. Resolves to the
-   * number of its items.
+   * Checks that the committed items are correct and that none was lost since the last check.
+   * Resolves to their number.
    */
   async mustBeExact(): Promise<number> {
     const { allowed, expected } = this.prepared;
@@ -159,14 +162,17 @@ export class RowRun {
     mustBePart(found, allowed ?? expected);
     const keys = new Set(found.map(([key]) => key));
     const gone = [...this.#committed].filter(key => !keys.has(key));
-    // `applyCompliance` removes posts.
+    // Only `applyCompliance` may remove committed posts.
     if (gone.length > 0 && allowed === undefined)
       throw new Error(`No longer committed: ${gone.slice(0, 5)}, with ${keys.size} that are`);
     this.#committed = keys;
     return keys.size;
   }
 
-  /** A run that goes on from what was committed at the last look sends only the requests that are left. */
+  /**
+   * Runs a script that resumes. Checks that it sends only the requests that were left at the last
+   * check.
+   */
   async mustRequestTheRest<T>(run: () => Promise<T>): Promise<T> {
     const check = this.#remaining?.expect(this.#committed);
     const result = await run();
@@ -174,13 +180,16 @@ export class RowRun {
     return result;
   }
 
-  /** The cursor of an error gives another script what is not committed, and no other page, file or chunk. */
+  /**
+   * Checks that the cursor of an error makes another script deliver what is not committed, without
+   * requesting other pages, files or chunks.
+   */
   async mustGoOnAt(error: Error, signal: AbortSignal): Promise<number> {
     const { cursor, code } = error as { cursor?: Cursor; code?: string };
     const { row, prepared } = this;
     if (this.#remaining === undefined || !GO_ON.includes(row.name)) return 0;
     if (cursor === undefined) {
-      // The error of a sink's disk is not one of the source: the checkpoint has its cursor.
+      // An error of the sink's disk has no cursor of the source. The checkpoint has it.
       if (this.#committed.size === 0 || code === 'ERR_STORAGE') return 0;
       throw new Error(`It has no cursor, and ${this.#committed.size} items are committed`, {
         cause: error,
@@ -196,7 +205,9 @@ export class RowRun {
     return 1;
   }
 
-  /** How a run ends: without an error, or with one of the library's. */
+  /**
+   * Runs the script. Resolves to its error, which must be one of the library's, or to undefined.
+   */
   typedErrorOf(run: () => Promise<unknown>): Promise<TypedError | undefined> {
     return typedErrorOf(this.#millrace, run);
   }

@@ -19,45 +19,47 @@ import type { Millrace, Pipeline } from './pipeline.js';
 import { deletedBeside, PIPELINES, type RowName, rulesBeside } from './pipelines.js';
 import { World } from './world.js';
 
-/** A pipeline, what it needs, and what it must put out. */
+/** A pipeline with its requirements and its expected output. */
 export interface Row {
   readonly name: RowName;
   readonly pipeline: Pipeline;
-  /** The families of endpoints that it uses, that of its items first; none for stored files. */
+  /**
+   * The families of endpoints it uses. The family of its items comes first. Empty for stored files.
+   */
   readonly endpoints: readonly Endpoint[];
-  /** The state that the service starts with. */
+  /** Creates the state that the service starts with. */
   readonly state?: (setting: Omit<RowSetting, 'world'>) => Promise<string>;
-  /** Makes what the pipeline reads, and asks the service for what it must put out. */
+  /** Creates the input of the pipeline, and asks the service for the expected output. */
   prepare(setting: RowSetting): Promise<Prepared>;
 }
 
 export interface RowSetting {
   readonly millrace: Millrace;
   readonly world: World;
-  /** Of the trial. */
+  /** The folder of the trial. */
   readonly folder: string;
-  /** What is made once for all trials. */
+  /** The folder of files that are created once for all trials. */
   readonly cache: string;
   /** Whether the service delivers posts twice. */
   readonly repeats: boolean;
-  /** Whether posts have some hundred KiB each. */
+  /** Whether posts have a size of some hundred KiB. */
   readonly large: boolean;
-  /** Whether posts are a few words each. */
+  /** Whether posts are only a few words long. */
   readonly plain: boolean;
 }
 
 export interface Prepared {
   readonly input: string;
   readonly expected: Expected;
-  /** What may be there before the end. @default `expected` */
+  /** What may be output before the run has completed. @default `expected` */
   readonly allowed?: Expected;
-  /** How many records more the oracle's client got than there are posts. @default 0 */
+  /** The number of records that the test's own client got beyond the number of posts. @default 0 */
   readonly repeated?: number;
-  /** Fills the folder of the output before the first run. */
+  /** Fills the output folder before the first run. */
   fill?(out: string): Promise<void>;
 }
 
-/** A job of the service, made once in a process: its state folder, and the texts of its files. */
+/** A job of the service, created once per process: its state folder and the texts of its files. */
 interface MadeJob {
   readonly uuid: string;
   readonly state: string;
@@ -87,7 +89,7 @@ function madeJob({ cache, repeats, large, plain }: JobSetting): Promise<MadeJob>
   return made;
 }
 
-/** The service starts with the job in its state. */
+/** Returns the state of a service that has the job. */
 async function stateWithJob(setting: Omit<RowSetting, 'world'>): Promise<string> {
   const { state } = await madeJob(setting);
   const copy = path.join(setting.folder, 'state');
@@ -105,7 +107,7 @@ function withRepeated(records: readonly string[]) {
   return { expected, repeated: records.length - expected.size };
 }
 
-/** A job's files in a folder, made without the library. */
+/** Writes a job's files into a folder, without the library. */
 async function store(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const input = await storeTexts(texts, setting);
@@ -119,7 +121,7 @@ interface Text {
 
 const fullText = ({ text, extended_tweet: extended }: Text) => extended?.full_text ?? text;
 
-/** As `store`, for rows of a table in place of lines. */
+/** Like `store`, but for rows of a table instead of lines. */
 async function storeCells(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const posts = [...texts.values()].flatMap(lines);
@@ -130,7 +132,7 @@ function expectedCells(posts: readonly string[]): Expected {
   const cells = (post: string) => {
     const { user, lang, ...read } = JSON.parse(post);
     const { retweeted_status: shared } = read;
-    // The text of a retweet is that of the shared post, in full.
+    // The text of a retweet is the full text of the retweeted post, after a prefix.
     const text = shared ? `RT @${shared.user.screen_name}: ${fullText(shared)}` : fullText(read);
     return { text: text.replaceAll('&amp;', '&'), author_id: user.id_str, lang };
   };
@@ -149,7 +151,7 @@ async function storeTexts(
   return input;
 }
 
-/** Ten posts in each file. */
+/** Returns files of ten posts each. */
 function engagementTexts(): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   for (const { at, activity } of engagementPosts()) {
@@ -269,7 +271,7 @@ export const ROWS: readonly Row[] = [
   }),
 ];
 
-/** As `store`, with records among the posts that are no posts, and posts without a time for the table. */
+/** Like `store`, but adds records that are not posts, and posts without a time for the table. */
 async function storeDamaged(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const input = path.join(setting.folder, 'stored');
@@ -285,7 +287,7 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
       const key = hasLine ? records.length : bytes.toString();
       expected.set(`damaged ${name} ${key}`, hashOf(bytes.toString('latin1')));
     }
-    // It has a line, and no row.
+    // This post has a line in the outputs but no row.
     const untimed = `{"id":1,"id_str":"${name}","created_at":"never"}`;
     records.push(Buffer.from(untimed));
     expected.set(name, hashOf(untimed)).set(`damaged ${name} ${untimed}`, hashOf(untimed));
@@ -295,7 +297,10 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
   return { input, expected };
 }
 
-/** No object, bytes that are no UTF-8, no id, or the same bytes as elsewhere. An object without an id has lost its line. */
+/**
+ * Creates a damaged record: not an object, invalid UTF-8, without an id, or with the same bytes as
+ * another one. An object without an id has lost its line number.
+ */
 function damagedRecord(post: string, index: number): { bytes: Buffer; hasLine: boolean } {
   const kinds = [
     Buffer.from(post.slice(0, -1)),
@@ -313,7 +318,7 @@ interface TaggedRule {
   readonly id: string;
 }
 
-/** Rules for most authors, with one of three tags, and one without a tag. */
+/** Returns rules for most of the authors. Each has one of three tags, or none. */
 function someRules(posts: readonly string[]): readonly TaggedRule[] {
   const authors = [...new Set(posts.map(authorOf))];
   const rules = authors
@@ -325,7 +330,9 @@ function someRules(posts: readonly string[]): readonly TaggedRule[] {
   }));
 }
 
-/** The post with the rules that it matches in place of those of the service, if it matches any. */
+/**
+ * Returns the post with its matching rules instead of the service's, or nothing if no rule matches.
+ */
 function matched(post: string, rules: readonly TaggedRule[]): string[] {
   const { lang } = JSON.parse(post) as { readonly lang: string };
   const has = new Set([`from:${authorOf(post)}`, `lang:${lang}`]);
@@ -343,7 +350,9 @@ function authorOf(post: string): string {
 
 let madeTombstones: Promise<string> | undefined;
 
-/** Tombstones of these posts, made once in a process: they are only read. */
+/**
+ * Returns tombstones of these posts. They are created once per process, because they are only read.
+ */
 function tombstonesOf(ids: readonly string[], { millrace, cache }: RowSetting): Promise<string> {
   const make = async () => {
     const folder = path.join(cache, 'deleted');

@@ -3,31 +3,34 @@ import type { Endpoint } from 'millrace/service';
 import { elementsIn, isItem } from './bare-client.js';
 import type { SeenResponse } from './fault-proxy.js';
 
-/** What a clean run of the row did: where a fault can be. */
+/** What a clean run of the row did, which tells where a fault can occur. */
 export interface Clean {
-  /** What was sent to its requests, in order, by family of endpoints. */
+  /** What was sent in response to each request, in order, by family of endpoints. */
   readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;
-  /** Calls that changed a file. */
+  /** The number of calls that changed a file. */
   readonly diskCalls: number;
-  /** Those of them that were writes of worker threads. */
+  /** How many of the disk calls were writes of worker threads. */
   readonly threadWrites: number;
-  /** What worker threads have sent to the main one. */
+  /** The number of messages from worker threads to the main thread. */
   readonly threadMessages: number;
 }
 
-/** What was sent to one request. */
+/** What was sent in response to one request. */
 export interface Sent {
-  /** Path and query, as far as they are the same in each run. */
+  /** The path and query, as far as they are the same in each run. */
   readonly address: string;
-  /** Of the body on the wire: a stream that is flushed at other times has no fewer. */
+  /**
+   * The size of the body on the wire. If a stream is flushed at other times, it has at least this
+   * size.
+   */
   readonly bytes: number;
-  /** Records or buckets. */
+  /** The number of records or buckets. */
   readonly records: number;
   /** The lines of a stream. */
   readonly messages: readonly string[];
 }
 
-/** In the addresses of requests. */
+/** The part of request addresses that identifies each family. */
 export const PATHS: Partial<Record<Endpoint, string>> = {
   search: '/search/fullarchive/accounts/local/dev.json',
   counts: '/counts.json',
@@ -38,10 +41,13 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
   compliance: '/streams/compliance/',
 };
 
-/** By how much the listing of a job may be shorter in another run: the addresses in it are signed again. */
+/**
+ * The list of a job's files may be shorter in another run by this much, because its addresses are
+ * signed again.
+ */
 const SIGNED_BYTES = 50;
 
-/** What was sent in response to each request, by family of endpoints. */
+/** Returns what was sent in response to each request, by family of endpoints. */
 export function sentTo(
   endpoints: readonly Endpoint[],
   seen: readonly SeenResponse[],
@@ -59,15 +65,15 @@ function sentIn({ path, chunks }: SeenResponse): Sent {
   const isStream = /\/(replay|streams)\//.test(path);
   const isFile = path.includes('_activities.json.gz');
   const isGzip = wire[0] === 0x1f && wire[1] === 0x8b;
-  // A stream that has no end was stopped in the middle.
+  // An endless stream was stopped in the middle.
   const inflate = () => gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
   const text = (isGzip ? inflate() : wire).toString();
   if (path.startsWith('/historical/'))
     return { address: path, bytes: wire.length - SIGNED_BYTES, records: 0, messages: [] };
   return {
-    // The signature of a file changes with the time.
+    // The signature of a file's address changes with the time.
     address: isFile ? path.replace(/^\/_files\/\d+|\?.*$/g, '') : path,
-    // The most compact form: each flush adds bytes.
+    // The most compact form, because each flush adds bytes.
     bytes: isStream ? gzipSync(text, { level: 4 }).length : wire.length,
     records: isStream || isFile ? text.split('\n').filter(isItem).length : elementsIn(text).length,
     messages: isStream ? text.split('\r\n').filter(line => line !== '') : [],

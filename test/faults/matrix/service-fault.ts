@@ -5,7 +5,7 @@ import type { Row } from './rows.js';
 import { type Clean, PATHS, type Sent } from './sent.js';
 import type { World } from './world.js';
 
-/** What a trial and the clean run of its row say about its requests. */
+/** What a trial and the clean run of its row tell about requests. */
 export interface AimSetting {
   readonly row: Row;
   readonly world: World;
@@ -13,18 +13,18 @@ export interface AimSetting {
   readonly clean: Clean;
 }
 
-/** A request of the clean run, and how a fault is aimed at it in another run. */
+/** A request of the clean run, and how to aim a fault at the same request of another run. */
 export interface Aimed {
   readonly endpoint: Endpoint;
-  /** What it is sent at least. */
+  /** What the request is sent at least. */
   readonly sent: Sent;
-  /** Requests that pass first. */
+  /** The number of requests to let through first. */
   readonly skip: number;
-  /** In its address, where that is its own. */
+  /** A part of the address, if only this request has it. */
   readonly path: string | undefined;
 }
 
-/** A request of the clean run, at random. */
+/** Chooses a random request of the clean run. */
 export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) => boolean): Aimed {
   const fitting = row.endpoints.flatMap(endpoint => {
     const all = clean.sent.get(endpoint) ?? [];
@@ -33,19 +33,23 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
   });
   if (fitting.length === 0) throw new Error(`No request of ${row.name} fits the fault`);
   const { endpoint, all, sent } = random.pick(fitting);
-  // The windows of its replays depend on when the events come.
+  // The windows of replays depend on the times of the events.
   if (row.name === 'compliance')
     return { endpoint, sent: inAnyRun(smallest(sent)), skip: 0, path: PATHS[endpoint] };
   const one = random.pick(sent);
   const isAlone = all.every(other => other === one || other.address !== one.address);
   if (isAlone) return { endpoint, sent: one, skip: 0, path: one.address };
-  // Pages have one address. Those of two searches come in any order, as do two requests for engagement.
+  // All pages have the same address. The pages of two searches, and two engagement requests, may
+  // come in any order.
   const isInOrder = row.name !== 'merge' && row.name !== 'engagement';
   const skip = all.indexOf(one);
   return { endpoint, sent: isInOrder ? one : smallest(sent), skip, path: undefined };
 }
 
-/** How many events come before the stream is connected, and then from a replay, differs. */
+/**
+ * The number of events before the stream connects, which then come from a replay, differs between
+ * runs.
+ */
 function inAnyRun({ messages, ...sent }: Sent): Sent {
   return { ...sent, messages: messages.slice(0, BURST_EVENTS) };
 }
@@ -55,12 +59,12 @@ function smallest(sent: readonly Sent[]): Sent {
 }
 
 interface Planted {
-  /** How often the fault has happened, with all of its `times`. */
+  /** Returns how often the fault happened, including all its `times`. */
   hits(): number;
   lift(): void;
 }
 
-/** A fault of the service at a random byte of the body of a random request. */
+/** Plants a fault at a random byte in the body of a random request. */
 export function inBody(
   setting: AimSetting,
   make: (byte: number, aimed: Aimed) => object,
@@ -72,7 +76,7 @@ export function inBody(
   return plant(setting, { endpoint, skip, path, ...fault } as ServiceFault);
 }
 
-/** A fault of the service from a random request on. */
+/** Plants a fault that applies from a random request on. */
 export function fromRequest(
   setting: AimSetting,
   make: (endpoint: Endpoint) => object,
@@ -81,7 +85,7 @@ export function fromRequest(
   const { row, random, clean } = setting;
   const count = (endpoint: Endpoint) => clean.sent.get(endpoint)?.length ?? 0;
   const endpoint = random.pick(row.endpoints.filter(one => count(one) > first));
-  // The compliance stream is one request, which lasts.
+  // The compliance stream is a single long request.
   const skip = row.name === 'compliance' ? 0 : random.whole(first, count(endpoint) - 1);
   const fault = { endpoint, skip, ...make(endpoint) } as ServiceFault;
   return { skip, ...plant(setting, fault) };
@@ -100,7 +104,7 @@ export function plant({ world }: Pick<AimSetting, 'world'>, fault: ServiceFault)
   };
 }
 
-/** A random place at which to cut a stream, before its last message is complete. */
+/** Chooses a place to cut a stream before its last message is complete. */
 export function contentCut(random: Random, { messages }: Sent) {
   // Most events are ASCII.
   const lastWide = messages.findLastIndex(message => /[^\0-\x7f]/.test(message));
@@ -114,9 +118,10 @@ export function contentCut(random: Random, { messages }: Sent) {
 }
 
 /**
- * Watches the service for the first request that it refuses with 429.
+ * Waits for the first request that the service refuses with a 429.
  *
- * @returns How long after it the same path was requested again, by the service's clock; 0 if it was not.
+ * @returns A function that returns how long afterwards, by the service's clock, the same path was
+ * requested again. It returns 0 if it was not.
  */
 export function waitAfter429({ service }: World): () => number {
   let refused: { readonly path: string | undefined; readonly at: number } | undefined;

@@ -8,7 +8,10 @@ import type { Tampering } from './fault-proxy.js';
 import { PATHS, type Sent } from './sent.js';
 import { aim } from './service-fault.js';
 
-/** Changes one record of one response, of all from then on until it is lifted, or the stored file. */
+/**
+ * Changes one record of a response, of all later responses until the fault is lifted, or of the
+ * stored file.
+ */
 export async function spoilRecord(
   setting: FaultSetting,
   change: (record: string, random: Random) => string,
@@ -19,7 +22,7 @@ export async function spoilRecord(
     const folder = row.name === 'applyCompliance' ? out : input;
     return spoilStored(folder, random, change);
   }
-  // Of a page, an element between the first and the last.
+  // In a page, chooses an element between the first and the last.
   const isPage = ({ messages, address }: Sent) =>
     messages.length === 0 && !address.endsWith('.json.gz');
   const aimed = aim(setting, sent => sent.records > (isPage(sent) ? 2 : 0));
@@ -53,7 +56,10 @@ export async function spoilRecord(
   };
 }
 
-/** Changes an element of the array of a page, but not the first or the last, which are not alone. */
+/**
+ * Changes an element in the array of a page, but not the first or last one, which include text
+ * around the array.
+ */
 function changeElement(text: string, at: number, change: (element: string) => string): string {
   const elements = elementsIn(text);
   const which = Math.min(at, elements.length - 2);

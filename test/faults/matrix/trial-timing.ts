@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Timing } from '../../../src/http/timing.js';
 
-/** Where the service's clock is, and how a wait moves it. */
+/** Reads the service's clock, and advances it for a wait. */
 export interface ClockAccess {
   now(): number;
   advance(ms: number): void | Promise<void>;
 }
 
-/** For `account`: only the service says when to wait. */
+/** Options for `account` without client-side limits, so that only the service makes it wait. */
 export const NO_LIMITS = {
   search: [],
   jobReads: [],
@@ -16,14 +16,14 @@ export const NO_LIMITS = {
   engagement: [],
 };
 
-/** Waits of the library move the service's clock, so that minutes pass in no time. */
+/** The library's waits advance the service's clock, so that minutes pass immediately. */
 export class TrialTiming implements Timing {
   readonly #clock: ClockAccess;
   readonly #skewMs: () => number;
-  /** Of all waits. */
+  /** The duration of all waits. */
   #waitedMs = 0;
 
-  /** @param skewMs How far the client's clock is ahead of the service's, each time that it is read. */
+  /** @param skewMs Returns how far the client's clock is ahead of the service's at each reading. */
   constructor(clock: ClockAccess, skewMs = () => 0) {
     this.#clock = clock;
     this.#skewMs = skewMs;
@@ -33,7 +33,10 @@ export class TrialTiming implements Timing {
     return this.#clock.now() + this.#skewMs();
   }
 
-  /** Without the minutes that a trial lets pass: no message can take as long to arrive. */
+  /**
+   * Does not include the minutes that a trial skips, because no message can take that long to
+   * arrive.
+   */
   elapsed(): number {
     return performance.now() + this.#waitedMs;
   }

@@ -8,10 +8,13 @@ import { type Minutes, mustName } from './named-gaps.js';
 import { RowRun } from './row-run.js';
 import { mustHaveWaited, type Target } from './try-fault.js';
 
-/** For hangs only. */
+/** Only detects hangs. */
 const MAX_LATE_MS = 60_000;
 
-/** A trial of the compliance stream, which has no end: it is stopped once all events are recorded. */
+/**
+ * Runs a trial of the compliance stream. The stream is endless, so it is stopped when all events
+ * are recorded.
+ */
 export async function tryCompliance(
   { row, fault, cell, clean, library, cache }: Target,
   { random, folder, signal }: Trial,
@@ -20,7 +23,7 @@ export async function tryCompliance(
   const events = new ComplianceEvents(run.world, random, { bytes: fault.eventBytes });
   let planted: Planted | undefined;
   try {
-    // Before the stream is connected: a replay has them later.
+    // These events are sent before the stream connects, so a replay delivers them later.
     events.burst();
     const setting = { row, world: run.world, random, clean, input: '', out: run.out };
     planted = await fault.plant(setting);
@@ -28,7 +31,7 @@ export async function tryCompliance(
     const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
-    // Only their number was never the one that the service stated.
+    // All events arrived, but their number never matched the service's.
     const isDelivered = planted.gap?.reason === 'unverified';
     const arriveAll = () =>
       untilArrived(run, events, {
@@ -63,7 +66,7 @@ export async function tryCompliance(
   }
 }
 
-/** Runs the stream until all events are there. Rejects with the error that ended it before. */
+/** Runs the stream until all events have arrived. Rejects if the run fails earlier. */
 async function untilArrived(
   run: RowRun,
   events: ComplianceEvents,
@@ -94,7 +97,7 @@ async function untilArrived(
     () => new Error('The stream ended'),
     (error: unknown) => error,
   );
-  // What the run rejects with ends the wait, too.
+  // If the run rejects, the wait ends, too.
   const over = running.then(error => {
     tombstones = undefined;
     stop.abort(error);
@@ -107,12 +110,12 @@ async function untilArrived(
     () => undefined,
     (error: unknown) => error,
   );
-  // A replay may have had all of them before the stream had the record that ends it.
+  // A replay may have delivered all events before the stream got the record that ends it.
   if (failure === undefined && endsRun) {
     events.more();
     await Promise.race([over, sleep(MAX_LATE_MS, undefined, { ref: false })]);
   }
-  // The store is closed with the run.
+  // The tombstones are closed together with the run.
   tombstones = undefined;
   if (failure === undefined) stop.abort(done);
   else if (!stop.signal.aborted) stop.abort(failure);

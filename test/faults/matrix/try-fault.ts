@@ -15,7 +15,7 @@ export interface Target extends Omit<Place, 'folder'> {
   readonly clean: Clean;
 }
 
-/** One trial of a fault in this process. */
+/** Runs one trial of a fault in this process. */
 export async function tryFault(
   { row, fault, cell, clean, library, cache }: Target,
   { random, folder, signal }: Trial,
@@ -48,7 +48,8 @@ async function expectIn(
       return { hits, items: await run.mustBeComplete() };
     if (error === undefined)
       throw new Error(`The run ended as if nothing had been: ${planted.what?.() ?? ''}`);
-    // It rewrites what is damaged.
+    // The next run of `applyCompliance` would rewrite the damaged file, so the fault is lifted
+    // first.
     if (run.row.name === 'applyCompliance') await planted.lift();
     await run.mustBeExact();
     await planted.lift();
@@ -68,14 +69,17 @@ async function expectIn(
   return { hits, ...planted.counts?.(), items: await run.mustBeComplete() };
 }
 
-/** Throws unless the run has waited as long as the fault tells it to. */
+/** Throws unless the run has waited as long as the fault requires. */
 export function mustHaveWaited({ wait, hits }: Planted): void {
   if (wait === undefined || hits() === 0) return;
   const waitedMs = wait.waitedMs();
   if (waitedMs < wait.minMs) throw new Error(`Waited ${waitedMs} ms, not ${wait.minMs} ms`);
 }
 
-/** The gaps are exactly those; all is there but what they say is lost, and nothing twice or changed. */
+/**
+ * Checks that the gaps are exactly the required ones and that all other items are committed, each
+ * once and unchanged.
+ */
 async function mustHaveGaps(
   run: RowRun,
   gaps: readonly ComplianceGap[],
@@ -83,7 +87,7 @@ async function mustHaveGaps(
   min: ReturnType<NamedMinutes['minutes']>,
 ): Promise<number> {
   mustName(gaps, { reason, min, max: minutes() });
-  // Delivered, and only their number was never the one that the service stated.
+  // All items were delivered, but their number never matched the service's.
   if (reason === 'unverified') return run.mustBeComplete();
   const { expected } = run.prepared;
   const isLost = (id: string) => isNamed(gaps, minuteOf(postedAt(id)));

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-// From the compiled library, also if `--library` names another one.
+// From the compiled library, even if `--library` names another one.
 import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
 import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from '../../killed-child.js';
 import type { Counts, Trial } from '../part.js';
@@ -14,25 +14,25 @@ import type { Row } from './rows.js';
 import { NOW } from './windows.js';
 import type { WorldOptions } from './world.js';
 
-/** What a child does when nothing kills it. */
+/** What a child does if it is not killed. */
 export interface CleanChild extends CleanRun {
   readonly bundle: BundledChild;
   readonly threadWrites: number;
 }
 
-/** A row that is killed. */
+/** A row whose process is killed. */
 export interface KilledRow extends Omit<Place, 'folder'> {
   readonly row: Row;
   readonly kill: 'random' | 'disk call';
-  /** Processes that are killed at a disk call. @default 2 */
+  /** The number of processes that are killed at a disk call. @default 2 */
   readonly kills?: number | undefined;
   readonly world?: WorldOptions | undefined;
 }
 
-/** Each item takes so long, so that a kill is mostly in the middle. */
+/** Delays each item, so that most kills happen in the middle. */
 const PACE_MS = 1;
 
-/** Runs the script in a process, kills it again and again, and lets the last one end. */
+/** Runs the script in a process, kills it repeatedly and lets the last process end. */
 export async function tryKills(
   { row, kill, kills: wanted, world, library, cache }: KilledRow,
   clean: CleanChild,
@@ -44,7 +44,7 @@ export async function tryKills(
     let kills = 0;
     let committed = 0;
     const children: KilledChild[] = [];
-    /** Each process requests only what the ones before it have not committed. */
+    /** Each process may request only what earlier ones have not committed. */
     const tryChild = async (end: () => Promise<Ended>) => {
       const ended = await run.mustRequestTheRest(end);
       if (ended === 'killed') {
@@ -81,7 +81,7 @@ export async function tryKills(
   }
 }
 
-/** The compliance stream has no end: the last process is killed when all events are there. */
+/** The compliance stream is endless, so the last process is killed when all events have arrived. */
 export async function killCompliance(
   { row, library, cache }: KilledRow,
   bundle: BundledChild,
@@ -96,7 +96,7 @@ export async function killCompliance(
     for (let times = 0; times < kills; times++) {
       const child = startChild(run, bundle);
       await child.started;
-      // In half of them, a replay has the events later.
+      // In half of the trials, the events are sent early, so a replay delivers them later.
       const isEarly = random.chance(0.5);
       if (isEarly) events.burst();
       await events.connected();
@@ -136,7 +136,7 @@ export async function killCompliance(
   }
 }
 
-/** What a child does that nothing kills. */
+/** Returns what a child does if it is not killed. */
 export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<CleanChild> {
   const child = startChild(run, bundle);
   await child.started;
@@ -149,7 +149,10 @@ export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<Cle
   return { bundle, diskCalls: calls, threadWrites, ms };
 }
 
-/** Of a pipeline whose worker threads write, one of their writes in each second process. */
+/**
+ * Chooses where to kill. If worker threads of the pipeline write, every second process dies at one
+ * of their writes.
+ */
 function placeOf(call: number, { threadWrites }: CleanChild, random: Random): DiskPlace {
   if (threadWrites === 0 || random.chance(0.5)) return { call, ofThreads: false };
   return { call: random.whole(1, threadWrites), ofThreads: true };

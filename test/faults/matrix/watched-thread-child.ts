@@ -5,7 +5,8 @@ import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { unchecked } from '../../unchecked.js';
 import type { ThreadCall, ThreadFailure, ThreadWatch } from './watched-thread.js';
 
-// A worker thread that asks the main thread before each write, and then runs the script that it was started for.
+// Runs in a worker thread. Asks the main thread before each write, and then runs the thread's
+// actual script.
 const { script, port, answered } = (workerData as { readonly watch: ThreadWatch }).watch;
 const mutable = unchecked<Record<string, (fd: number, ...args: unknown[]) => unknown>>(fs);
 for (const call of ['writeSync', 'writevSync']) {
@@ -15,7 +16,7 @@ for (const call of ['writeSync', 'writevSync']) {
     return original(fd, ...args);
   };
 }
-// The bundle of the processes that are killed has another `createRequire` already.
+// The bundle for processes that are killed already has another `createRequire`.
 nodeModule.createRequire(import.meta.url)(
   script.startsWith('file:') ? fileURLToPath(script) : script,
 );

@@ -8,47 +8,50 @@ import workerThreads, {
 /** A call that a thread is about to make. */
 export interface ThreadCall {
   readonly call: string;
-  /** The open file; its name is known to the main thread. */
+  /** The descriptor of the open file. The main thread knows its path. */
   readonly fd: number;
 }
 
-/** What the call throws, in place of being made. */
+/** The error that the call throws instead of taking effect. */
 export interface ThreadFailure {
   readonly message: string;
   readonly code: string | undefined;
   readonly syscall: string | undefined;
 }
 
-/** In the data of the thread. */
+/** The `watch` member of the thread's `workerData`. */
 export interface ThreadWatch {
   /** The script that the thread runs. */
   readonly script: string;
   readonly port: MessagePort;
-  /** Its first number is 1 once an answer is at the port. */
+  /** The first number becomes 1 when an answer is at the port. */
   readonly answered: Int32Array;
 }
 
-/** Beside this file, or beside the bundle. */
+/** Next to this file, or next to the bundle. */
 const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
 
-/** Called before a call. What it throws, the call throws; where it returns a promise, the call waits for that. */
+/**
+ * Called before each call. If it throws, the call throws the same error. If it returns a promise,
+ * the call waits for it.
+ */
 type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
 
-/** The messages of watched threads to the main one. */
+/** The messages from watched threads to the main thread. */
 export interface ThreadMessages {
-  /** How many there were. */
+  /** The number of messages so far. */
   count: number;
-  /** Called with the thread of each, after it was received. */
+  /** Called with the sending thread after each message. */
   onMessage?: (thread: workerThreads.Worker) => void;
 }
 
-/** Those of the threads that start from now on. */
+/** The messages of all threads that start from now on. */
 export const threadMessages: ThreadMessages = { count: 0 };
 
 /**
- * Lets every worker thread ask this one before it writes to a file.
+ * Makes every new worker thread ask the main thread before it writes to a file.
  *
- * @param isWatched Whether a thread that starts now asks.
+ * @param isWatched Returns whether a thread that starts now should ask.
  */
 export function watchThreads(isWatched: () => boolean, onCall: OnThreadCall): void {
   workerThreads.Worker = new Proxy(workerThreads.Worker, {
@@ -84,6 +87,6 @@ function answer(port: MessagePort, answered: Int32Array, onCall: OnThreadCall): 
     Atomics.store(answered, 0, 1);
     Atomics.notify(answered, 0);
   });
-  // The thread keeps the process alive while it has to.
+  // The thread itself keeps the process alive as long as necessary.
   port.unref();
 }

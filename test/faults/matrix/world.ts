@@ -14,19 +14,22 @@ import { minuteOf, NOW, WINDOWS } from './windows.js';
 export interface WorldOptions {
   /** Whether jobs and replays deliver posts twice. */
   readonly repeats?: boolean | undefined;
-  /** Whether posts have some hundred KiB each. */
+  /** Whether posts have a size of some hundred KiB. */
   readonly large?: boolean | undefined;
-  /** Whether posts are a few words each, which are made at once: for tests of the machinery and of kills. */
+  /**
+   * Whether posts are only a few words long and are generated quickly, for tests of this machinery
+   * and of kills.
+   */
   readonly plain?: boolean | undefined;
-  /** Whether clients go through a proxy that can change records and cut bytes anywhere. */
+  /** Whether clients use a proxy that can change records and cut bytes anywhere. */
   readonly proxied?: boolean | undefined;
   readonly service?: Partial<ServiceOptions> | undefined;
 }
 
-/** The local service of one trial, at a fixed time, with a fixed archive. */
+/** The local service of one trial, with a fixed time and a fixed archive. */
 export class World {
   readonly service: Service;
-  /** Of the service itself: the oracle's. */
+  /** The addresses of the service itself, for the test's own client. */
   readonly addresses: Addresses;
   readonly proxy: FaultProxy | undefined;
   #token: BareToken | undefined;
@@ -62,7 +65,7 @@ export class World {
     return new World(service, addresses, proxy);
   }
 
-  /** What a client is told. */
+  /** The addresses that clients use. */
   get clientAddresses(): Readonly<Record<string, Json>> {
     const texts = Object.entries(this.addresses).filter(([, value]) => typeof value === 'string');
     const told = Object.fromEntries(
@@ -79,7 +82,7 @@ export class World {
       : { ...told, accessToken: token.token, accessTokenSecret: token.secret };
   }
 
-  /** Signs a user in, without the library. Clients are told the access token from then on. */
+  /** Signs a user in without the library. Clients then get the access token. */
   async signIn(user: { id: string; handle: string; name: string }): Promise<BareToken> {
     const { service, addresses } = this;
     const step = async (name: string, body: Record<string, string>, token?: BareToken) => {
@@ -93,7 +96,7 @@ export class World {
     return this.#token;
   }
 
-  /** A delivered job over its window, made without the library. Resolves to its UUID. */
+  /** Creates a delivered job over its window, without the library. Resolves to its UUID. */
   async deliverJob(title = 'coffee'): Promise<string> {
     const { service, addresses } = this;
     const base = `${addresses.historicalUrl}/historical/rulestream/accounts/${addresses.account}/publishers/${addresses.publisher}/jobs`;
