@@ -18,6 +18,7 @@ import { EventLoopYield } from '../event-loop-yield.js';
 import { seedOf } from './random.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
+  DraftSlot,
   idOf,
   REACTIONS,
   type SampleDraft,
@@ -25,7 +26,7 @@ import {
   type SampleHead,
 } from './sample-draft.js';
 import { renderActivity, SAMPLE_OPTIONS, type SampleOptions } from './sample-posts.js';
-import { type AtomIndex, SampleTerms } from './sample-terms.js';
+import { type AtomIndex, MAX_ATOMS, SampleTerms } from './sample-terms.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
   /** Returns the current time in epoch milliseconds. Later posts do not exist. */
@@ -136,11 +137,9 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
   };
 }
 
-/**
- * A buffer in which an index is built. If a new array grew for each block, most of the garbage would come
- * from it.
- */
-const SCRATCH: number[] = [];
+/** A buffer in which an index is built, because its size is not known before. */
+let scratch = new Int32Array(0);
+const SLOT = new DraftSlot();
 
 class SampleBlock implements Block {
   readonly count: number;
@@ -200,15 +199,15 @@ class SampleBlock implements Block {
     const { drafts, terms } = this.#sample;
     const before = this.#before;
     const starts = new Int32Array(this.count + 1);
-    const atoms = SCRATCH;
-    atoms.length = 0;
+    if (scratch.length < this.count * MAX_ATOMS) scratch = new Int32Array(this.count * MAX_ATOMS);
     let document = 0;
+    let end = 0;
     for (let i = before.length - 2; i >= 0; i--)
       for (let index = (before[i + 1] as number) - (before[i] as number) - 1; index >= 0; index--) {
-        terms.collect(drafts.draft(this.#firstMinute + i, index), atoms);
-        starts[++document] = atoms.length;
+        end = terms.collect(drafts.draft(this.#firstMinute + i, index, SLOT), scratch, end);
+        starts[++document] = end;
       }
-    return { starts, atoms: new Int32Array(atoms) };
+    return { starts, atoms: scratch.slice(0, end) };
   }
 
   /**

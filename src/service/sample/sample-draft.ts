@@ -4,6 +4,7 @@ import { SampleAuthors } from './sample-authors.js';
 import {
   CASHTAG,
   EMOTION,
+  type FragmentList,
   fragmentKey,
   LINK,
   leadKey,
@@ -28,6 +29,8 @@ import {
   SOURCES,
   TOPICS,
 } from './sample-vocabulary.js';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 
@@ -99,12 +102,10 @@ export interface SampleHead {
 }
 
 /** A post before it is printed. Every choice is an index into a list. */
-export interface SampleDraft extends SampleHead {
+export interface SampleDraft extends SampleHead, FragmentList {
   readonly language: number;
   /** Whether the text has no sentence, so that the service recognises no language. */
   readonly isWordless: boolean;
-  /** The keys of the text's fragments. */
-  readonly parts: readonly number[];
   /** The media: 1 to 4 photos, 5 for a video, 6 for an animation. */
   readonly media: number;
   /** The index of a place, or -1. */
@@ -113,6 +114,37 @@ export interface SampleDraft extends SampleHead {
   readonly source: number;
   readonly retweets: number;
   readonly likes: number;
+}
+
+/** The maximum number of fragments of a text. */
+export const MAX_PARTS = 24;
+
+/** A draft that can be changed to that of another post, so that an index needs no object for each post. */
+export class DraftSlot implements SampleDraft {
+  at = 0;
+  minute = 0;
+  index = 0;
+  author = 0;
+  kind: SampleKind = 'post';
+  target: SampleHead | undefined = undefined;
+  language = 0;
+  isWordless = false;
+  readonly parts: Int32Array = new Int32Array(MAX_PARTS);
+  partCount = 0;
+  media = 0;
+  place = -1;
+  hasPoint = false;
+  source = 0;
+  retweets = 0;
+  likes = 0;
+
+  add(key: number): void {
+    this.parts[this.partCount++] = key;
+  }
+
+  remove(at: number): void {
+    this.parts.copyWithin(at, at + 1, this.partCount--);
+  }
 }
 
 // The days on which the service introduced features.
@@ -178,6 +210,17 @@ export class SampleDrafts {
   }
 
   head(minute: number, index: number): SampleHead {
+    return this.#readHead(minute, index, {
+      at: 0,
+      minute,
+      index,
+      author: 0,
+      kind: 'post',
+      target: undefined,
+    });
+  }
+
+  #readHead<Head extends Mutable<SampleHead>>(minute: number, index: number, into: Head): Head {
     const at = this.timeOf(minute, index);
     const random = this.#random;
     const start = minute * MINUTE;
@@ -187,58 +230,60 @@ export class SampleDrafts {
     const which = random.next();
     const kind = kindOf(roll, at);
     const target = kind === 'post' ? undefined : this.#targetOf(kind, minute, back, which);
-    if (target === undefined) return { at, minute, index, author, kind: 'post', target };
+    into.at = at;
+    into.minute = minute;
+    into.index = index;
+    into.kind = target === undefined ? 'post' : kind;
     // An edit has the same author as the edited post.
-    return { at, minute, index, author: kind === 'edit' ? target.author : author, kind, target };
+    into.author = kind === 'edit' && target !== undefined ? target.author : author;
+    into.target = target;
+    return into;
   }
 
-  draft(minute: number, index: number): SampleDraft {
-    return this.draftOf(this.head(minute, index));
+  /** @param into Is changed to this draft, and returned. */
+  draft(minute: number, index: number, into: DraftSlot = new DraftSlot()): SampleDraft {
+    return this.#readDraft(this.#readHead(minute, index, into));
   }
 
-  draftOf(head: SampleHead): SampleDraft {
-    const { kind, target, at } = head;
+  /** @param into Is changed to this draft, and returned. */
+  draftOf(head: SampleHead, into: DraftSlot = new DraftSlot()): SampleDraft {
+    into.at = head.at;
+    into.minute = head.minute;
+    into.index = head.index;
+    into.author = head.author;
+    into.kind = head.kind;
+    into.target = head.target;
+    return this.#readDraft(into);
+  }
+
+  /** Completes a draft of which only the head is known. */
+  #readDraft(draft: DraftSlot): SampleDraft {
+    const { kind, target, at } = draft;
     const edited = kind === 'edit' && target !== undefined ? this.draftOf(target) : undefined;
-    const random = this.#random.seed(this.#seed, head.minute, -1 - head.index);
-    if (edited !== undefined) return this.#edit(head, edited, random);
-    const language = random.chance(PERCENT.english) ? 0 : this.authors.languageOf(head.author);
-    const isWordless = random.chance(PERCENT.wordless);
-    const media =
+    const random = this.#random.seed(this.#seed, draft.minute, -1 - draft.index);
+    draft.partCount = 0;
+    if (edited !== undefined) return this.#edit(draft, edited, random);
+    draft.language = random.chance(PERCENT.english) ? 0 : this.authors.languageOf(draft.author);
+    draft.isWordless = random.chance(PERCENT.wordless);
+    draft.media =
       kind === 'retweet' || at < PHOTOS || !random.chance(PERCENT.media) ? 0 : mediaOf(random, at);
     const isPlaced = kind !== 'retweet' && at >= PLACED && random.chance(PERCENT.place);
-    const place = !isPlaced
+    draft.place = !isPlaced
       ? -1
       : random.chance(PERCENT.ownCity)
-        ? this.authors.cityOf(head.author)
+        ? this.authors.cityOf(draft.author)
         : random.below(PLACES.length);
-    const hasPoint = isPlaced && random.chance(PERCENT.position);
-    const source = random.skewed(SOURCES.length);
-    const retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
-    const likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
-    const parts = kind === 'retweet' ? [] : this.#write(head, language, isWordless, random);
-    // Not `...head`, with which indexing a month takes twice the time.
-    return {
-      at,
-      minute: head.minute,
-      index: head.index,
-      author: head.author,
-      kind,
-      target,
-      language,
-      isWordless,
-      parts,
-      media,
-      place,
-      hasPoint,
-      source,
-      retweets,
-      likes,
-    };
+    draft.hasPoint = isPlaced && random.chance(PERCENT.position);
+    draft.source = random.skewed(SOURCES.length);
+    draft.retweets = random.chance(PERCENT.retweeted) ? random.skewed(40) : 0;
+    draft.likes = random.chance(PERCENT.liked) ? random.skewed(200) : 0;
+    if (kind !== 'retweet') this.#write(draft, random);
+    return draft;
   }
 
   /** The draft of a post that another post refers to. */
-  targetDraft(head: SampleHead): SampleDraft {
-    if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head);
+  targetDraft(head: SampleHead, into?: DraftSlot): SampleDraft {
+    if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head, into);
     const known = this.#drafts[placeOf(head.minute)];
     if (known?.minute === head.minute) return known;
     const draft = this.draftOf(head);
@@ -256,12 +301,21 @@ export class SampleDrafts {
   }
 
   /** The edited post with another remark. If that makes the text too long, the last fragment is removed instead. */
-  #edit(head: SampleHead, edited: SampleDraft, random: Random): SampleDraft {
-    const { language } = edited;
-    const remark = remarkKey(language, random.below(languageAt(language).remarks.length));
-    const parts = [...edited.parts, remark];
-    if (this.fragments.lengthOf(parts) > 280) parts.splice(-2);
-    return { ...edited, ...head, parts, retweets: 0, likes: 0 };
+  #edit(draft: DraftSlot, edited: SampleDraft, random: Random): SampleDraft {
+    const { language, partCount } = edited;
+    draft.language = language;
+    draft.isWordless = edited.isWordless;
+    draft.media = edited.media;
+    draft.place = edited.place;
+    draft.hasPoint = edited.hasPoint;
+    draft.source = edited.source;
+    draft.retweets = 0;
+    draft.likes = 0;
+    draft.parts.set(edited.parts);
+    draft.partCount = partCount;
+    draft.add(remarkKey(language, random.below(languageAt(language).remarks.length)));
+    if (this.fragments.lengthOf(draft) > 280) draft.partCount = Math.max(partCount - 1, 0);
+    return draft;
   }
 
   /** The head of a post up to six hours earlier, often one of the few popular posts. */
@@ -277,41 +331,40 @@ export class SampleDrafts {
     return head.kind === 'retweet' ? head.target : head;
   }
 
-  #write(head: SampleHead, language: number, isWordless: boolean, random: Random): number[] {
+  #write(draft: DraftSlot, random: Random): void {
+    const { language, isWordless, at } = draft;
     const words = languageAt(language);
     const topic = random.skewed(TOPICS);
-    const parts: number[] = [];
-    if (head.kind === 'reply' && head.target !== undefined)
-      parts.push(fragmentKey(MENTION, head.target.author));
-    const body = parts.length;
+    if (draft.kind === 'reply' && draft.target !== undefined)
+      draft.add(fragmentKey(MENTION, draft.target.author));
+    const body = draft.partCount;
     if (!isWordless) {
-      const isLong = head.at >= LONG_TEXTS && random.chance(PERCENT.long);
+      const isLong = at >= LONG_TEXTS && random.chance(PERCENT.long);
       const sentences = isLong
         ? 4 + random.below(3)
         : 1 +
           Number(random.chance(PERCENT.secondSentence)) +
           Number(random.chance(PERCENT.thirdSentence));
-      for (let i = 0; i < sentences; i++) writeOne(parts, random, language, words, topic);
+      for (let i = 0; i < sentences; i++) writeOne(draft, random, language, words, topic);
     }
-    const end = parts.length;
+    const end = draft.partCount;
     if (random.chance(isWordless ? PERCENT.emojiIfWordless : PERCENT.emoji))
-      parts.push(fragmentKey(EMOTION, random.skewed(EMOJI.length)));
+      draft.add(fragmentKey(EMOTION, random.skewed(EMOJI.length)));
     if (random.chance(PERCENT.mention))
-      parts.push(fragmentKey(MENTION, random.skewed(SampleAuthors.countAt(head.minute * MINUTE))));
-    if (random.chance(PERCENT.topicTag)) parts.push(tagKey(language, topic * 4 + random.below(4)));
+      draft.add(fragmentKey(MENTION, random.skewed(SampleAuthors.countAt(draft.minute * MINUTE))));
+    if (random.chance(PERCENT.topicTag)) draft.add(tagKey(language, topic * 4 + random.below(4)));
     if (random.chance(PERCENT.commonTag))
-      parts.push(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
-    if (head.at >= SYMBOLS && random.chance(PERCENT.cashtag))
-      parts.push(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
+      draft.add(tagKey(0, WORDS + random.skewed(COMMON_TAGS.length)));
+    if (at >= SYMBOLS && random.chance(PERCENT.cashtag))
+      draft.add(fragmentKey(CASHTAG, random.skewed(CASHTAGS.length)));
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
-      parts.push(fragmentKey(LINK, random.skewed(LINKS)));
-    if (parts.length === body) parts.push(fragmentKey(EMOTION, random.below(EMOJI.length)));
+      draft.add(fragmentKey(LINK, random.skewed(LINKS)));
+    if (draft.partCount === body) draft.add(fragmentKey(EMOTION, random.below(EMOJI.length)));
     // The limit was 140 characters before it was 280. Links to media and quotes take 24 each.
-    const limit = head.at >= LONG_TEXTS ? 280 : 92;
+    const limit = at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
-    while (this.fragments.lengthOf(parts) > limit)
-      parts.splice(--sentence < body ? body : sentence, 1);
-    return parts;
+    while (this.fragments.lengthOf(draft) > limit)
+      draft.remove(--sentence < body ? body : sentence);
   }
 }
 
@@ -328,7 +381,7 @@ function mediaOf(random: Random, at: number): number {
 }
 
 function writeOne(
-  parts: number[],
+  draft: DraftSlot,
   random: Random,
   language: number,
   words: SampleLanguage,
@@ -336,13 +389,13 @@ function writeOne(
 ): void {
   const roll = random.below(100);
   if (roll < 18) {
-    parts.push(remarkKey(language, random.below(words.remarks.length)));
+    draft.add(remarkKey(language, random.below(words.remarks.length)));
   } else if (roll < 30) {
-    parts.push(leadKey(language, random.below(words.leads.length)));
-    parts.push(fragmentKey(NAME, random.skewed(NAMES)));
+    draft.add(leadKey(language, random.below(words.leads.length)));
+    draft.add(fragmentKey(NAME, random.skewed(NAMES)));
   } else {
     const word = (random.chance(75) ? topic : random.below(TOPICS)) * 4 + random.below(4);
-    parts.push(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
+    draft.add(sentenceKey(language, random.below(words.sentences.length), word, roll > 92));
   }
 }
 

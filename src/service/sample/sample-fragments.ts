@@ -32,6 +32,12 @@ export type FragmentEntity = {
   | { readonly kind: 'link'; readonly link: SampleLink }
 );
 
+/** The keys of fragments: the first `partCount` of `parts`. */
+export interface FragmentList {
+  readonly parts: Int32Array;
+  readonly partCount: number;
+}
+
 /** The kinds of fragments. A kind and a subject form an integer key below `FRAGMENTS`. */
 const SENTENCE = 0;
 const REMARK = 1;
@@ -104,9 +110,12 @@ export class SampleFragments {
   }
 
   /** The length of the fragments in code points, joined with spaces. */
-  lengthOf(keys: readonly number[]): number {
-    let length = Math.max(keys.length - 1, 0);
-    for (const key of keys) length += this.#lengths[key] || this.get(key).length;
+  lengthOf({ parts, partCount }: FragmentList): number {
+    let length = Math.max(partCount - 1, 0);
+    for (let i = 0; i < partCount; i++) {
+      const key = parts[i] as number;
+      length += this.#lengths[key] || this.get(key).length;
+    }
     return length;
   }
 

@@ -1,13 +1,20 @@
 import type { AuthorFields, Home, Link, PostFields } from '../../post/post-fields.js';
 import { postTerms } from '../../rules/operators/post-terms.js';
 import { dialectOf } from '../../rules/post/dialect.js';
+import { wordTerms } from '../../rules/post/phrase.js';
 import { RulePost } from '../../rules/post/rule-post.js';
-import { isSingle } from '../../rules/post/tokeniser.js';
+import { isSingle, tokenise } from '../../rules/post/tokeniser.js';
 import { getOrMake } from '../cache.js';
 import { pageDisplay, postPage } from './render-parts.js';
 import { AUTHORS } from './sample-authors.js';
-import type { SampleDraft, SampleDrafts, SampleHead } from './sample-draft.js';
-import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
+import {
+  DraftSlot,
+  MAX_PARTS,
+  type SampleDraft,
+  type SampleDrafts,
+  type SampleHead,
+} from './sample-draft.js';
+import { FRAGMENTS, type FragmentEntity, fragmentKey, MENTION } from './sample-fragments.js';
 import { mediaLink, quoteLink } from './sample-text.js';
 import { LANGUAGES, PLACES, type SamplePlace, SOURCES } from './sample-vocabulary.js';
 
@@ -15,6 +22,7 @@ const SEARCH = dialectOf('search');
 
 // The numbers of atoms: first fragments, then people in each relation to a post, then the rest.
 const FROM = FRAGMENTS;
+const MENTIONS = fragmentKey(MENTION, 0);
 const TO = FROM + AUTHORS;
 const RETWEETS_OF = TO + AUTHORS;
 const QUOTES = RETWEETS_OF + AUTHORS;
@@ -27,11 +35,13 @@ const IMAGES = PLACE + PLACES.length;
 const VIDEO = IMAGES + 1;
 const ANIMATION = IMAGES + 2;
 const ATOMS = IMAGES + 3;
+/** The maximum number of atoms of a post. */
+export const MAX_ATOMS: number = MAX_PARTS + 8;
 
 /** The first atom of the authors, by the operator that matches an author. */
 const PEOPLE = {
   'from:': FROM,
-  '@': fragmentKey(MENTION, 0),
+  '@': MENTIONS,
   'to:': TO,
   'retweets_of:': RETWEETS_OF,
 } as const;
@@ -56,6 +66,12 @@ interface Lookup {
   read: number;
 }
 
+/** Authors whose profiles have the same terms. */
+interface Profile {
+  readonly terms: readonly string[];
+  readonly authors: number[];
+}
+
 /** The numbers of two single words. */
 type Pair = readonly [before: number, word: number];
 
@@ -72,6 +88,7 @@ export class SampleTerms {
   readonly #drafts: SampleDrafts;
   /** The known atoms of each term. */
   readonly #atoms = new Map<string, number[]>();
+  readonly #slot = new DraftSlot();
   readonly #isKnown = new Uint8Array(ATOMS);
   readonly #lookups = new Map<string, Lookup>();
   /** The numbers of the words for which `isSingle` is true, from 1. */
@@ -80,8 +97,9 @@ export class SampleTerms {
   readonly #first = new Uint16Array(FRAGMENTS);
   readonly #last = new Uint16Array(FRAGMENTS);
   readonly #hasWords = new Uint8Array(FRAGMENTS);
-  /** The terms of each profile, by city and verification. */
-  readonly #profiles = new Map<string, readonly string[]>();
+  #profilesByKey: ReadonlyMap<string, Profile> | undefined;
+  /** The terms of each tag and symbol. */
+  readonly #tags = new Map<string, readonly string[]>();
   #authorsById: Map<string, number> | undefined;
 
   constructor(drafts: SampleDrafts) {
@@ -95,26 +113,31 @@ export class SampleTerms {
     this.#add(ANIMATION, mediaFields('animated_gif'));
   }
 
-  /** Adds the atoms of a draft to `into`, starting with the atoms of its text in order. */
-  collect(draft: SampleDraft, into: number[]): void {
+  /**
+   * Writes the atoms of a draft from `start` on, first those of its text in order, and returns their end. They
+   * are at most `MAX_ATOMS`.
+   */
+  collect(draft: SampleDraft, atoms: Int32Array, start: number): number {
     const { kind, target } = draft;
-    const start = into.length;
+    let end = start;
     // A retweet has the text of the retweeted post.
     const isRetweet = kind === 'retweet' && target !== undefined;
-    const content = isRetweet ? this.#drafts.targetDraft(target) : draft;
-    if (isRetweet) into.push(fragmentKey(MENTION, target.author));
-    for (const key of content.parts) into.push(key);
-    into.push(FROM + draft.author);
-    if (isRetweet) into.push(RETWEETS_OF + target.author);
-    if (kind === 'reply' && target !== undefined) into.push(TO + target.author);
+    const content = isRetweet ? this.#drafts.targetDraft(target, this.#slot) : draft;
+    if (isRetweet) atoms[end++] = fragmentKey(MENTION, target.author);
+    for (let i = 0; i < content.partCount; i++) atoms[end++] = content.parts[i] as number;
     if (content.kind === 'quote' && content.target !== undefined)
-      into.push(QUOTES + content.target.author);
-    into.push(content.isWordless ? WORDLESS : LANGUAGE + content.language, SOURCE + draft.source);
-    if (draft.place >= 0) into.push(PLACE + draft.place);
+      atoms[end++] = QUOTES + content.target.author;
+    for (let i = start; i < end; i++)
+      if (this.#isKnown[atoms[i] as number] === 0) this.#learn(atoms[i] as number);
+    atoms[end++] = FROM + draft.author;
+    if (isRetweet) atoms[end++] = RETWEETS_OF + target.author;
+    if (kind === 'reply' && target !== undefined) atoms[end++] = TO + target.author;
+    atoms[end++] = content.isWordless ? WORDLESS : LANGUAGE + content.language;
+    atoms[end++] = SOURCE + draft.source;
+    if (draft.place >= 0) atoms[end++] = PLACE + draft.place;
     const { media } = content;
-    if (media > 0) into.push(media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION);
-    for (let i = start; i < into.length; i++)
-      if (this.#isKnown[into[i] as number] === 0) this.#learn(into[i] as number);
+    if (media > 0) atoms[end++] = media < 5 ? IMAGES : media === 5 ? VIDEO : ANIMATION;
+    return end;
   }
 
   /** Calls `found` for each post of an index that has a term. */
@@ -142,33 +165,41 @@ export class SampleTerms {
 
   /** Returns the atoms and pairs of a term, including those that were added since the last call. */
   #lookup(term: string): Lookup {
-    const known = this.#authorAtom(term) ?? this.#atoms.get(term) ?? [];
+    const known = this.#atoms.get(term) ?? [];
     if (this.#lookups.size > MAX_LOOKUPS) this.#lookups.clear();
-    const lookup = getOrMake(this.#lookups, term, () => ({
-      bits: new Uint32Array((ATOMS + 31) >>> 5),
-      read: 0,
-      pairs: [],
-      singles: 0,
-    }));
+    const lookup = getOrMake(this.#lookups, term, () => {
+      const bits = new Uint32Array((ATOMS + 31) >>> 5);
+      for (const atom of this.#peopleWith(term)) addTo(bits, atom);
+      return { bits, read: 0, pairs: [], singles: 0 };
+    });
     if (lookup.singles < this.#singles.size) {
       lookup.pairs = this.#pairsOf(term);
       lookup.singles = this.#singles.size;
     }
-    for (; lookup.read < known.length; lookup.read++) {
-      const atom = known[lookup.read] as number;
-      lookup.bits[atom >>> 5] = (lookup.bits[atom >>> 5] as number) | (1 << (atom & 31));
-    }
+    for (; lookup.read < known.length; lookup.read++)
+      addTo(lookup.bits, known[lookup.read] as number);
     return lookup;
   }
 
-  /** The atom of a term that names an author by handle or id. Empty for an unknown author. */
-  #authorAtom(term: string): readonly number[] | undefined {
+  /**
+   * The atoms of people with a term, except for words of handles before the last one. They are computed, because
+   * collecting the terms of 40,000 people would take longer than most counts.
+   */
+  *#peopleWith(term: string): Generator<number> {
+    for (const { first, terms } of RELATIONS)
+      if (terms.includes(term)) for (let i = 0; i < AUTHORS; i++) yield first + i;
+    for (const { terms, authors } of this.#profiles())
+      if (terms.includes(term)) for (const author of authors) yield FROM + author;
     for (const [prefix, first] of Object.entries(PEOPLE)) {
       if (!term.startsWith(prefix)) continue;
-      const author = this.#authorOf(term.slice(prefix.length));
-      return author === undefined ? [] : [first + author];
+      const name = term.slice(prefix.length);
+      const author = this.#authorByHandle(name) ?? this.#authorById(name);
+      if (author !== undefined) yield first + author;
     }
-    return undefined;
+    const author = numberIn(term);
+    if (author === undefined || this.#handleWords(author).at(-1) !== term) return;
+    yield MENTIONS + author;
+    yield QUOTES + author;
   }
 
   /** The pairs of single words, by number, that form a term if they are adjacent. */
@@ -209,14 +240,11 @@ export class SampleTerms {
     );
   }
 
-  /** Adds the terms of an atom that the constructor did not add. */
+  /** Adds the terms of a fragment or of a quoted author. */
   #learn(atom: number): void {
-    const author = (atom - FROM) % AUTHORS;
+    this.#isKnown[atom] = 1;
     if (atom < FRAGMENTS) this.#learnFragment(atom);
-    else if (atom < TO) this.#addTerms(atom, this.#profileTerms(author));
-    else if (atom < RETWEETS_OF) this.#addTerms(atom, REPLY_TERMS);
-    else if (atom < QUOTES) this.#addTerms(atom, RETWEET_TERMS);
-    else this.#addTerms(atom, this.#quoteTerms(author));
+    else this.#addTerms(atom, this.#quoteTerms(atom - QUOTES));
   }
 
   /** Adds an atom with the terms of a post that has only these fields. */
@@ -224,26 +252,39 @@ export class SampleTerms {
     this.#addTerms(atom, termsOf(fields));
   }
 
-  #addTerms(atom: number, terms: readonly string[]): void {
-    this.#isKnown[atom] = 1;
-    for (const term of terms) getOrMake(this.#atoms, term, () => []).push(atom);
+  #addTerms(atom: number, terms: Iterable<string>): void {
+    for (const term of terms) {
+      const atoms = this.#atoms.get(term);
+      if (atoms === undefined) this.#atoms.set(term, [atom]);
+      else atoms.push(atom);
+    }
   }
 
   #learnFragment(key: number): void {
     const { text, entity } = this.#drafts.fragments.get(key);
-    const post = postWith({
-      text: text.replaceAll('&amp;', '&'),
-      hashtags: entity?.kind === 'hashtag' ? [entity.text] : [],
-      cashtags: entity?.kind === 'symbol' ? [entity.text] : [],
-      mentions: entity?.kind === 'mention' ? [NOBODY] : [],
-      links: entity?.kind === 'link' ? [linkTo(entity.link.url, entity.link.display)] : [],
-    });
-    this.#addTerms(key, termsOfPost(post));
-    const { words = [] } = post.texts[0] ?? {};
+    if (entity?.kind === 'mention') {
+      this.#hasWords[key] = 1;
+      this.#addTerms(key, this.#firstWords(entity.author));
+      return;
+    }
+    const words = wordsIn(text.replaceAll('&amp;', '&'));
+    const terms = new Set(wordTerms(words));
+    for (const term of this.#entityTerms(entity)) terms.add(term);
+    this.#addTerms(key, terms);
     const [first = '', last = ''] = [words[0], words.at(-1)];
     this.#first[key] = this.#singleOf(first);
     this.#last[key] = this.#singleOf(last);
     this.#hasWords[key] = Number(words.length > 0);
+  }
+
+  /** The terms that the entity of a fragment adds to those of its words. */
+  #entityTerms(entity: Exclude<FragmentEntity, { kind: 'mention' }> | undefined): Iterable<string> {
+    if (entity === undefined) return [];
+    if (entity.kind === 'link') return linkTerms(LINK_TERMS, entity.link);
+    const { kind, text } = entity;
+    return getOrMake(this.#tags, `${kind} ${text}`, () =>
+      termsOf(kind === 'hashtag' ? { hashtags: [text] } : { cashtags: [text] }),
+    );
   }
 
   /** The number of a single word; 0 for others. */
@@ -252,36 +293,55 @@ export class SampleTerms {
     return getOrMake(this.#singles, word, () => this.#singles.size + 1);
   }
 
-  /** The terms of an author's home and verification, which many authors share. */
-  #profileTerms(index: number): readonly string[] {
+  /** The authors by home and verification, with the terms of these. */
+  #profiles(): Iterable<Profile> {
+    if (this.#profilesByKey !== undefined) return this.#profilesByKey.values();
+    const profiles = new Map<string, Profile>();
     const { authors } = this.#drafts;
-    const { city, home } = authors.livesIn(index);
-    const verified = authors.isVerified(index);
-    return getOrMake(this.#profiles, `${home === undefined ? '' : city} ${verified}`, () =>
-      termsOf({
-        author: { ...NO_AUTHOR, verified, homes: home === undefined ? [] : [homeIn(home)] },
-      }),
-    );
+    for (let i = 0; i < AUTHORS; i++) {
+      const { home } = authors.livesIn(i);
+      const verified = authors.isVerified(i);
+      const homes = home === undefined ? [] : [homeIn(home)];
+      getOrMake(profiles, `${home?.id} ${verified}`, () => ({
+        terms: termsOf({ author: { ...NO_AUTHOR, verified, homes } }),
+        authors: [],
+      })).authors.push(i);
+    }
+    this.#profilesByKey = profiles;
+    return profiles.values();
   }
 
-  /** The terms of a quote of an author's post, without the terms of the post's id. */
-  #quoteTerms(author: number): readonly string[] {
-    const links = [pageLink({ ...ANY_POST, author }, this.#drafts)];
-    const terms = termsOf({ text: SHORT_LINK, isQuote: true, links });
-    return terms.filter(term => !/^\d/.test(term));
+  /** The words of the link to a quoted post that depend on its author, except for the last word of the handle. */
+  #quoteTerms(author: number): Iterable<string> {
+    const { display } = pageLink({ ...ANY_POST, author }, this.#drafts);
+    return new Set([...this.#firstWords(author), ...wordsIn(display)]);
   }
 
-  /** Finds an author by handle, which ends in the author's number, or by id. */
-  #authorOf(name: string): number | undefined {
-    const { authors } = this.#drafts;
-    const index = Number(/\d+$/.exec(name)?.[0] ?? Number.NaN);
-    if (index < AUTHORS && authors.handleOf(index).toLowerCase() === name) return index;
-    if (!/^\d+$/.test(name)) return undefined;
+  /** The words of a handle, in lower case. Only the last has the author's number. */
+  #handleWords(author: number): string[] {
+    return this.#drafts.authors.handleOf(author).toLowerCase().split('_');
+  }
+
+  #firstWords(author: number): readonly string[] {
+    return this.#handleWords(author).slice(0, -1);
+  }
+
+  /** Finds an author by handle, which ends in the author's number. */
+  #authorByHandle(handle: string): number | undefined {
+    const author = numberIn(handle);
+    return author !== undefined && this.#handleWords(author).join('_') === handle
+      ? author
+      : undefined;
+  }
+
+  #authorById(id: string): number | undefined {
+    if (!/^\d+$/.test(id)) return undefined;
     if (this.#authorsById === undefined) {
+      const { authors } = this.#drafts;
       this.#authorsById = new Map();
       for (let i = 0; i < AUTHORS; i++) this.#authorsById.set(authors.at(i).id, i);
     }
-    return this.#authorsById.get(name);
+    return this.#authorsById.get(id);
   }
 }
 
@@ -297,6 +357,16 @@ const ANY_POST: SampleHead = {
   kind: 'post',
   target: undefined,
 };
+
+/** The number of an author at the end of a handle. */
+function numberIn(handle: string): number | undefined {
+  const author = Number(/\d+$/.exec(handle)?.[0] ?? Number.NaN);
+  return author < AUTHORS ? author : undefined;
+}
+
+function addTo(bits: Uint32Array, atom: number): void {
+  bits[atom >>> 5] = (bits[atom >>> 5] as number) | (1 << (atom & 31));
+}
 
 function isIn(bits: Uint32Array, atom: number): boolean {
   return (((bits[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
@@ -356,7 +426,12 @@ const NOTHING: PostFields = {
 /** The words that all short links have. */
 const SHORT_LINK = 'https://t.co/';
 
-const REPLY_TERMS = termsOf({ replyTo: NOBODY });
+const LINK_TERMS = termsOf({ links: [linkTo('', '')] });
+const QUOTE_TERMS = termsOf({
+  text: SHORT_LINK,
+  isQuote: true,
+  links: [linkTo('https://twitter.com/status', '')],
+});
 const RETWEET_TERMS = termsOf({
   text: 'RT',
   retweeted: {
@@ -368,6 +443,28 @@ const RETWEET_TERMS = termsOf({
     isReply: false,
   },
 });
+
+/** The terms of the relations that a post can have to any author, with the first atom of each. */
+const RELATIONS = [
+  { first: MENTIONS, terms: termsOf({ mentions: [NOBODY] }) },
+  { first: TO, terms: termsOf({ replyTo: NOBODY }) },
+  { first: RETWEETS_OF, terms: RETWEET_TERMS },
+  { first: QUOTES, terms: QUOTE_TERMS },
+];
+
+/** Terms, and those of the words of a link. */
+function linkTerms(
+  terms: readonly string[],
+  { url, display }: { readonly url: string; readonly display: string },
+): Iterable<string> {
+  return new Set([...terms, ...wordTerms(wordsIn(url)), ...wordTerms(wordsIn(display))]);
+}
+
+function wordsIn(text: string): readonly string[] {
+  // Most fragments are names.
+  if (/^[a-z]+$/i.test(text)) return [text.toLowerCase()];
+  return tokenise(text, SEARCH.accents).words;
+}
 
 function placeFields({ code, country, region, name, id }: SamplePlace): Partial<PostFields> {
   const fullName = `${name}, ${region}`;
@@ -393,15 +490,9 @@ function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
   return linkTo(page, pageDisplay(page));
 }
 
-function postWith(fields: Partial<PostFields>): RulePost {
-  return new RulePost({ ...NOTHING, ...fields }, SEARCH);
-}
-
+/** The terms of a post with only these fields. Terms of empty fields, which are only a prefix, are removed. */
 function termsOf(fields: Partial<PostFields>): readonly string[] {
-  return termsOfPost(postWith(fields));
-}
-
-/** The terms of a post. Terms of empty fields, which are only a prefix, are removed. */
-function termsOfPost(post: RulePost): readonly string[] {
-  return [...postTerms(post)].filter(term => !term.endsWith(':') && !term.endsWith('@'));
+  return [...postTerms(new RulePost({ ...NOTHING, ...fields }, SEARCH))].filter(
+    term => !term.endsWith(':') && !term.endsWith('@'),
+  );
 }

@@ -46,7 +46,7 @@ export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText 
   let full = '';
   let length = 0;
   const entities: FragmentEntity[] = [];
-  for (const key of draft.parts) {
+  for (const key of draft.parts.subarray(0, draft.partCount)) {
     const fragment = drafts.fragments.get(key);
     if (full !== '') {
       full += ' ';
