@@ -1,7 +1,7 @@
-// Options of `npm run docs`, which writes the reference of every export to `out/reference`.
+// Options of `npm run docs`, which writes the reference of all exports to `out/reference`.
 import { Comment, CommentTag, Converter, OptionDefaults, ReflectionKind } from 'typedoc';
 
-/** The category of a function by what it returns. */
+/** The category of a function, by the type that it returns. */
 const CATEGORIES = new Map([
   ['Flow', 'Sources'],
   ['Operator', 'Operators'],
@@ -25,14 +25,14 @@ function arrange({ converter }) {
       if (heading !== undefined) page.name = heading;
     }
   });
-  // The theme shows the name of the project above the README, so its own heading goes.
+  // The theme already shows the project's name above the README, so this removes the heading.
   converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
     const [first] = project.readme ?? [];
     if (first !== undefined) first.text = first.text.replace(/^# .*\n+/, '');
   });
 }
 
-/** Makes one list of several `@throws` of a comment. */
+/** Joins several `@throws` of a comment into one list. */
 function joinThrows(comment) {
   const all = comment?.getTags('@throws') ?? [];
   if (all.length < 2) return;
@@ -93,7 +93,7 @@ export default {
     'Guides',
     '*',
   ],
-  // For the check of unused exports.
+  // The check of unused exports uses `@alias`.
   blockTags: [...OptionDefaults.blockTags, '@alias'],
   excludeExternals: true,
   excludeInternal: true,

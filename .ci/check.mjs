@@ -1,14 +1,14 @@
 #!/usr/bin/env node
-// `npm run check`: the types on one core, and on the others style, the package and unused code. All of them run to
-// their end, so that one run shows every failure of the two. The package is built and packed once for what reads it;
-// MILLRACE_PACKED keeps it for the tests.
+// `npm run check`: compiles the types on one core, and checks style, the package and unused code on
+// the others. All of these run to their end, so that one run shows every failure. The package is
+// built and packed once, and MILLRACE_PACKED keeps it for the tests.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 
-/** Runs a command of the shell, and shows what it printed once it ends. */
+/** Runs a shell command and prints its output when it ends. */
 async function run(command) {
   const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';

@@ -1,14 +1,14 @@
 #!/usr/bin/env node
-// Refuses commit subjects of more than 72 characters.
-// With a file, as git's commit-msg hook calls it, checks the message in the file.
-// Without one, checks the commits of this branch that have not landed on main. If all have, or main is unknown,
-// as in a shallow clone, checks the last commit.
+// Refuses commit subjects of more than 72 characters. With a file argument, as git's commit-msg
+// hook passes it, checks the message in that file. Otherwise, checks the commits of this branch
+// that are not on main yet. If there are none, or main is unknown, as in a shallow clone, checks
+// the last commit.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 const LIMIT = 72;
 
-/** The output of git, or undefined if it fails. */
+/** Returns the output of git, or undefined if it fails. */
 function git(...args) {
   const { status, stdout, error } = spawnSync('git', args, { encoding: 'utf8' });
   if (error) throw error;
@@ -22,7 +22,10 @@ function subjectsSinceMain() {
   return (subjects || git(...log, '--max-count=1') || '').split('\n');
 }
 
-/** As git reads a subject: the first paragraph on one line. A fixup has the subject of another commit. */
+/**
+ * Returns the subject as git does: the first paragraph on one line. A fixup repeats the subject of
+ * another commit.
+ */
 function subjectOf(message) {
   const lines = message.split(/\r?\n/).filter(line => !line.startsWith('#'));
   const [first = ''] = lines

@@ -1,4 +1,5 @@
-// What the package promises of Bun and Deno, run against the local service: `bun .ci/runtimes.mjs`, `deno run -A .ci/runtimes.mjs`.
+// Checks what the package promises for Bun and Deno, against the local service. Usage: `bun
+// .ci/runtimes.mjs`, `deno run -A .ci/runtimes.mjs`.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -5,7 +5,7 @@ import { QUERIES } from './archive-search/queries.js';
 import { type Built, chartOf, type Row, report } from './archive-search/report.js';
 import type { Study } from './question.js';
 
-/** A way to ask: a module that keeps an engine, and what its exports are called. */
+/** A way to query: a process with an engine, and the names of the functions to call. */
 interface Asked {
   readonly process: ModuleProcess;
   readonly page: string;
@@ -16,7 +16,10 @@ const WARM_UPS = 3;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** A page and a month of counts from a folder of posts: an index beside it, against a scan. */
+/**
+ * Compares a page and a month of counts from a folder of posts, once with the index and once with a
+ * scan.
+ */
 export const archiveSearch: Study = {
   name: 'archive-search',
   title: 'Search: a page and a month of counts from a folder of posts',
@@ -43,7 +46,8 @@ export const archiveSearch: Study = {
     await ours.call('serve');
     const http = await ask(
       new Map([
-        // First, so that its files are not in the page cache because of the other.
+        // Runs first, so that the page cache does not contain its files because of the other
+        // engine.
         ['http', { process: ours, page: 'searchByHttp', counts: 'countsByHttp' }],
         ['millrace', engines.get('millrace') as Asked],
       ]),
@@ -74,8 +78,8 @@ async function build(name: string, posts: Posts): Promise<Built> {
 }
 
 /**
- * Turn by turn, so that a machine that changes its speed changes it for all, and a question comes
- * again only after all others; answers that differ end it.
+ * Queries the engines in turns, so that a machine that changes its speed affects all of them, and
+ * repeats a query only after all others. Fails if their answers differ.
  */
 async function ask(
   engines: ReadonlyMap<string, Asked>,
@@ -90,14 +94,14 @@ async function ask(
       replies: new Map<string, Reply[]>([...engines.keys()].map(name => [name, []])),
     })),
   );
-  // New pages by themselves, since they take the place of what is kept of the same ones.
+  // New pages run separately, because they would evict the cached pages of the same queries.
   const [again, anew] = [false, true].map(isNew =>
     rows.filter(row => (row.task === 'new page') === isNew),
   );
   for (const group of [again, anew])
     for (let round = -WARM_UPS; round < rounds; round++)
       for (const [i, row] of (group ?? []).entries()) {
-        // Each time the newest of another day and hour: posts that were not read just before.
+        // Each new page ends at another day and hour, so its posts were not read recently.
         const earlier = row.task === 'new page' ? (round + WARM_UPS + 1) * DAY + i * 4 * HOUR : 0;
         let expected: unknown;
         for (const [name, { process, ...names }] of engines) {

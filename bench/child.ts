@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { peakMemory } from './peak-memory.js';
 import type { Sample, Work } from './question.js';
 
-// One run of one variant in a process of its own: node child.js MODULE, its work on stdin.
+// Runs one variant once in a separate process. Usage: node child.js MODULE, with the work on stdin.
 const [modulePath = ''] = process.argv.slice(2);
 
 let json = '';
@@ -36,7 +36,10 @@ const sample: Sample = {
 };
 process.stdout.write(`${JSON.stringify(sample)}\n`);
 
-/** What this thread has run for: the first number of `schedstat`, in nanoseconds. */
+/**
+ * Returns the time that this thread has run: the first number of `schedstat`, which is in
+ * nanoseconds.
+ */
 function mainSeconds(): number | undefined {
   try {
     const [ns] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');

@@ -2,12 +2,12 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 
-/** A process of its own that runs a script of the bench. */
+/** Starts a script of the benchmarks in a separate process. */
 export function start(script: string, ...args: readonly (string | number)[]): ChildProcess {
   return fork(path.join(import.meta.dirname, script), args.map(String));
 }
 
-/** The next message of a child, which must not end before. */
+/** Resolves to the next message of a child. Rejects if the child ends first. */
 export async function messageOf<T>(child: ChildProcess): Promise<T> {
   const ended = new AbortController();
   const onExit = (code: number | null) =>

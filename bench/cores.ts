@@ -7,8 +7,9 @@ const RUNS = 5;
 const CORES = [2, 4, 8, 16];
 
 /**
- * What stored files would take on more cores, from what each post costs on the main thread, which is one,
- * and on all others. The two sizes tell what a post costs from what a start costs.
+ * Predicts the time for stored files on more cores from the CPU time of each post, which is
+ * measured for the main thread and for all other threads together. Two input sizes separate the
+ * cost per post from the cost of starting.
  */
 export const cores: Study = {
   name: 'cores',

@@ -11,15 +11,15 @@ export interface Corpus {
   readonly files: readonly string[];
   readonly posts: number;
   readonly duplicates: number;
-  /** Decompressed. */
+  /** The number of decompressed bytes. */
   readonly bytes: number;
   readonly gzipBytes: number;
 }
 
-/** A corpus that stored files and tables are measured on. */
+/** A corpus for measuring stored files and tables. */
 export interface NamedCorpus {
   readonly name: string;
-  /** What its posts are like, for a title. */
+  /** Describes its posts, for a title. */
   readonly about: string;
   readonly format: Format;
   make(options: { files: number }): Promise<Corpus>;
@@ -31,8 +31,9 @@ const START = Date.UTC(2022, 9, 3, 6);
 const MINUTES_A_FILE = 10;
 
 /**
- * Realistic posts in gzip segments of ten minutes, as a job delivers them: the same bytes on every
- * machine, made once, kept outside git. Two in a hundred come twice, up to some thousand posts apart.
+ * Creates realistic posts in gzip segments of ten minutes, as a job delivers them. Every machine
+ * gets the same bytes. They are created once and kept outside git. Two percent of the posts occur
+ * twice, up to some thousand posts apart.
  */
 export function storedCorpus({ files }: { files: number }): Promise<Corpus> {
   const posts: MakePosts = (minute, random) =>
@@ -42,7 +43,7 @@ export function storedCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-1', files, posts);
 }
 
-/** Files of the same size from `SecondCorpus`, with as many duplicates. */
+/** Creates files of the same size with posts of `SecondCorpus` and as many duplicates. */
 export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
   const source = new SecondCorpus(7);
   const posts: MakePosts = minute =>
@@ -50,7 +51,7 @@ export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-2', files, posts);
 }
 
-/** Files of the same size with the text of `UnicodeCorpus`. */
+/** Creates files of the same size with the texts of `UnicodeCorpus`. */
 function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
   const source = new UnicodeCorpus(11);
   const posts: MakePosts = (minute, random) =>
@@ -60,7 +61,7 @@ function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-unicode', files, posts);
 }
 
-/** Files of the same size in the other format. */
+/** Creates files of the same size in the `activity_streams` format. */
 function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
   const options = { format: 'activity_streams', postsPerMinute: POSTS_PER_MINUTE } as const;
   const posts: MakePosts = (minute, random) =>
@@ -68,7 +69,7 @@ function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-activity-streams', files, posts);
 }
 
-/** The first has posts that code was tuned for; the others are what it is judged by. */
+/** The code was tuned on the first corpus, so only the others are a fair measure. */
 export const CORPORA: readonly NamedCorpus[] = [
   { name: 'first', about: 'posts of the sample archive', format: 'original', make: storedCorpus },
   {
@@ -91,7 +92,10 @@ export const CORPORA: readonly NamedCorpus[] = [
   },
 ];
 
-/** Files of the same size with the posts that rules are measured with, whose words are many. */
+/**
+ * Creates files of the same size with the posts of the rule benchmark, which have a large
+ * vocabulary.
+ */
 export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {
   let posts: readonly Buffer[] | undefined;
   let next = 0;
@@ -102,7 +106,7 @@ export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {
   });
 }
 
-/** The posts of one minute. */
+/** Creates the posts of one minute. */
 type MakePosts = (minute: number, random: () => number) => Buffer[];
 
 async function corpusOf(name: string, count: number, make: MakePosts): Promise<Corpus> {
@@ -152,7 +156,7 @@ async function corpusOf(name: string, count: number, make: MakePosts): Promise<C
   return corpus;
 }
 
-/** One in five has no tag, one in ten has two, the others have one. */
+/** Adds tags to a post: none to 20 % of the posts, two to 10 %, and one to the others. */
 function tagged(post: Activity, roll: number): Buffer {
   const first = TAGS[Math.floor(roll * 1000) % TAGS.length] as string;
   const second = TAGS[(Math.floor(roll * 1000) + 1) % TAGS.length] as string;

@@ -8,7 +8,7 @@ const TIMES = [1, 10, 100];
 const FILES = 24;
 const RUNS = 3;
 
-/** What the raw path costs as there is more and more to do. */
+/** Measures how the cost of the raw path grows with the size of the input. */
 export const cost: Study = {
   name: 'cost',
   title: 'Cost as work grows: the raw path at 1, 10 and 100 times the corpus',

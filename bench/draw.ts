@@ -5,7 +5,7 @@ import { compile, type TopLevelSpec } from 'vega-lite';
 import type { Chart } from './question.js';
 import { middleAndSpread, type Record } from './record.js';
 
-/** Colours on a light page, and what stands for each on a dark one. */
+/** The colours for light and for dark pages. */
 const PAPER = { light: '#ffffff', dark: '#0d1117' };
 const INK = { light: '#1f2328', dark: '#e6edf3' };
 const FAINT_INK = { light: '#59636e', dark: '#9198a1' };
@@ -19,7 +19,7 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif
 const WIDTH = 520;
 const BAR_HEIGHT = 24;
 
-/** Draws every chart that is recorded, as an SVG that fits a light and a dark page. */
+/** Draws every recorded chart as an SVG that fits light and dark pages. Returns their paths. */
 export async function drawCharts(recorded: Record, folder: string): Promise<readonly string[]> {
   await mkdir(folder, { recursive: true });
   const drawn: string[] = [];
@@ -33,14 +33,14 @@ export async function drawCharts(recorded: Record, folder: string): Promise<read
 }
 
 async function drawing(chart: Chart, caption: string): Promise<string> {
-  // Its warnings are about charts whose panels have other data, which these have not.
+  // Vega's warnings apply to panels that share data, which these do not.
   const quiet = logger(onlyErrors);
   const { spec } = compile(specOf(chart, caption), { logger: quiet });
   const svg = await new View(parse(spec), { renderer: 'none', logger: quiet }).toSVG();
   return svg.replace(/^(<svg[^>]*>)/, `$1${darkStyle()}`);
 }
 
-/** Vega writes colours as attributes, which any rule of a style sheet overrides. */
+/** Vega sets colours as attributes, so any rule of a style sheet overrides them. */
 function darkStyle(): string {
   const rules = COLOURS.flatMap(({ light, dark }) => [
     `[fill="${light}"]{fill:${dark}}`,
@@ -57,12 +57,12 @@ function specOf(chart: Chart, caption: string): TopLevelSpec {
   });
   const panels = [...new Set(values.map(({ panel }) => panel))];
   const positive = values.map(({ low }) => low).filter(low => low > 0);
-  // A bar on a logarithmic axis has to begin somewhere: half a decade below the least.
+  // A bar needs a start on a logarithmic axis. It starts half a decade below the smallest value.
   const begin = logarithmic ? Math.min(...positive) / 3 : 0;
   const most = Math.max(...values.map(({ high }) => high));
   const scale = {
     type: logarithmic ? ('log' as const) : ('linear' as const),
-    // Room for the label after the longest bar.
+    // Leaves room for the label after the longest bar.
     domain: [begin, logarithmic ? most * (most / begin) ** 0.15 : most * 1.13],
     nice: false,
   };
@@ -171,7 +171,7 @@ function axisOf({ unit, logarithmic }: Chart) {
   return { title: unit, labelColor: FAINT_INK.light, titleFontWeight: 'normal', ...ticks };
 }
 
-/** Three digits that count. */
+/** Formats a value with three significant digits. */
 function shown(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 4 });
 }

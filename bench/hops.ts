@@ -3,7 +3,7 @@ import type { Question } from './question.js';
 export const ITEMS = 1_000_000;
 export const HOPS = 5;
 
-/** Five trivial operators over a million items: what a stage costs by itself. */
+/** Measures the cost of a stage: five trivial operators process a million items. */
 export const hops: Question = {
   name: 'hops',
   title: 'Hops: five trivial operators over a million items',

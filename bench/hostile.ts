@@ -3,13 +3,16 @@ import type { Study } from './question.js';
 
 interface Case {
   readonly name: string;
-  /** What is measured, over a text of about this many characters. */
+  /** Returns the function to measure, for input of about this many characters. */
   prepare(length: number): () => unknown;
 }
 
 const LENGTHS = [4_000, 16_000, 64_000];
 
-/** Texts and rules that are made to be slow. Time has to grow with the length, and no faster. */
+/**
+ * Measures strings and rules that are designed to be slow. The time must not grow faster than the
+ * length.
+ */
 export const hostile: Study = {
   name: 'hostile',
   title: 'Hostile posts and rules: how does time grow with length',
@@ -46,7 +49,7 @@ const CASES: readonly Case[] = [
   rule('rule: quotes that do not close', length => '"a '.repeat(length / 3)),
 ];
 
-/** The post is matched against rules whose words are nearly its own. */
+/** Matches a post against rules whose words almost match its own. */
 function post(name: string, textOf: (length: number) => string): Case {
   const words = [`${'的'.repeat(1_000)}x`, '"a\u0301 b"', 'contains:"\u0301\u0301x"', '𐐷𐐷', '1️⃣x'];
   return {
@@ -70,7 +73,10 @@ function rule(name: string, textOf: (length: number) => string): Case {
   };
 }
 
-/** Half of the length are groups that open, as deep as rules may nest; the rest stands innermost. */
+/**
+ * Half of the length is opening groups, nested as deeply as rules allow. The other half is the
+ * content of the innermost group.
+ */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.min(1_000, Math.floor(length / 2 / open.length));
   return `${open.repeat(groups)}${inner.repeat(length / 2 / inner.length)}a${')'.repeat(groups)}`;

@@ -31,7 +31,7 @@ interface Row {
   readonly runs: readonly Done[];
 }
 
-/** Posts through a log on loopback, with one server and with three. */
+/** Measures posts through a JetStream log on loopback, with one server and with three. */
 export const jetstream: Study = {
   name: 'jetstream',
   title: 'JetStream: posts published and consumed',
@@ -109,7 +109,7 @@ export const jetstream: Study = {
   },
 };
 
-/** One run with every byte counted. */
+/** Runs once and counts every byte on the wire. */
 async function onTheWire(
   name: string,
   input: Pick<Task, 'files' | 'posts' | 'batch'>,
@@ -146,7 +146,7 @@ function rate({ posts, seconds }: Done): string {
   return Math.round(posts / seconds).toLocaleString('en');
 }
 
-/** The other variant first, and a publish before its consume. */
+/** Swaps the two variants. Each publish stays before its consume. */
 function swapped<T>([a, b, c, d]: readonly T[]): T[] {
   return [b, a, d, c] as T[];
 }

@@ -6,10 +6,10 @@ import { storedCorpus } from './corpus.js';
 import type { Question } from './question.js';
 import { idsByTag } from './stored-files.js';
 
-/** How long the server takes to begin its answer for a file, as a store on the network does. */
+/** The time until the server starts its response for a file, similar to remote storage. */
 const LATENCY_MS = 20;
 
-/** A delivered job → download, check, gunzip, frame, id. The files come from another process. */
+/** A delivered job → download, check, gunzip, frame, id. A separate process serves the files. */
 export const jobs: Question = {
   name: 'jobs',
   title: 'Job files: download, check, gunzip, frame, take the id',
@@ -38,7 +38,7 @@ export const jobs: Question = {
   },
 };
 
-/** The same to files by tag. The bound is that of stored files. */
+/** The same job, written to files by tag. The bound is the one of stored files. */
 export const jobsToFiles: Question = {
   name: 'jobs-to-files',
   folder: 'jobs',

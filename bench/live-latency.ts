@@ -12,18 +12,20 @@ const VARIANTS = [
 ] as const;
 
 const EVERY_MS = 4;
-/** Messages while a process still compiles what it runs: a stream lives for days. */
+/** The number of messages for warm-up. A real stream lives for days, so its code is compiled. */
 const WARM_UP = 5_000;
 
-/** One run of one variant. */
+/** The results of one run of a variant. */
 interface Round {
-  /** Microseconds of each message, ascending. */
+  /** The latency of each message in microseconds, ascending. */
   readonly latencies: readonly number[];
-  /** Milliseconds of CPU time for a thousand messages, all threads of the process. */
+  /** The CPU time of all threads for a thousand messages, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** From the write of a flushed message in the server to the event in the consumer. */
+/**
+ * Measures the time from the write of a flushed message in the server to the event in the consumer.
+ */
 export const liveLatency: Study = {
   name: 'live-latency',
   title: 'Live stream: from the flush in the server to the consumer',

@@ -7,11 +7,11 @@ import type { Slow } from './live/slow.js';
 import { liveServer } from './live.js';
 import type { Bar, Study } from './question.js';
 
-/** A hundredth of what the stream brings. */
+/** One hundredth of the stream's rate. */
 const POSTS_PER_SECOND = 500;
 const TIMES = [1, 4, 16] as const;
 
-/** A consumer a hundred times slower than the stream, and streams of more and more posts. */
+/** Measures a consumer that is a hundred times slower than the stream, with ever longer streams. */
 export const liveSlow: Study = {
   name: 'live-slow',
   title: 'Live stream: memory with a consumer a hundred times slower than the stream',

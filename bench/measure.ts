@@ -7,14 +7,14 @@ import type { Answer, Digest, Input, Places, Question, Sample, Variant, Work } f
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
 /**
- * What the timed runs of one variant may take: slow ones run fewer times, so that a question ends in
- * minutes.
+ * The maximum time for all runs of one variant. Slow variants run fewer times, so that a question
+ * ends within minutes.
  */
 const MAX_SECONDS = 20;
 
 /**
- * Runs the variants of a question turn by turn, so that a machine that changes its speed changes it
- * for all, after a first round in which their outputs must agree.
+ * Runs the variants of a question in turns, so that a machine that changes its speed affects all of
+ * them. In an unmeasured first round, their outputs must agree.
  */
 export async function measure(
   question: Question,
@@ -93,8 +93,8 @@ function isPresent({ needs }: Variant): boolean {
 }
 
 /**
- * Writes as much as a variant is about to write, and deletes it. A virtual machine returns memory
- * that it does not need, and getting it again takes longer than anything that is measured here.
+ * Writes and deletes as much as a variant is about to write. A virtual machine returns unused
+ * memory to its host, and getting it back takes longer than anything measured here.
  */
 export async function touchMemory(folder: string, bytes: number): Promise<void> {
   const name = path.join(folder, 'touched');

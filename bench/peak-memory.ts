@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** The most memory that this process has had, in bytes. `maxRSS` begins with that of the process that started it. */
+/**
+ * Returns the peak memory of this process in bytes. On Linux, it does not use `maxRSS`, which starts
+ * with the value of the parent process.
+ */
 export function peakMemory(): number {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024;
   const status = readFileSync('/proc/self/status', 'utf8');

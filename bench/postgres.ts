@@ -21,7 +21,7 @@ import type { Sample, Study, Work } from './question.js';
 import { readPosts } from './tables/read-posts.js';
 
 const PORT = 15_439;
-/** The user `nobody` of Debian: the server refuses to run as root. */
+/** The user id of Debian's `nobody`, because the server refuses to run as root. */
 const NOBODY = process.getuid?.() === 0 ? 65_534 : undefined;
 const ENV = {
   PGHOST: '127.0.0.1',
@@ -39,7 +39,7 @@ const WRITERS = [
   ['`committed`, COPY into a staging table, upsert', 'upsert'],
 ] as const;
 
-/** What psql does that is the same. */
+/** The variant with psql that does the same work. */
 const PEERS = {
   psql: 'psql',
   'csv-psql': 'csv-psql',
@@ -49,7 +49,10 @@ const PEERS = {
   upsert: 'psql-upsert',
 } as const;
 
-/** Stored posts into PostgreSQL with all columns, beside psql with a CSV file that has the same rows already. */
+/**
+ * Writes stored posts with all columns to PostgreSQL. Compares this with psql and a CSV file that
+ * already contains the rows.
+ */
 export const postgres: Study = {
   name: 'postgres',
   title: 'Stored posts into PostgreSQL, all columns',
@@ -137,7 +140,10 @@ function script(writer: 'psql' | 'psql-upsert', file: string): string {
   return `CREATE TEMP TABLE staging (LIKE posts);\n${copy('staging')}INSERT INTO posts SELECT * FROM staging ON CONFLICT (id) DO UPDATE SET ${newer};`;
 }
 
-/** Where each row ends, the header too: to find it in JavaScript would take as long as a quarter of the `COPY`. */
+/**
+ * Returns where each row ends, including the header. Finding this during the measurement would take
+ * a quarter as long as the `COPY`.
+ */
 function endsOfRows(bytes: Buffer): Uint32Array {
   const ends: number[] = [];
   let isQuoted = false;
@@ -200,7 +206,7 @@ async function startServer(programs: string, folder: string) {
   }
 }
 
-/** Debian does not put the programs into PATH. */
+/** Finds the server programs, which Debian does not add to PATH. */
 function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian) : [];

@@ -1,99 +1,104 @@
 import type { Format } from 'millrace';
 
-/** What one finished variant says about what it put out, to be compared before any time is believed. */
+/** A summary of a variant's output. All outputs must agree before any time is reported. */
 export type Digest = Readonly<Record<string, string | number>>;
 
-/** One way to answer a question: ours, a peer's, or a limit that no one can pass. */
+/** One way to solve a task: Millrace, another tool, or a bound that no implementation can beat. */
 export interface Variant {
   readonly name: string;
-  /** Module beside the question whose export `run` does the work in a process of its own. */
+  /** The module next to the question. Its export `run` does the work in a separate process. */
   readonly module: string;
-  /** What has to be on the machine; the variant is left out, with a line, where it is not. */
+  /**
+   * A requirement of the variant. If the machine does not meet it, the variant is skipped with a
+   * message.
+   */
   readonly needs?: Need;
-  /** Takes too long for a quick run, which leaves it out, with a line. */
+  /** Whether a quick run skips the variant, with a message, because it takes too long. */
   readonly slow?: boolean;
-  /** Writes to a disk, where the others write to memory if the machine lets them. */
+  /** Whether it writes to a disk. Other variants write to memory if possible. */
   readonly disk?: boolean;
-  /** Not a competitor: a bound. */
+  /** Whether it is a bound instead of a competitor. */
   readonly limit?: boolean;
   /**
-   * Whether its output has to be that of the others.
-   * @default true, but for a bound
+   * Whether its output must equal the others'.
+   * @default true, but false for a bound
    */
   readonly compared?: boolean;
-  /** Ours, which the first variant always is. */
+  /** Whether it is Millrace itself. The first variant always is. */
   readonly ours?: boolean;
 }
 
 export interface Need {
   readonly kind: 'command' | 'package';
   readonly name: string;
-  /** How to install it. */
+  /** The command that installs it. */
   readonly hint: string;
 }
 
 export interface Question {
   readonly name: string;
-  /** The folder of its variants. @default its name */
+  /** The folder of its variants. @default the name of the question */
   readonly folder?: string;
   readonly title: string;
-  /** Makes the input, once; resolves to what every variant gets. */
+  /** Creates the input once. Every variant gets the result. */
   prepare(options: { readonly quick: boolean }): Promise<Input>;
   readonly variants: readonly Variant[];
-  /** What a variant left behind in its output folder, as a digest. */
+  /** Returns a digest of what a variant wrote to its output folder. */
   digest?(folder: string): Promise<Digest>;
-  /** A line below the title of its chart, about bars that are easily misread. */
+  /** A line below the title of its chart, which explains bars that are easily misread. */
   readonly chartNote?: string;
-  /** What to draw, where it is not the speed of all variants. */
+  /** Returns the charts, if they should not show the speed of all variants. */
   charts?(answer: Answer): readonly Chart[];
 }
 
 export interface Input {
   readonly files: readonly string[];
-  /** Decompressed bytes, for rates. */
+  /** The number of decompressed bytes, for rates. */
   readonly bytes: number;
   readonly posts: number;
-  /** Of the posts. @default 'original' */
+  /** The format of the posts. @default 'original' */
   readonly format?: Format | undefined;
   readonly note: string;
-  /** Less of the same, to be run before the clock starts, where what starts is to live long. */
+  /** A smaller input to run before the clock starts, for programs that normally run for long. */
   readonly warmUp?: Pick<Work, 'files' | 'posts'> | undefined;
-  /** Ends what was started for it, such as a server in a process of its own. */
+  /** Stops what was started for the input, such as a server in a separate process. */
   readonly close?: (() => Promise<void>) | undefined;
 }
 
-/** What a variant's `run` is called with. */
+/** The argument of a variant's `run`. */
 export interface Work {
   readonly files: readonly string[];
   readonly out: string;
-  /** How many there are in `files`. */
+  /** The number of posts in `files`. */
   readonly posts: number;
-  /** Of the posts. @default 'original' */
+  /** The format of the posts. @default 'original' */
   readonly format?: Format | undefined;
-  /** Whether this run is the one whose output is compared, and whose time is not taken. */
+  /** Whether the output of this run is compared. Its time is then not measured. */
   readonly compared: boolean;
   readonly warmUp?: Input['warmUp'];
 }
 
-/** One run of one variant, as the child process measured itself. */
+/** One run of a variant, measured by the child process itself. */
 export interface Sample {
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** Of these, the main thread's; where the system tells, which Linux does. */
+  /** The part of this on the main thread. Only Linux provides it. */
   readonly mainSeconds?: number | undefined;
   readonly peakMegabytes: number;
 }
 
-/** A question that does not race whole programs: it measures by itself, and returns a report. */
+/**
+ * A benchmark that does not compare whole programs. It measures on its own and returns a report.
+ */
 export interface Study {
   readonly name: string;
   readonly title: string;
   run(options: { readonly quick: boolean; readonly places: Places }): Report | Promise<Report>;
 }
 
-/** Where variants put their output. */
+/** The folders for the output of variants. */
 export interface Places {
-  /** A folder in memory, or what `--out` named. */
+  /** A folder in memory, or the one given with `--out`. */
   readonly scratch: string;
   readonly disk: string;
   readonly inMemory: boolean;
@@ -112,30 +117,30 @@ export interface Measured {
 export interface Answer {
   readonly input: Input;
   readonly measured: readonly Measured[];
-  /** Variants left out, and why. */
+  /** The skipped variants with the reasons. */
   readonly skipped: readonly string[];
 }
 
-/** Bars to be drawn: what one question came to. */
+/** A bar chart of the results of a question. */
 export interface Chart {
-  /** Of its file, `charts/NAME.svg`. */
+  /** The name of the file, `charts/NAME.svg`. */
   readonly name: string;
   readonly title: string;
-  /** What the values are: `MB/s`, `ms`. */
+  /** The unit of the values, such as `MB/s` or `ms`. */
   readonly unit: string;
   readonly better: 'more' | 'less';
   /** A line below the title. */
   readonly note?: string | undefined;
-  /** For values that differ by more than a line of text can show. */
+  /** Whether the axis is logarithmic, for values that differ greatly. */
   readonly logarithmic?: boolean | undefined;
   readonly bars: readonly Bar[];
 }
 
 export interface Bar {
   readonly name: string;
-  /** Bars of the same panel stand together under its name. */
+  /** The panel of the bar. Bars of the same panel are shown together under its name. */
   readonly panel?: string | undefined;
   readonly kind: 'ours' | 'peer' | 'limit';
-  /** Every measurement: the bar is their median, the line over it their spread. */
+  /** All measurements. The bar shows their median, and a line shows their spread. */
   readonly values: readonly number[];
 }

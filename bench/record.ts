@@ -3,9 +3,12 @@ import os from 'node:os';
 import { median } from './measure.js';
 import type { Answer, Chart, Question } from './question.js';
 
-/** The last figures of one question. */
+/** The last results of one question. */
 export interface Recorded {
-  /** The day it was measured on: `2026-11-21`. A whole run replaces the figures of its questions only. */
+  /**
+   * The day of the measurement, such as `2026-11-21`. A complete run replaces only the results of
+   * its questions.
+   */
   readonly day: string;
   readonly machine: string;
   readonly charts: readonly Chart[];
@@ -13,7 +16,7 @@ export interface Recorded {
 
 export type Record = Readonly<{ [question: string]: Recorded }>;
 
-/** Node, cores and their model, memory: every recorded figure has it. */
+/** The Node version, CPU and memory. Every recorded result contains it. */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 export async function readRecord(file: string): Promise<Record> {
@@ -25,7 +28,7 @@ export async function readRecord(file: string): Promise<Record> {
   }
 }
 
-/** Puts the figures of one question in the place of its last ones. */
+/** Replaces the last results of one question. */
 export async function record(
   file: string,
   question: string,
@@ -39,7 +42,10 @@ export async function record(
   return recorded;
 }
 
-/** The chart of a race: how fast each variant was, or how long it took where there are no bytes. */
+/**
+ * Returns the chart of a comparison: the speed of each variant, or its time if the number of bytes
+ * is unknown.
+ */
 export function raceChart(question: Question, { input, measured }: Answer): Chart {
   const rate = input.bytes > 0;
   return {
@@ -55,7 +61,7 @@ export function raceChart(question: Question, { input, measured }: Answer): Char
   };
 }
 
-/** What `raceChart` and tables show of some measurements. */
+/** Returns the median and the spread of measurements, for charts and tables. */
 export function middleAndSpread(values: readonly number[]): {
   middle: number;
   low: number;
@@ -64,7 +70,7 @@ export function middleAndSpread(values: readonly number[]): {
   return { middle: median(values), low: Math.min(...values), high: Math.max(...values) };
 }
 
-/** Five digits are more than a measurement has. */
+/** Rounds to five digits, which is more than the precision of a measurement. */
 function rounded(_key: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value;
 }

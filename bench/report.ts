@@ -1,13 +1,16 @@
 import { median } from './measure.js';
 import type { Answer, Question } from './question.js';
 
-/** What a quick run says of its figures. */
+/** The note below the results of a quick run. */
 export const ONE_RUN =
   'A quick run: small inputs, and each figure is one run. It shows that all of it works; do not quote it.';
 
 const COLUMNS = ['MB/s', 'k posts/s', 'cpu s', 'peak MiB', 'time / ours'];
 
-/** The answer to a question as a Markdown table, ratios to the first variant, which is ours. */
+/**
+ * Returns the results of a question as a Markdown table. Ratios are relative to the first variant,
+ * which is Millrace.
+ */
 export function report(question: Question, { input, measured, skipped }: Answer): string {
   const ours = median(measured[0]?.samples.map(sample => sample.seconds) ?? []);
   const isQuick = measured.every(({ samples }) => samples.length === 1);
@@ -41,7 +44,7 @@ export function report(question: Question, { input, measured, skipped }: Answer)
   ].join('\n');
 }
 
-/** Slow variants run once in a whole run, too. */
+/** Even in a complete run, slow variants run only once. */
 function spreadOf(seconds: readonly number[]): string {
   if (seconds.length === 1) return 'one run';
   return `${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}`;

@@ -2,7 +2,7 @@ import { rulesCorpus } from './corpus.js';
 import type { Question } from './question.js';
 import { idsByTag } from './stored-files.js';
 
-/** Stored gzip files → which of many rules each post matches → route by tag → files. */
+/** Stored gzip files → match each post against many rules → route by tag → files. */
 export const ruleFiles: Question = {
   name: 'rule-files',
   title: 'Stored files: match 250,000 rules, route by their tags, write',

@@ -25,7 +25,10 @@ interface Row {
   readonly kind?: 'ours' | 'limit';
 }
 
-/** A post against many rules. Rates are posts a second of CPU time, that of garbage collection included. */
+/**
+ * Matches posts against many rules. Rates are posts per second of CPU time, including garbage
+ * collection.
+ */
 export const rulesQuestion: Study = {
   name: 'rules',
   title: 'Rules: which of many rules does a post match',
@@ -107,7 +110,9 @@ function chartOf(rows: readonly Row[], manyRules: number): Chart {
   };
 }
 
-/** Posts a second of the engines that take rule by rule, after their answers were compared. */
+/**
+ * Returns the posts per second of the engines that try each rule. Their results are compared first.
+ */
 function peerRates(
   posts: readonly Activity[],
   few: Parameters<typeof indexed>[0],
@@ -137,7 +142,7 @@ function peerRates(
   ];
 }
 
-/** Inputs a second: the median of some passes, after one that does not count. */
+/** Returns the inputs per second: the median of some passes, after a warm-up pass. */
 function rateOf<Input>(inputs: readonly Input[], passes: number, work: (input: Input) => unknown) {
   const rates: number[] = [];
   for (let pass = 0; pass <= passes; pass++) {
@@ -148,7 +153,7 @@ function rateOf<Input>(inputs: readonly Input[], passes: number, work: (input: I
   return median(rates.slice(1));
 }
 
-/** Of this process, all its threads: other load on the machine does not count. */
+/** Returns the CPU time of all threads of this process, which does not depend on other load. */
 function millisecondsOfCpu(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
@@ -188,7 +193,7 @@ function table(
   ].map(cells => `| ${cells.join(' | ')} |`);
 }
 
-/** Three digits that count. */
+/** Rounds to three significant digits. */
 function rounded(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 20 });
 }

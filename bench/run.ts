@@ -67,7 +67,7 @@ if (values.help) {
   console.log(help());
   process.exit();
 }
-// `charts` alone draws the recorded results.
+// `charts` alone only draws the recorded results.
 const names = positionals.length > 0 ? positionals : NAMES;
 const unknown = names.filter(name => ![...NAMES, 'charts'].includes(name));
 if (unknown.length > 0) {
@@ -80,7 +80,7 @@ console.log(`${MACHINE}\n`);
 if (values.quick) console.log(`${ONE_RUN}\n`);
 const cache = path.join(process.cwd(), 'bench/.cache');
 await mkdir(cache, { recursive: true });
-// A quick run never replaces the results of a full one.
+// A quick run never replaces the results of a complete run.
 const results = values.quick ? cache : path.join(process.cwd(), 'bench');
 const figures = path.join(results, 'results.json');
 const places = await placesOf(values.out);
@@ -124,7 +124,10 @@ Flags:
   --help           print this`;
 }
 
-/** A folder in memory where there is room for what the variants write, so that no disk is measured. */
+/**
+ * Returns a folder in memory if it has room for the output of the variants, so that no disk is
+ * measured.
+ */
 async function placesOf(named: string | undefined): Promise<Places> {
   const disk = await mkdtemp(path.join(cache, 'scratch-'));
   const inMemory = named === undefined && (await freeBytes('/dev/shm')) > 4 * 2 ** 30;

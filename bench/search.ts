@@ -6,7 +6,7 @@ import type { Done, Task } from './search/task.js';
 interface Case {
   readonly name: string;
   readonly latencyMs: number;
-  /** How long the consumer takes for a page. */
+  /** How long the consumer takes per page. */
   readonly pageMs: number;
   readonly variants: readonly Variant[];
 }
@@ -21,7 +21,7 @@ interface Row {
   readonly panel: string;
   readonly variant: Variant;
   readonly runs: readonly Done[];
-  /** Requests that the server saw in its busiest second. */
+  /** The number of requests in the server's busiest second. */
   readonly most: number;
 }
 
@@ -43,7 +43,7 @@ const CASES: readonly Case[] = [
 ];
 const POSTS_A_PAGE = 500;
 
-/** Pages of a search that the server takes its time for, within 20 requests a second. */
+/** Reads the pages of a search from a slow server, with at most 20 requests per second. */
 export const search: Study = {
   name: 'search',
   title: 'Search: pages of 500 posts',
@@ -96,7 +96,7 @@ async function measured({ name, ...one }: Case, pages: number, quick: boolean): 
       server.send('how many?');
       client.most = Math.max(client.most, (await seen).most);
       if (round >= 0) client.runs.push(run);
-      // The second in which the last requests count is over before the next ones begin.
+      // Waits until the last requests no longer count against the rate limit.
       await new Promise(resolve => setTimeout(resolve, 1_300));
     }
   await Promise.all([server, ...clients.map(({ child }) => child)].map(stop));

@@ -1,9 +1,10 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Posts that no code of Millrace was tuned for, and that its service does not make: a third retweet another
- * post, nested as `retweeted_status`; a tenth have several tags; texts are of CJK, emoji, Latin and escapes;
- * some have white space between tokens, or their members in another order.
+ * Posts on which Millrace was not tuned and that its service does not generate. A third are
+ * retweets with a nested `retweeted_status`, and a tenth have several tags. Texts contain CJK,
+ * emoji, Latin and escapes. Some posts have white space between tokens, or their members in another
+ * order.
  */
 export class SecondCorpus {
   #state: number;
@@ -13,7 +14,7 @@ export class SecondCorpus {
     this.#state = seed;
   }
 
-  /** One line, without its end, posted at a time in epoch milliseconds. */
+  /** Returns one line, without its line feed, posted at this time in epoch milliseconds. */
   line(atMs: number): Buffer {
     this.#id += BigInt(1 + this.#below(4_000_000));
     const shared = this.#below(3) === 0;
@@ -29,7 +30,7 @@ export class SecondCorpus {
     }
     post.push(['matching_rules', this.#rules()]);
     const roll = this.#below(100);
-    // Members in another order: the id last.
+    // Moves the id to the end.
     if (roll === 0) post.push(...post.splice(1, 2));
     const spaced = roll === 1 ? ' ' : '';
     return Buffer.from(object(post, spaced));
@@ -144,7 +145,7 @@ export class SecondCorpus {
     return `[${rules.join(',')}]`;
   }
 
-  /** A JSON string of some words. */
+  /** Returns a JSON string of some words. */
   #text(words: number): string {
     let text = '"';
     for (let word = 0; word < words; word++) {
@@ -182,7 +183,7 @@ const WORDS =
   );
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
-/** `Mon Oct 03 06:30:00 +0000 2022` */
+/** Formats a time as `Mon Oct 03 06:30:00 +0000 2022`. */
 function createdAt(ms: number): string {
   const [, day, month, year, time] = new Date(ms).toUTCString().split(' ');
   return `${DAYS[new Date(ms).getUTCDay()]} ${month} ${day} ${time} +0000 ${year}`;

@@ -10,11 +10,11 @@ import { inflatedFile } from './inflated-file.js';
 import type { Digest, Question } from './question.js';
 import { deletedId } from './tombstones/deletions.js';
 
-/** Tombstones of posts that the corpus does not have, as most are. */
+/** The number of tombstones of posts outside the corpus, as most tombstones are. */
 const OTHERS = 1_000_000;
 const BATCH = 50_000;
 
-/** Stored gzip files → gunzip → frame → without deleted posts → gzip. */
+/** Stored gzip files → gunzip → frame → drop deleted posts → gzip. */
 export const storedDeleted: Question = {
   name: 'stored-deleted',
   title: 'Stored files without deleted posts, written as gzip',
@@ -36,7 +36,7 @@ export const storedDeleted: Question = {
     { name: 'split2, JSON.parse, sets of ids in memory', module: 'split2', slow: true },
     { name: 'gunzip and gzip at level 6, two threads', module: 'limit', limit: true },
   ],
-  /** Of the ids: the peer leaves quoted posts as they are. */
+  /** Compares only ids, because the other tool does not change quoted posts. */
   async digest(folder): Promise<Digest> {
     const [name = ''] = await readdir(folder);
     const left = createReadStream(path.join(folder, name)).pipe(createGunzip()).pipe(split2());
@@ -51,7 +51,7 @@ export const storedDeleted: Question = {
   },
 };
 
-/** One in fifty posts and one in two hundred authors of the corpus, made once. */
+/** Creates tombstones, once, for one in fifty posts and one in two hundred authors. */
 async function tombstonesOf({ files }: Corpus) {
   const folder = path.join(process.cwd(), `bench/.cache/deleted-1-${files.length}`);
   const list = path.join(folder, 'ids.json');
@@ -78,7 +78,7 @@ async function tombstonesOf({ files }: Corpus) {
   return { folder, posts: posts.length, users: users.length };
 }
 
-/** What is deleted. */
+/** The ids of deleted posts and users. */
 export interface Ids {
   readonly posts: readonly string[];
   readonly users: readonly string[];

@@ -54,7 +54,7 @@ export const storedFiles: Question = {
   digest: idsByTag,
 };
 
-/** The same with posts that no code was tuned for. */
+/** The same with the corpora on which the code was not tuned. */
 export const storedFilesOthers: readonly Question[] = CORPORA.slice(1).map(corpus => ({
   name: `stored-files-${corpus.name}`,
   folder: 'stored-files',
@@ -88,8 +88,8 @@ async function inputOf(
 }
 
 /**
- * Ids of every tag: re-serialised posts have other bytes, but must be the same posts. Sorted, as
- * DuckDB keeps no order.
+ * Returns a digest of the ids of each tag. Tools that serialise posts again write other bytes, but
+ * the posts must be the same. Ids are sorted, because DuckDB does not keep the order.
  */
 export async function idsByTag(folder: string): Promise<Digest> {
   const digest: Record<string, string | number> = {};
@@ -107,7 +107,9 @@ export async function idsByTag(folder: string): Promise<Digest> {
   return digest;
 }
 
-/** The file, or the files of the folder: DuckDB makes one of each partition. */
+/**
+ * Returns the file, or the files in the folder, because DuckDB writes several files per partition.
+ */
 async function filesOf(place: string): Promise<string[]> {
   if ((await stat(place)).isFile()) return [place];
   return (await readdir(place)).map(name => path.join(place, name));

@@ -1,7 +1,10 @@
 import type { Bar } from './question.js';
 import { middleAndSpread, type Recorded } from './record.js';
 
-/** All questions of a run as one Markdown table: ours, the best of the others, and the bound. */
+/**
+ * Returns a Markdown table of all questions of a run: Millrace, the best of the others, and the
+ * bound.
+ */
 export function summary(answers: Readonly<Record<string, Recorded>>): string {
   const rows = Object.entries(answers).flatMap(([question, { charts }]) =>
     charts.flatMap(({ bars, unit, better }) =>

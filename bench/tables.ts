@@ -7,13 +7,13 @@ import { CORPORA, type Corpus, type NamedCorpus } from './corpus.js';
 import { median, touchMemory } from './measure.js';
 import type { Chart, Places, Sample, Study, Work } from './question.js';
 
-/** How often each writes, in turns. */
+/** How often each writer runs. The writers run in turns. */
 const ROUNDS = 5;
 
 interface Writer {
   readonly name: string;
   readonly module: string;
-  /** The query of what it wrote; absent for limits. */
+  /** The query to run on its output. Undefined for limits. */
   readonly query?: string;
 }
 
@@ -49,7 +49,7 @@ const WRITERS: readonly Writer[] = [
   },
 ];
 
-/** What each of ours is compared with on all corpora. */
+/** The pairs of writers that are compared on all corpora. */
 const COMPARED: readonly Comparison[] = [
   { ours: 'stored-files/millrace', other: 'stored-files/limit' },
   { ours: 'tables/json-lines', other: 'tables/deflate' },
@@ -70,13 +70,16 @@ interface Asked {
   readonly followers: number;
 }
 
-/** What a writer wrote, and what a query over it costs. */
+/** The output of a writer, and the cost of a query over it. */
 interface Written {
   readonly bytes: number;
   readonly asked: Asked | undefined;
 }
 
-/** Stored posts as rows: what it costs to write them, how large they are, and what a query over them costs. */
+/**
+ * Measures how long stored posts take to write as rows, how large the rows are, and how long a
+ * query over them takes.
+ */
 export const tables: Study = {
   name: 'tables',
   title: 'Stored posts to CSV and Parquet, and a query over each',
@@ -166,7 +169,7 @@ function tableOf(
 
 interface CorpusRatios {
   readonly corpus: string;
-  /** Speeds compared with the others, in the order of `COMPARED`. */
+  /** The relative speeds, in the order of `COMPARED`. */
   readonly ratios: readonly number[];
 }
 
@@ -184,7 +187,10 @@ function nameOf(module: string): string {
   return WRITERS.find(writer => writer.module === module)?.name ?? module;
 }
 
-/** The worst corpus of each comparison beside the best: what holds on any is the worst. */
+/**
+ * Shows the worst and the best corpus of each comparison. The worst one is a lower bound for any
+ * corpus.
+ */
 function ratioTable(corpora: readonly CorpusRatios[]): string {
   const rows = COMPARED.map(({ ours, other }, index) => {
     const ratios = corpora.map(({ ratios }) => ratios[index] as number);
@@ -207,7 +213,7 @@ function ratioTable(corpora: readonly CorpusRatios[]): string {
   ].join('\n');
 }
 
-/** The worst corpus stands first, and is the one that the summary has. */
+/** Sorts the corpora of each comparison. The worst one comes first and is used in the summary. */
 function ratioChart(corpora: readonly CorpusRatios[]): Chart {
   const bars = COMPARED.flatMap(({ ours }, index) =>
     corpora
@@ -251,7 +257,7 @@ async function sizeOf(folder: string): Promise<number> {
 
 const run = promisify(execFile);
 
-/** A script in a process of its own, which gets its work on stdin and prints what it measured. */
+/** Runs a script in a separate process. It gets its work on stdin and prints its measurements. */
 async function child<T>(script: string, argument: string, work: Work): Promise<T> {
   const here = (name: string) => path.join(import.meta.dirname, name);
   const running = run(process.execPath, [

@@ -20,7 +20,7 @@ interface LookedUp {
   readonly peak: number;
 }
 
-/** How many posts, how long, how much memory: each in a process of its own. */
+/** Measures posts per second, duration and memory, each in a separate process. */
 export const tombstones: Study = {
   name: 'tombstones',
   title: 'Tombstones: recording deleted posts, and looking posts up',

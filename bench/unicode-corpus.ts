@@ -1,20 +1,20 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Posts whose text is Japanese, Chinese, Korean, Arabic, Hindi and emoji, some with `\u` escapes: four of five have
- * text beyond ASCII, a third is Japanese, and a third has some twenty escapes. Most have up to 140 characters, one
- * in thirty has some 25 KB.
+ * Posts in Japanese, Chinese, Korean, Arabic and Hindi and with emoji. Four of five have non-ASCII
+ * text, a third are Japanese, and a third contain about 20 `\u` escapes. Most have up to 140
+ * characters, and one in thirty has about 25 KB.
  */
 export class UnicodeCorpus {
   #state: number;
-  /** The escapes that the present post still gets. */
+  /** The number of escapes still to add to the current post. */
   #escapes = 0;
 
   constructor(seed: number) {
     this.#state = seed;
   }
 
-  /** The post with other text: each string that people write is replaced by one of as many characters. */
+  /** Replaces each string that people write by another one with as many characters. */
   line(post: Buffer): Buffer {
     const script = this.#of(SCRIPTS);
     this.#escapes = this.#below(12) < 5 ? 16 + this.#below(9) : 0;
@@ -66,16 +66,16 @@ export class UnicodeCorpus {
   }
 }
 
-/** Bytes of each text of a long post. */
+/** The number of bytes in each string of a long post. */
 const LONG = 9_000;
 
 interface Script {
-  /** Ranges of code points: the first, and how many. */
+  /** Ranges of code points, each as its start and its length. */
   readonly letters: readonly (readonly [number, number])[];
-  /** Spaces, and emoji, in a hundred characters. */
+  /** The number of spaces and emoji in a hundred characters. */
   readonly spaces: number;
   readonly emoji: number;
-  /** Mean bytes of a character. */
+  /** The mean number of bytes per character. */
   readonly bytes: number;
 }
 
@@ -93,7 +93,7 @@ const KOREAN: Script = { letters: [[0xac00, 2_300]], spaces: 15, emoji: 4, bytes
 const ARABIC: Script = { letters: [[0x0627, 36]], spaces: 15, emoji: 4, bytes: 1.8 };
 const HINDI: Script = { letters: [[0x0905, 70]], spaces: 15, emoji: 4, bytes: 2.4 };
 const ENGLISH: Script = { letters: [[0x61, 26]], spaces: 16, emoji: 0, bytes: 1 };
-/** Each as often as the next. */
+/** All scripts are equally frequent. */
 const SCRIPTS = [
   ...[JAPANESE, JAPANESE, JAPANESE, JAPANESE, JAPANESE],
   ...[CHINESE, KOREAN, ARABIC, ARABIC, HINDI, HINDI, HINDI],

@@ -1,4 +1,4 @@
-// A tour in one run: writes the newest posts to files by topic, and draws a chart of all.
+// A tour in one run: writes the newest posts to files by topic and draws a chart of all of them.
 import { account, chart, counts, dedupe, files, matchRules, pipeline, routeByTag, search } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,10 +1,10 @@
-// Writes posts about coffee or rain, each once, to a compressed file for each day.
-// Kill it and run it again: it continues from the checkpoint.
+// Writes posts about coffee or rain to one compressed file per day, each post once. If you kill it
+// and run it again, it continues from the checkpoint.
 import { account, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-const service = createService(); // with the real service: leave this out,
-const acme = account(await service.start()); // and use account(), which reads MILLRACE_*
+const service = createService(); // only for the local service
+const acme = account(await service.start()); // for the real service: account(), which reads MILLRACE_*
 const { posts, files: days } = await pipeline(
   search(acme, { product: '30day', query: 'coffee OR rain', limit: 5_000 }),
   dedupe(),

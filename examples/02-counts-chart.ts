@@ -1,4 +1,4 @@
-// Draws how often a word was used each hour, as a chart on the terminal.
+// Draws a chart in the terminal of how often a word was used each hour.
 import { account, chart, counts, pipeline } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,4 +1,4 @@
-// Prints posts unchanged, newest first, page by page: try `| head -n 3` or `| jq .text`.
+// Prints posts unchanged, newest first, page by page. Try it with `| head -n 3` or `| jq .text`.
 import { account, pipeline, search, stdout } from 'millrace';
 import { createService } from 'millrace/service';
 

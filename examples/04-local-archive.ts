@@ -1,5 +1,4 @@
-// Splits a folder of downloaded gzip files into one file for each author, without a request to the
-// service.
+// Splits a folder of downloaded gzip files into one file per author, without sending requests.
 import { existsSync } from 'node:fs';
 import { activities, dedupe, files, filter, gunzip, jsonLines, localFiles, pipeline } from 'millrace';
 

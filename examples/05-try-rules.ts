@@ -1,5 +1,6 @@
-// Tests rules on stored posts before a job is paid for: shows the problems of each, or how many posts
-// it matches, and one of them. Arguments: a folder of gzip files (out/archive), then the rules.
+// Tests rules on stored posts before you pay for a job. Shows the problems of each rule, or how
+// many posts it matches and one of these posts. Arguments: a folder of gzip files (out/archive),
+// then the rules.
 import { existsSync } from 'node:fs';
 import { activities, gunzip, jsonLines, localFiles, pipeline, rules } from 'millrace';
 

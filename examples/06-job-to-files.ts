@@ -1,4 +1,5 @@
-// Takes a job from its rules to files by tag. Stop it at any point and run it again: it continues.
+// Runs a historical job from its rules to files by tag. You can stop it at any point and run it
+// again: it continues.
 import * as millrace from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,5 @@
-// Splits job files on disk into one file for each tag and day, with every post once. Argument: their
-// folder; without it, a small job is run and downloaded first.
+// Splits a job's files on disk into one file per tag and day, with every post once. Argument: the
+// folder of the files. Without it, a small job is run and downloaded first.
 import * as millrace from 'millrace';
 import { createService } from 'millrace/service';
 

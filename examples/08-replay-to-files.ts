@@ -1,5 +1,5 @@
-// Writes two hours of yesterday's rule-based stream to a compressed file for each hour: complete, or
-// with an error that names the missing minutes. Kill it and run it again: it continues.
+// Writes two hours of yesterday's rule-based stream to one compressed file per hour. The result is
+// complete, or the error lists the missing minutes. If you kill it and run it again, it continues.
 import { account, files, pipeline, replay, replayRules } from 'millrace';
 import { createService } from 'millrace/service';
 

@@ -1,5 +1,6 @@
-// Stores posts. A day later, some are deleted, their authors suspended, or their locations removed.
-// The events of the compliance stream are recorded as tombstones and applied to the stored files.
+// Stores posts. A day later, some of them are deleted, their authors suspended, or their locations
+// removed. Records these events of the compliance stream as tombstones and applies them to the
+// stored files.
 import { account, applyCompliance, files, intoTombstones, openTombstones, pipeline, replay } from 'millrace';
 import { createService } from 'millrace/service';
 
@@ -7,7 +8,7 @@ const service = createService({ postsPerMinute: 20, complianceRate: 0.5 });
 const acme = account(await service.start());
 const [minute, hour] = [60_000, 3_600_000];
 const now = Date.now();
-service.clock.set(now - 28 * hour); // the day on which they are stored
+service.clock.set(now - 28 * hour); // the day on which the posts are stored
 const stored = { fromDate: new Date(now - 29 * hour - 10 * minute), toDate: new Date(now - 29 * hour) };
 const archive = 'out/compliant/archive';
 const { posts } = await pipeline(
@@ -15,7 +16,7 @@ const { posts } = await pipeline(
   files({ path: `${archive}/{day}/{segment}.jsonl.gz` }),
 );
 
-service.clock.set(now); // Live and endless: pipeline(compliance(acme), intoTombstones(tombstones)).
+service.clock.set(now); // for a live stream without an end: pipeline(compliance(acme), intoTombstones(tombstones))
 const tombstones = await openTombstones('out/compliant/tombstones');
 const meanwhile = { fromDate: new Date(now - 3.5 * hour), toDate: new Date(now - 2.5 * hour) };
 const { events } = await pipeline(

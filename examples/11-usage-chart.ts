@@ -1,12 +1,11 @@
-// Writes the usage of the account as rows to a file, and draws a chart with the projection and the
-// caps.
+// Writes the usage of the account to a file and draws a chart with the projection and the limits.
 import { account, files, pipeline, search, usage } from 'millrace';
 import { createService } from 'millrace/service';
 
 const service = createService({ usageAlert: 4_000, usageCap: 5_000, requestCap: 10 });
 const acme = account(await service.start());
 
-// Creates usage to report: searches in the previous months, and today.
+// Creates usage to report: searches in earlier months and today.
 const now = Date.now();
 for (const daysAgo of [55, 30, 0]) {
   service.clock.set(now - daysAgo * 86_400_000);

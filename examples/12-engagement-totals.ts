@@ -1,4 +1,5 @@
-// A user signs in and authorizes the application; then the totals of the posts that a search finds.
+// Signs a user in and authorizes the application. Then prints the totals of the posts that a search
+// finds.
 import { account, collect, engagement, map, pipeline, search, stdout, users } from 'millrace';
 import { createService } from 'millrace/service';
 
@@ -6,7 +7,9 @@ const service = createService({ postsPerMinute: 2, stateFolder: 'out/engagement/
 const addresses = await service.start();
 const acme = account(addresses);
 
-/** What a person does in a browser: here, the author of the newest post on coffee consents. */
+/**
+ * Does what a person would do in a browser. Here, the author of the newest post on coffee consents.
+ */
 async function consent(address: string) {
   const newest = search(acme, { product: '30day', query: 'coffee -is:retweet', limit: 1 });
   const [post] = await pipeline(newest, collect());
@@ -16,7 +19,7 @@ async function consent(address: string) {
   if (approval && 'redirect' in approval) await fetch(approval.redirect);
 }
 
-// With the real service, omit `open`: the URL is printed, for a browser.
+// For the real service, omit `open`. The URL is then printed, to be opened in a browser.
 const token = await users.signIn(acme, { store: 'out/engagement/token.json', open: consent });
 console.error(`${token.screenName} authorized the application; the token prints as ${token.token}`);
 const query = `from:${token.screenName} -is:retweet`;

@@ -1,5 +1,6 @@
-// A web application: a user signs in and authorizes it, and sees how often the newest posts were liked.
-// Tokens are kept encrypted. Run as it is, a browser is imitated, and the server ends.
+// A web application that a user signs in to and authorizes. It shows how often the user's newest
+// posts were liked, and stores tokens encrypted. This script also simulates the browser and stops
+// the server at the end.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,10 +9,10 @@ import { createService } from 'millrace/service';
 
 const service = createService({ postsPerMinute: 2 });
 const addresses = await service.start();
-const acme = account(addresses); // with the real service: account()
+const acme = account(addresses); // for the real service: account()
 
-const key = randomBytes(32); // with the real service: from a secret store, not in the code or the database
-const stored = new Map<string, Buffer>(); // user id → sealed token; a table of your database
+const key = randomBytes(32); // for the real service: a key from a secret store, not from the code or the database
+const stored = new Map<string, Buffer>(); // user id → encrypted token; in your application, a table of the database
 
 function seal(text: string): Buffer {
   const nonce = randomBytes(12);
@@ -37,7 +38,7 @@ function tokenOf(userId: string): users.UserToken | undefined {
 }
 
 interface Session {
-  signIn?: users.RequestToken | undefined; // of the sign-in in progress
+  signIn?: users.RequestToken | undefined; // while a sign-in is in progress
   user?: { readonly id: string; readonly name: string };
 }
 const sessions = new Map<string, Session>();
@@ -49,16 +50,17 @@ const server = createServer(async (request, response) => {
   if (cookie === undefined || !sessions.has(cookie)) cookie = randomBytes(32).toString('base64url');
   const session = sessions.get(cookie) ?? {};
   sessions.set(cookie, session);
-  response.setHeader('Set-Cookie', `session=${cookie}; HttpOnly; SameSite=Lax; Path=/`); // and Secure, on https
+  response.setHeader('Set-Cookie', `session=${cookie}; HttpOnly; SameSite=Lax; Path=/`); // add Secure on https
   try {
     if (url.pathname === '/sign-in') {
       session.signIn = await users.requestToken(acme, { callback: `${origin}/signed-in` });
       response.writeHead(302, { Location: users.signInAddress(acme, session.signIn) }).end();
     } else if (url.pathname === '/signed-in') {
       const { signIn: token } = session;
-      session.signIn = undefined; // good once
+      session.signIn = undefined; // a request token works only once
       const verifier = url.searchParams.get('oauth_verifier');
-      // Only the browser that began the sign-in may end it: anyone can send a link to this address.
+      // Only the browser that started the sign-in may complete it, because anyone can send a link
+      // to this address.
       if (token === undefined || url.searchParams.get('oauth_token') !== token.token || verifier === null)
         return response.writeHead(400).end('Nobody signed in. Try again.');
       const access = await users.accessToken(acme, { token, verifier });
@@ -75,7 +77,7 @@ const server = createServer(async (request, response) => {
       response.end(posts.map(({ id, text }) => `${totals.byPost[id]?.favorites ?? 0} likes: ${text}`).join('\n'));
     }
   } catch (error) {
-    console.error(error); // prints no secret
+    console.error(error); // the error contains no secret
     response.writeHead(502).end('Something went wrong. Try again.');
   }
 });
@@ -83,7 +85,8 @@ await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
 const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 console.log(`The application listens at ${origin}`);
 
-// The rest imitates the browser of a user, the author of the newest post on coffee, and ends the server.
+// Simulates the browser of a user, the author of the newest post on coffee, and then stops the
+// server.
 const [post] = await pipeline(search(acme, { product: '30day', query: 'coffee -is:retweet', limit: 1 }), collect());
 const first = await fetch(`${origin}/sign-in`, { redirect: 'manual' });
 const headers = { Cookie: String(first.headers.get('set-cookie')) };

@@ -1,10 +1,10 @@
-// Runs several searches at the same time as one set of posts: each post once, even if several queries
-// find it. Kill it and run it again: each search continues from the checkpoint.
+// Runs several searches concurrently as one set of posts. Each post occurs once, even if several
+// queries find it. If you kill it and run it again, each search continues from the checkpoint.
 import { account, dedupe, files, merge, pipeline, search, tap } from 'millrace';
 import { createService } from 'millrace/service';
 
-const service = createService(); // with the real service: leave this out,
-const acme = account(await service.start()); // and use account(), which reads MILLRACE_*
+const service = createService(); // only for the local service
+const acme = account(await service.start()); // for the real service: account(), which reads MILLRACE_*
 const queries = ['coffee', 'rain', '(coffee OR rain) lang:en'];
 let found = 0;
 const { posts } = await pipeline(

@@ -1,6 +1,7 @@
-// Posts into a SQLite database, each once: rows and checkpoint are committed in one transaction. Kill it at any moment
-// and run it again. `15-into-sqlite.ts 202401010000 202401020000` uses that window instead of the last 30 days; with
-// MILLRACE_BASE_URL or MILLRACE_URL in the environment it searches there, otherwise in a local service.
+// Writes posts to a SQLite database, each once. Rows and checkpoint are committed in one
+// transaction, so you can kill it at any moment and run it again. `15-into-sqlite.ts 202401010000
+// 202401020000` uses this window instead of the last 30 days. If MILLRACE_BASE_URL or MILLRACE_URL
+// is set, it searches there, otherwise in a local service.
 import { mkdirSync } from 'node:fs';
 import Database from 'libsql'; // the same calls as better-sqlite3; or `DatabaseSync` of node:sqlite
 import { type Activity, account, committed, dedupe, pipeline, search } from 'millrace';
@@ -15,7 +16,7 @@ const insert = db.prepare('INSERT INTO posts VALUES (?, ?, ?, ?)');
 const intoSqlite = committed({
   rows: 500,
   async transaction(work) {
-    db.exec('BEGIN IMMEDIATE'); // of two runs at a time, one waits
+    db.exec('BEGIN IMMEDIATE'); // a concurrent run waits here
     try {
       await work().then(() => db.exec('COMMIT'));
     } finally {

@@ -1,6 +1,7 @@
-// One search as four processes at the same time, each with its shard, and the same as one process: the same posts.
-// Each process runs this script again with MILLRACE_SHARD=1/4 and so on; on four machines, a shell sets it.
-// With MILLRACE_BASE_URL or MILLRACE_URL in the environment it searches there, as one process, otherwise in a local service.
+// Runs one search in four concurrent processes, each with its shard, and compares the posts with
+// those of a single process. Each process runs this script with MILLRACE_SHARD=1/4 and so on. On
+// four machines, you would set it in the shell. If MILLRACE_BASE_URL or MILLRACE_URL is set, it
+// searches there in one process, otherwise in a local service.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +23,7 @@ if (shard !== '' || process.env.MILLRACE_BASE_URL || process.env.MILLRACE_URL) {
   );
   console.log(`${shard || 'all'}: ${posts} posts`);
 } else {
-  const service = createService(); // with the real service: only the commands of the shell
+  const service = createService(); // for the real service, only the shell commands are needed
   const { baseUrl, account, label, email, password } = await service.start();
   const start = (shard: string) =>
     spawn(process.execPath, [...process.execArgv, import.meta.filename], {

@@ -1,5 +1,5 @@
-// Writes a search to CSV files for a spreadsheet, one for each day. Stop it at any point and run it
-// again: it continues.
+// Writes a search to CSV files for a spreadsheet, one per day. You can stop it at any point and run
+// it again: it continues.
 import { account, csv, dedupe, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
@@ -15,8 +15,8 @@ const { posts, files } = await pipeline(
       ...(['id', 'posted_at', 'author_handle', 'text', 'lang', 'favorite_count', 'hashtags', 'links'] as const),
       { name: 'words', type: 'int32', value: post => post.text.split(/\s+/).length },
     ],
-    formulas: 'escape', // anyone may have written the texts, and a spreadsheet would run those that start with =
-    bom: true, // without it, Excel reads another encoding
+    formulas: 'escape', // anyone can write these texts, and a spreadsheet would run those that start with =
+    bom: true, // without it, Excel assumes another encoding
   }),
 );
 console.log(`${posts} posts in ${files.length} files`);

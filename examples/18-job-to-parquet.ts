@@ -1,5 +1,5 @@
-// The files of a job as a Parquet dataset, and a question about it in SQL. Stopped anywhere and run again, it goes
-// on where it stood. DuckDB is a package of its own: npm install @duckdb/node-api
+// Writes the files of a job as a Parquet dataset and queries it with SQL. If you stop it and run it
+// again, it continues. Requires DuckDB: npm install @duckdb/node-api
 import { DuckDBInstance } from '@duckdb/node-api';
 import {
   account,

@@ -1,10 +1,10 @@
-// Writes one replay to three sinks at the same time: the raw posts in a file for each hour, a table
-// for a spreadsheet, and a live count on stderr. Kill it and run it again: files and table continue from
-// the same post, none has more than the other.
+// Writes one replay to three sinks at once: raw posts to one file per hour, a table for a
+// spreadsheet, and a live count on stderr. If you kill it and run it again, the files and the table
+// continue from the same post.
 import { type Activity, account, compose, csv, files, filter, pipeline, replay, replayRules, tee } from 'millrace';
 import { createService } from 'millrace/service';
 
-/** Counts posts by rule tag as they come, and returns the counts. */
+/** Counts posts by rule tag as they arrive, and returns the counts. */
 async function countByTag(posts: AsyncIterable<Activity>): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const show = () => process.stderr.write(`${JSON.stringify(counts)}\n`);

@@ -1,9 +1,11 @@
-// One machine replays a stream and publishes it to NATS JetStream; two others match each post against many rules and
-// write tables. On three machines, with the address of `nats-server -js` in NATS_URL:
+// One machine replays a stream and publishes it to NATS JetStream. Two others match each post
+// against many rules and write tables. Set NATS_URL to the address of `nats-server -js` and run
+// one of these commands on each machine:
 //   npx tsx examples/20-several-machines.ts publish
 //   npx tsx examples/20-several-machines.ts match 1/2
 //   npx tsx examples/20-several-machines.ts match 2/2
-// Kill any of them, the server too, and start it again. Without arguments: all of them here, compared with one process.
+// You can kill each of them, and the server, and start it again. Without arguments, all of them run
+// on this machine, and the result is compared with that of a single process.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -27,20 +29,20 @@ if (role === 'publish') await publish();
 else if (role === 'match') await match();
 else await allHere();
 
-/** Publishes an hour of a stream. */
+/** Publishes one hour of a stream. */
 async function publish(): Promise<void> {
   const service = createService({ postsPerMinute: 60, stateFolder: 'out/machines/service' });
-  const acme = account(await service.start()); // with the real service: account()
+  const acme = account(await service.start()); // for the real service: account()
   const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 43_200_000;
   const { posts } = await pipeline(
     replay(acme, { streamType: 'firehose', fromDate: new Date(noon - 3_600_000), toDate: new Date(noon) }),
-    toJetStream({ ...stream, create: { maxBytes: 1e9, maxAgeMs: 86_400_000 } }), // three servers: replicas: 3
+    toJetStream({ ...stream, create: { maxBytes: 1e9, maxAgeMs: 86_400_000 } }), // with three servers: replicas: 3
   );
   console.log(`${posts} posts published`);
   await service.stop();
 }
 
-/** Matches a shard of what was published, up to now; for a stream that continues, without `until`. */
+/** Matches one shard of what was published so far. For an endless stream, omit `until`. */
 async function match(): Promise<void> {
   const [index = 1, of = 1] = shard.split('/').map(Number);
   const folder = `out/machines/${index}-of-${of}`;
@@ -56,7 +58,9 @@ async function match(): Promise<void> {
   console.log(`${shard}: ${posts} posts match`);
 }
 
-/** Two words each, of those in generated posts; some are too common for a rule. */
+/**
+ * Rules of two words that occur in generated posts. Some of the words are too common for a rule.
+ */
 function madeUpRules(count: number): { value: string; tag: string }[] {
   const posts = samplePosts(new Date('2024-01-01'), { postsPerMinute: 2_000 });
   const words = [...new Set(posts.flatMap(post => post.text.match(/\b(?!from|this|http)[a-z]{4,12}\b/g) ?? []))];

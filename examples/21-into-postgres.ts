@@ -1,5 +1,6 @@
-// Posts with all columns into PostgreSQL, each once: COPY into a staging table, upsert, and the checkpoint in the same
-// transaction. Kill it, or the server, and run it again. PGHOST, PGUSER ... say where the server is: see into-databases.md.
+// Writes posts with all columns to PostgreSQL, each once. Uses COPY into a staging table, an
+// upsert, and a checkpoint in the same transaction, so you can kill it or the server and run it
+// again. PGHOST, PGUSER etc. locate the server: see into-databases.md.
 import { finished } from 'node:stream/promises';
 import { type Activity, account, committed, dedupe, pipeline, search, tables } from 'millrace';
 import { createService } from 'millrace/service';
@@ -8,28 +9,28 @@ import { from as copyFrom } from 'pg-copy-streams';
 
 const TYPES = { string: 'text', int32: 'int', double: 'float8', boolean: 'bool', timestamp: 'timestamptz' };
 const columns = Object.values(tables.posts);
-const sql = columns.map(({ name, type }) => `${name} ${TYPES[type as keyof typeof TYPES] ?? 'json'}`); // lists
+const sql = columns.map(({ name, type }) => `${name} ${TYPES[type as keyof typeof TYPES] ?? 'json'}`); // lists are stored as json
 const setUp = `CREATE TABLE IF NOT EXISTS posts (${sql.join()}, PRIMARY KEY (id)); CREATE TEMP TABLE IF NOT EXISTS staging (LIKE posts);
   CREATE TABLE IF NOT EXISTS checkpoints (name text PRIMARY KEY, saved text)`;
 const upsert = `INSERT INTO posts SELECT * FROM staging ON CONFLICT (id) DO UPDATE
   SET ${columns.map(({ name }) => `${name} = EXCLUDED.${name}`).join()}; TRUNCATE staging`;
 const save = "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
 const pool = new pg.Pool({ max: 1, allowExitOnIdle: true });
-pool.on('connect', client => client.on('error', () => {})).on('error', () => {}); // a cut connection fails the query, too
+pool.on('connect', client => client.on('error', () => {})).on('error', () => {}); // the query reports it
 const intoPostgres = committed({
   rows: 500,
   async transaction(work: (client: pg.PoolClient) => Promise<void>) {
     const client = await pool.connect();
     const written = client.query(`BEGIN; ${setUp}`).then(() => work(client));
     const [end] = await Promise.allSettled([written.then(() => client.query('COMMIT'))]);
-    client.release(end.status === 'rejected'); // closes the connection of a failed one, which rolls back
+    client.release(end.status === 'rejected'); // after a failure, closes the connection, which rolls the transaction back
     if (end.status === 'rejected') throw end.reason;
   },
   load: async db => (await db.query("SELECT saved FROM checkpoints WHERE name = 'posts' FOR UPDATE")).rows[0]?.saved,
   save: (text, db) => db.query(save, [text]),
   async write(posts: readonly Activity[], db) {
     const copy = db.query(copyFrom('COPY staging FROM STDIN (FORMAT csv)'));
-    await finished(copy.end(posts.map(tables.toCsv()).join('').replaceAll('\0', ''))); // texts in PostgreSQL have no NUL
+    await finished(copy.end(posts.map(tables.toCsv()).join('').replaceAll('\0', ''))); // PostgreSQL does not store NUL characters
     await db.query(upsert);
   },
 });

@@ -1,4 +1,5 @@
-// Posts into DuckDB, each once, by its appender and one transaction. Kill it at any moment and run it again.
+// Writes posts to DuckDB, each once, with its appender and one transaction. You can kill it at any
+// moment and run it again.
 import { mkdirSync } from 'node:fs';
 import { DuckDBInstance, DuckDBTimestampTZValue } from '@duckdb/node-api';
 import { type Activity, account, committed, dedupe, pipeline, search } from 'millrace';
@@ -15,7 +16,7 @@ const intoDuckDb = committed({
     try {
       await work().then(() => db.run('COMMIT'));
     } catch (error) {
-      await db.run('ROLLBACK').catch(() => {}); // a failed commit has done so
+      await db.run('ROLLBACK').catch(() => {}); // a failed commit has already rolled back
       throw error;
     }
   },

@@ -1,5 +1,6 @@
-// What is new since the night before, what was withdrawn since, and tables of the days that have changed. nightly.md says how cron or
-// systemd runs `night`; here, the local service makes two nights pass in a moment.
+// Each night, adds new posts, removes withdrawn posts, and writes tables of the days that have
+// changed. nightly.md shows how cron or systemd runs `night`. Here, the local service simulates two
+// nights.
 import { rm, stat } from 'node:fs/promises';
 import {
   type Account,
@@ -21,7 +22,7 @@ import {
 import { createService } from 'millrace/service';
 
 const day = 86_400_000;
-const fromDate = new Date(Date.now() - 3 * day); // where the first night begins
+const fromDate = new Date(Date.now() - 3 * day); // the start of the first night's search
 
 async function night(acme: Account) {
   const { added, files: days } = await pipeline(
@@ -38,7 +39,7 @@ async function night(acme: Account) {
     const table = path.replace('/posts/', '/tables/').replace('.jsonl.gz', '.parquet');
     if ((await changedAt(table)) >= (await changedAt(path))) continue;
     const rows = await pipeline(localFiles(path), gunzip(), jsonLines(), activities(), parquet({ path: table }));
-    if (rows.posts === 0) await rm(table, { force: true }); // all of the day's posts were withdrawn
+    if (rows.posts === 0) await rm(table, { force: true }); // all posts of this day were withdrawn
     tables++;
   }
   console.log(`${added} posts added; ${events} events; ${rewritten.length} files rewritten; ${tables} tables written`);
@@ -55,7 +56,7 @@ const timing = {
   now: () => service.clock.now(),
   elapsed: () => service.clock.now(),
   random: Math.random,
-  sleep: async (ms: number) => service.clock.advance(ms), // a replay has events after half an hour
+  sleep: async (ms: number) => service.clock.advance(ms), // events can be replayed after half an hour
 };
 service.clock.set(Date.now() - day);
 await night(account({ ...addresses, timing }));

@@ -1,10 +1,10 @@
-// Searches for many rules with few requests, and writes a file for each tag. A run spends 3 requests at most:
-// the next one continues there.
+// Searches for many rules with few requests and writes a file per tag. Each run sends at most 3
+// requests, and the next run continues there.
 import { account, files, IncompleteError, pipeline, preview, routeByTag, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-const service = createService(); // with the real service: leave this out,
-const acme = account(await service.start()); // and use account(), which reads MILLRACE_*
+const service = createService(); // only for the local service
+const acme = account(await service.start()); // for the real service: account(), which reads MILLRACE_*
 const options = {
   product: '30day',
   maxResults: 100,

@@ -1,4 +1,5 @@
-// Spans and metrics of a search, by the SDK of OpenTelemetry, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names.
+// Sends spans and metrics of a search with the OpenTelemetry SDK to the collector at
+// OTEL_EXPORTER_OTLP_ENDPOINT.
 import { subscribe } from 'node:diagnostics_channel';
 import { type Span, SpanStatusCode } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
@@ -17,7 +18,7 @@ const meter = metrics.getMeter('millrace');
 const posts = meter.createCounter('millrace.posts');
 const durations = meter.createHistogram('millrace.request.duration', { unit: 'ms' });
 
-// The messages of one request are the same object.
+// All messages about one request contain the same object.
 const spans = new WeakMap<object, Span>();
 subscribe('millrace:request:start', message => {
   const { method, url } = message as RequestMessage;

@@ -1,6 +1,6 @@
-// Records posts of the account once and serves them on this machine from then on: the same script, the same posts, and
-// no request that counts. With MILLRACE_BASE_URL or MILLRACE_URL in the environment it records there, otherwise from a
-// local service.
+// Records posts of the account once and then serves them on this machine. The same script returns
+// the same posts, without requests that count. If MILLRACE_BASE_URL or MILLRACE_URL is set, it
+// records there, otherwise from a local service.
 import { existsSync } from 'node:fs';
 import { type Account, account, collect, dedupe, files, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';

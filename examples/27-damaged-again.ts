@@ -1,11 +1,13 @@
-// Runs damaged records again: what a first run could not use is in a file, with its exact bytes and the reason; here it
-// is mended where it can be, and written beside the other posts. Both runs can be repeated.
+// Processes damaged records again. A first run writes the records it cannot use to a file, with
+// their exact bytes and the reasons. Here they are repaired if possible and added to the other
+// posts. Both runs can be repeated.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { activities, files, jsonLines, localFiles, perBatch, pipeline } from 'millrace';
 import { samplePosts } from 'millrace/service';
 
-// Three files of posts: one as it should be, one of server-sent events, and one whose last line is cut off.
+// Three files of posts: a valid one, one of server-sent events, and one whose last line is
+// truncated.
 if (!existsSync('out/received')) {
   await mkdir('out/received', { recursive: true });
   const [whole, events, cut] = [0, 1, 2].map(minute =>
@@ -33,7 +35,7 @@ if (first.damaged) {
     localFiles('out/damaged/received.jsonl'),
     jsonLines(),
     perBatch<Buffer, Buffer>(lines => lines.flatMap(mended)),
-    // They pass the same stages as before.
+    // The repaired records pass the same stages.
     jsonLines(),
     activities(),
     files({
@@ -45,7 +47,7 @@ if (first.damaged) {
   console.log(`${again.posts} posts mended, still damaged: ${again.damaged}`);
 }
 
-/** The post of an event; other records are as they were. */
+/** Returns the post of an event. Other records stay unchanged. */
 function mended(line: Buffer): Buffer[] {
   const { text, base64 = '' } = JSON.parse(line.toString());
   const record = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text.replace(/^data: /, ''));

@@ -10,17 +10,18 @@ export interface Reply {
   readonly value?: unknown;
   readonly error?: string;
   readonly ms: number;
-  /** Of all threads. */
+  /** The CPU time of all threads. */
   readonly cpuMs: number;
-  /** As much as the process ever had. */
+  /** The peak memory of the process so far. */
   readonly peakMegabytes: number;
 }
 
-// One module in a process of its own, whose exports are called by messages: node child.js MODULE.
+// Loads a module in a separate process and calls its exports on request. Usage: node child.js
+// MODULE.
 const module = import(pathToFileURL(process.argv[2] ?? '').href) as Promise<
   Record<string, (...args: readonly unknown[]) => unknown>
 >;
-module.catch(() => {}); // told with the first call
+module.catch(() => {}); // the first call reports the error
 
 process.on('message', async ({ name, args }: Call) => {
   const cpuBefore = process.cpuUsage();

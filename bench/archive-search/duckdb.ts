@@ -3,7 +3,8 @@ import { type DuckDBConnection, DuckDBInstance, version as versionOf } from '@du
 import type { Posts } from './posts.js';
 import { type Month, PAGE, type Query } from './queries.js';
 
-// What of a post the queries look at; a retweet has the text and links of the retweeted post.
+// The part of a post that the queries read. For a retweet, the text and links of the retweeted
+// post.
 const ENTITIES =
   'STRUCT(urls STRUCT(expanded_url VARCHAR, display_url VARCHAR, unwound STRUCT(url VARCHAR))[])';
 const CONTENT =
@@ -26,7 +27,9 @@ export function version(): string {
   return versionOf();
 }
 
-/** Fills a table from the same files, ordered by time as they are; resolves to its bytes. */
+/**
+ * Fills a table from the same files, ordered by time as they are. Resolves to its size in bytes.
+ */
 export async function build({ folder }: Posts): Promise<number> {
   const file = fileOf(folder);
   await rm(file, { force: true });

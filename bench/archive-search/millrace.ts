@@ -7,7 +7,8 @@ import { type Month, PAGE, type Query } from './queries.js';
 
 const HOUR = 3_600_000;
 
-// What the service opens for a folder; the package has it, but not under a name of its own.
+// The function with which the service opens a folder. The package contains it but does not export
+// it.
 const { openFolderArchive } = (await import(
   new URL('./archive/folder/folder-archive.js', import.meta.resolve('millrace/service')).href
 )) as { openFolderArchive(folder: string): Promise<Archive> };
@@ -17,7 +18,7 @@ let service: Service;
 let searchUrl: string;
 let authorization: string;
 
-/** Builds the index from scratch; resolves to its bytes. */
+/** Builds the index from scratch. Resolves to its size in bytes. */
 export async function build({ folder }: Posts): Promise<number> {
   const index = path.join(folder, '.millrace-index');
   await rm(index, { recursive: true, force: true });
@@ -42,7 +43,7 @@ export async function counts(query: Query, { from, to }: Month): Promise<Record<
   return byHour(buckets.map(({ start, count }) => [start, count]));
 }
 
-/** The same archive behind the service's own endpoints. */
+/** Serves the same archive through the service's own endpoints. */
 export async function serve(): Promise<void> {
   service = createService({ archive, limits: 'relaxed' });
   const { baseUrl, account, label, email, password } = await service.start();
@@ -71,7 +72,7 @@ export async function close(): Promise<void> {
   await archive.close();
 }
 
-/** Parses the rule on every call, because a request also brings it as text. */
+/** Parses the rule on every call, because a request also contains it as a string. */
 function queryOf({ rule }: Query): ArchiveQuery {
   const { tree } = rules.parse(rule);
   if (tree === undefined) throw new Error(`Not a rule: ${rule}`);

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import path from 'node:path';
 import type { Call, Reply } from './child.js';
 
-/** A module of this folder in a process of its own, so that memory is told apart. */
+/**
+ * Runs a module of this folder in a separate process, so that its memory can be measured
+ * separately.
+ */
 export class ModuleProcess {
   readonly #name: string;
   readonly #child: ChildProcess;

@@ -1,21 +1,24 @@
-/** A question to an archive, as a rule and as the SQL that someone who knows the posts would write. */
+/** A query of an archive, as a rule and as the SQL that an expert on this data would write. */
 export interface Query {
   readonly name: string;
   readonly rule: string;
-  /** What stands after WHERE, but for the window. */
+  /** The WHERE condition, without the window. */
   readonly where: string;
 }
 
-/** From, inclusive, to `to`, exclusive; epoch milliseconds. */
+/** The window from `from` (inclusive) to `to` (exclusive), in epoch milliseconds. */
 export interface Month {
   readonly from: number;
   readonly to: number;
 }
 
 export interface Engine {
-  /** Ids of the first page, newest first. */
+  /** Returns the ids of the first page, newest first. */
   search(query: Query, month: Month): Promise<readonly string[]>;
-  /** Posts by the epoch milliseconds of their hour; hours without any are left out. */
+  /**
+   * Returns the number of posts per hour, by the hour's epoch milliseconds. Hours without posts are
+   * omitted.
+   */
   counts(query: Query, month: Month): Promise<Readonly<Record<string, number>>>;
 }
 
@@ -37,12 +40,12 @@ export const QUERIES: readonly Query[] = [
   },
 ];
 
-/** `contains` is much the faster of the two, and leaves little for the other. */
+/** `contains` is much faster than the second condition and leaves few rows for it. */
 function word(text: string): string {
   return `(contains(words, '${text}') AND regexp_matches(words, '\\b${text}\\b'))`;
 }
 
-/** Of the text alone, since a phrase does not match words of a link. */
+/** Searches only the text, because a phrase does not match the words of a link. */
 function phrase(first: string, second: string): string {
   return (
     `(contains(text, '${first}') AND contains(text, '${second}') AND ` +

@@ -12,7 +12,10 @@ export interface Built {
   readonly bytes: number;
 }
 
-/** The newest posts of the month, those up to another hour each time, or a month of counts. */
+/**
+ * The newest page of the month, the newest page before a different hour each time, or a month of
+ * counts.
+ */
 export type Task = 'page' | 'new page' | 'counts';
 
 export interface Row {
@@ -31,10 +34,10 @@ const TASKS: Record<Task, string> = {
 interface Findings {
   readonly posts: Posts;
   readonly built: readonly Built[];
-  /** Its version, where it is here. */
+  /** DuckDB's version, if it is installed. */
   readonly duckdb: string | undefined;
   readonly rows: readonly Row[];
-  /** The same rows, asked through the service. */
+  /** The same rows, with requests to the service. */
   readonly http: readonly Row[];
 }
 
@@ -90,7 +93,7 @@ export function report({ posts, built, duckdb, rows, http }: Findings): string {
   ].join('\n');
 }
 
-/** Without the pages of which all is in memory, which say least. */
+/** Omits the pages that are already in memory, because they say least. */
 export function chartOf({ rows, duckdb }: Findings): Chart {
   return {
     name: 'archive-search',

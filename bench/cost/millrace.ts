@@ -29,7 +29,10 @@ export async function run({ files, out, compared }: Work): Promise<void> {
   if (compared) await writeFile(path.join(out, 'passed.json'), JSON.stringify({ posts }));
 }
 
-/** Gathers lines as `files` does, then discards them: few machines have memory for 8 GB. Counts posts. */
+/**
+ * Joins lines as `files` does and then discards them, because few machines have memory for 8 GB.
+ * Counts posts.
+ */
 const nowhere: FlowSink<Routed, number> = async (input, run) => {
   const lines = Buffer.allocUnsafe(BUFFER);
   let used = 0;
@@ -40,7 +43,7 @@ const nowhere: FlowSink<Routed, number> = async (input, run) => {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);
       used += activity.raw.length;
-      // One that has several tags comes several times.
+      // A post with several tags arrives several times.
       if (activity !== last) posts++;
       last = activity;
     }

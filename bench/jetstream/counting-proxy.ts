@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** A TCP proxy that counts what passes. */
+/** A TCP proxy that counts bytes. */
 export interface CountingProxy {
   readonly url: string;
-  /** Bytes to the server and back. */
+  /** The number of bytes to the server and from it. */
   readonly bytes: { sent: number; received: number };
   close(): Promise<void>;
 }

@@ -7,10 +7,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 
-/** Whether this machine has the server. */
+/** Whether `nats-server` is installed. */
 export const hasNatsServer = spawnSync('nats-server', ['--version']).status === 0;
 
-/** One node, or a cluster of three, on loopback. */
+/** One node, or a cluster of three nodes, on loopback. */
 export interface Servers {
   readonly urls: string[];
   stop(): Promise<void>;
@@ -53,7 +53,10 @@ export async function startServers(count: 1 | 3, scratch: string): Promise<Serve
   return { urls, stop };
 }
 
-/** A cluster answers only when it has elected a leader for its streams. */
+/**
+ * Waits until the servers respond. A cluster responds only after it has elected a leader for its
+ * streams.
+ */
 async function untilReady(servers: string[]): Promise<void> {
   for (const end = Date.now() + 60_000; ; await wait(50)) {
     try {

@@ -1,21 +1,21 @@
 import { peakMemory } from '../peak-memory.js';
 
-/** What a child gets as its argument, as JSON. */
+/** The argument of a child process, as JSON. */
 export interface Task {
   readonly urls: string[];
   readonly stream: string;
   readonly replicas: 1 | 3;
-  /** Publishes that wait for their acknowledgement at a time. */
+  /** The maximum number of unacknowledged publishes. */
   readonly inFlight: number;
-  /** Stored files, and how many different posts are in them. */
+  /** The stored files. `posts` is the number of distinct posts in them. */
   readonly files: readonly string[];
   readonly posts: number;
   readonly out: string;
-  /** Several posts in a message. */
+  /** If given, each message contains several posts. */
   readonly batch?: { readonly compression?: 'gzip' } | undefined;
 }
 
-/** What it measured. */
+/** The measurements. */
 export interface Done {
   readonly posts: number;
   readonly seconds: number;
@@ -23,7 +23,7 @@ export interface Done {
   readonly peakMegabytes: number;
 }
 
-/** Runs in a child: `prepare` is not timed, what it returns is. */
+/** Runs in a child process. `prepare` is not measured, but the function it returns is. */
 export async function onTask(
   prepare: (task: Task) => Promise<() => Promise<number>>,
 ): Promise<void> {

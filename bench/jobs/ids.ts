@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The ids of all posts in their order, in a few characters. */
+/** A digest of the ids of all posts in order, a few characters long. */
 export class Ids {
   readonly #ids: string[] = [];
 

@@ -5,7 +5,7 @@ import { Ids } from './ids.js';
 const LISTING =
   '/historical/rulestream/accounts/bench/publishers/twitter/jobs/benchjob01/results.json';
 
-/** What a script does without a library: one file after the other, and no checks. */
+/** A script without a library: downloads one file after the other without checks. */
 export async function run({ files, out }: Work): Promise<void> {
   const listing = await fetch(`${files[0]}${LISTING}`);
   const { urlList } = (await listing.json()) as { urlList: string[] };

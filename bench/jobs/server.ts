@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// Serves one delivered job. The parent sends the list of its files, and receives the address.
+// Serves one delivered job. The parent sends the list of its files and receives the address.
 interface Served {
   readonly files: readonly string[];
   readonly posts: number;

@@ -1,18 +1,26 @@
-/** When messages came, in microseconds of the machine's clock, until all have come. */
+/**
+ * Records when each message arrives, in microseconds of the machine's clock, until all have
+ * arrived.
+ */
 export class Arrivals {
   readonly #all: number[] = [];
   readonly #wanted: number;
   readonly #warmUp: number;
-  /** When the messages began that count. */
+  /** The CPU usage when the measured messages start. */
   #before = process.cpuUsage();
 
-  /** The two numbers that the parent gives: messages in all, and those that only warm up. */
+  /**
+   * The two arguments from the parent: the total number of messages, and how many of these are for
+   * warm-up.
+   */
   constructor([wanted, warmUp]: readonly string[]) {
     this.#wanted = Number(wanted);
     this.#warmUp = Number(warmUp);
   }
 
-  /** Returns whether that was the last. Ids go up by one, so a lost message shows. */
+  /**
+   * Returns whether this was the last message. Ids are consecutive, so a lost message is noticed.
+   */
   add(id: string | undefined): boolean {
     const at = Number(process.hrtime.bigint() / 1_000n);
     if (id !== String(1_700_000_000_000_000_000n + BigInt(this.#all.length)))
@@ -30,7 +38,7 @@ interface Message {
   readonly delete: { readonly status: { readonly id_str: string } };
 }
 
-/** What one writes by hand, for each line. */
+/** Parses each line as a hand-written script would. */
 export function parsed(arrivals: Arrivals): (line: string) => void {
   return line => {
     if (line !== '') arrivals.add((JSON.parse(line) as Message).delete.status.id_str);

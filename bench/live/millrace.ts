@@ -4,7 +4,7 @@ import { Received } from './received.js';
 
 const MINUTE = 60_000;
 
-/** All of the stream in one connection, whatever its window. */
+/** Reads the whole stream in one connection, whatever its window. */
 export async function run(work: Work): Promise<void> {
   const acme = account({
     replayStreamUrl: work.files[0],

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Work } from '../question.js';
 
-/** What came of a stream: counted, and where outputs are compared all of its bytes. */
+/** Counts the messages of a stream. If outputs are compared, also hashes all bytes. */
 export class Received {
   readonly #sum = createHash('sha256');
   readonly #work: Work;
@@ -13,7 +13,7 @@ export class Received {
     this.#work = work;
   }
 
-  /** One message; heartbeats and the service's messages are not posts. */
+  /** Adds one message. Heartbeats and the service's own messages are not posts. */
   add(message: string | Buffer): void {
     this.#posts++;
     if (this.#work.compared) this.#sum.update(message);
@@ -27,7 +27,7 @@ export class Received {
   }
 }
 
-/** A consumer of lines as one writes it: all but the service's own messages. */
+/** A consumer of lines as a user would write it. Ignores the service's own messages. */
 export function into(received: Received): (lines: AsyncIterable<string>) => Promise<void> {
   return async lines => {
     for await (const line of lines)

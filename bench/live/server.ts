@@ -3,8 +3,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { constants, gunzipSync } from 'node:zlib';
 import { Gzip } from 'minizlib';
 
-// Serves a replay of stored posts as fast as it is read: all of the answer is made beforehand, so that
-// this process only copies. The parent sends the files, and receives the address.
+// Serves a replay of stored posts as fast as the client reads. The whole response is prepared in
+// advance, so this process only copies bytes. The parent sends the files and receives the address.
 const HEARTBEAT_EVERY = 500;
 const CRLF = Buffer.from('\r\n');
 const EMPTY = Buffer.alloc(0);
@@ -13,10 +13,10 @@ const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
   'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
 
-/** What the parent sends. */
+/** The message from the parent. */
 export interface Served {
   readonly files: readonly string[];
-  /** How many times the posts come. */
+  /** How often the posts are repeated. */
   readonly times: number;
 }
 
@@ -33,7 +33,7 @@ process.once('message', async ({ files, times }: Served) => {
       index % HEARTBEAT_EVERY === 0 ? [EMPTY, message] : [message],
     ),
   );
-  // Each time is a member of the gzip file, and the last one has the last word.
+  // Each repetition is one member of the gzip file. The last member contains the final message.
   const end = Buffer.concat([flushed([Buffer.from(JSON.stringify({ info }))]), chunked([])]);
 
   const server = createServer(socket => {
@@ -58,7 +58,7 @@ process.once('message', async ({ files, times }: Served) => {
   });
 });
 
-/** A stream has each post once, and this one in the order of the files. */
+/** Returns each post once, in the order of the files, because a stream contains no duplicates. */
 async function postsOnce(files: readonly string[]): Promise<readonly Buffer[]> {
   const byId = new Map<string, Buffer>();
   for (const file of files)
@@ -72,7 +72,7 @@ async function postsOnce(files: readonly string[]): Promise<readonly Buffer[]> {
   return [...byId.values()];
 }
 
-/** One member of gzip, with each message in a flush and an HTTP chunk of its own. */
+/** Returns one gzip member. Each message has a separate flush and HTTP chunk. */
 function flushed(messages: readonly Buffer[]): Buffer {
   const gzip = new Gzip({ level: 6, flush: constants.Z_SYNC_FLUSH });
   const chunks: Buffer[] = [];
@@ -87,7 +87,7 @@ function flushed(messages: readonly Buffer[]): Buffer {
   return Buffer.concat([...chunks, chunked(out)]);
 }
 
-/** A chunk of HTTP; an empty one is the last. */
+/** Returns an HTTP chunk. An empty chunk is the last one. */
 function chunked(pieces: readonly Buffer[]): Buffer {
   const size = pieces.reduce((sum, { length }) => sum + length, 0);
   return Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...pieces, CRLF]);

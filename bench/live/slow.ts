@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { account, replay } from 'millrace';
 import { peakMemory } from '../peak-memory.js';
 
-// Consumes a stream at a fixed rate for some time: node slow.js ADDRESS FOLDER POSTS_PER_SECOND SECONDS
+// Consumes a stream at a fixed rate for some time. Usage: node slow.js ADDRESS FOLDER
+// POSTS_PER_SECOND SECONDS
 const [address, folder, perSecond, seconds] = process.argv.slice(2);
 const MINUTE = 60_000;
 
-/** What it tells at its end. */
+/** The result that is printed at the end. */
 export interface Slow {
   readonly posts: number;
   readonly peakMegabytes: number;

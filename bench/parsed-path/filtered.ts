@@ -13,7 +13,7 @@ import {
 import type { Work } from '../question.js';
 import { FOLLOWERS, tell } from './kept.js';
 
-/** The ids of all posts that pass. */
+/** Returns the ids of all posts that pass. */
 export async function filtered(work: Work, passes: (activity: Activity) => boolean): Promise<void> {
   const ids = await pipeline(
     localFiles(work.files),
@@ -27,7 +27,7 @@ export async function filtered(work: Work, passes: (activity: Activity) => boole
   await tell(work, ids);
 }
 
-/** A field that only the parsed post has. */
+/** Reads a property that requires parsing the post. */
 export function hasFollowers({ post }: Activity): boolean {
   return (post as OriginalPost).user.followers_count > FOLLOWERS;
 }

@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Work } from '../question.js';
 
-/** Posts of those with more followers than this are kept: about one of three. */
+/** Keeps posts by authors with more followers than this, about one in three. */
 export const FOLLOWERS = 1_000;
 
-/** Says which posts were kept, in the run that is compared. */
+/** In the compared run, writes which posts were kept. */
 export async function tell({ compared, out }: Work, ids: readonly string[]): Promise<void> {
   if (!compared) return;
   const hash = createHash('sha256').update(ids.join('\n')).digest('hex');

@@ -3,7 +3,9 @@ import type { Work } from '../question.js';
 
 const LF = 10;
 
-/** One file after the other, each inflated in one call, each line decoded and parsed by itself. */
+/**
+ * Processes one file after the other: inflates it in one call, then decodes and parses each line.
+ */
 export async function run({ files, posts }: Work): Promise<void> {
   let parsed = 0;
   for (const file of files) {

@@ -12,6 +12,6 @@ export const COLUMNS = Object.values(tables.posts);
 const LIST = COLUMNS.map(
   ({ name, type }) => `${name} ${TYPES[type as keyof typeof TYPES] ?? 'json'}`,
 );
-/** The ids of the corpus come twice at times, so there is `dedupe` before. */
+/** `id` is the primary key, so the variants use `dedupe`: the corpus contains duplicates. */
 export const TABLE = `CREATE TABLE posts (${LIST.join(', ')}, PRIMARY KEY (id));
   CREATE TABLE checkpoints (name text PRIMARY KEY, saved text)`;

@@ -5,14 +5,17 @@ import { intoPostgres } from './into-postgres.js';
 
 const BLOCK = 1 << 20;
 
-/** The rows of the CSV file that psql reads. */
+/** Copies the rows of the CSV file that psql reads. */
 export async function run({ out }: Work): Promise<void> {
   const ends = await readFile(`${out}/posts.ends`);
   const rows = rowsOf(`${out}/posts.csv`, new Uint32Array(new Uint8Array(ends).buffer));
   await intoPostgres(rows, lines => Buffer.concat(lines));
 }
 
-/** The lines of a file of CSV without its header, by their ends. A cursor says how many lines are before the next one. */
+/**
+ * Delivers the lines of a CSV file without its header. `ends` has the end of each line. A cursor
+ * contains the number of earlier lines.
+ */
 function rowsOf(path: string, ends: Uint32Array): Flow<Buffer> {
   return new Flow(async function* ({ resume }) {
     await using file = await open(path);

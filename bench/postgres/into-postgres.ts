@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 const SAVE =
   "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
 
-/** As the example does it. `toCsv` makes the lines of rows that are committed together. */
+/** Writes as the example does. `toCsv` makes the lines of the rows that are committed together. */
 export async function intoPostgres<T>(
   rows: Flow<T>,
   toCsv: (rows: readonly T[]) => string | Buffer,

@@ -2,7 +2,7 @@ import { type Activity, dedupe, type Flow, tables } from 'millrace';
 import type { Work } from '../question.js';
 import { readPosts } from '../tables/read-posts.js';
 
-/** The posts of the corpus, each once. */
+/** Delivers each post of the corpus once. */
 export function postsOnce(work: Work): Flow<Activity> {
   return dedupe()(readPosts(work));
 }

@@ -1,7 +1,10 @@
 import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 
-/** Two threads that inflate whole files, parse each line, and write the bytes: what it costs without rules. */
+/**
+ * Two threads that inflate whole files, parse each line and write the bytes. This is the cost
+ * without rules.
+ */
 export async function run({ files, out }: Work): Promise<void> {
   const halves = [0, 1].map(half => ({
     files: files.filter((_, index) => index % 2 === half),

@@ -10,7 +10,9 @@ import {
 } from 'millrace';
 import type { Work } from '../question.js';
 
-/** @param operator What matches the rules: it is compiled before the clock starts. */
+/**
+ * @param operator The operator that matches the rules. They are compiled before the clock starts.
+ */
 export async function matched(
   work: Work,
   operator: ReturnType<typeof matchRules>,

@@ -5,7 +5,10 @@ import { manyRules } from './rules.js';
 
 const operator = matchRules(manyRules());
 
-/** Two threads, as the limit: a quick run has fewer bytes than threads begin with by themselves. */
+/**
+ * Uses two threads, like the limit. The input of a quick run would be too small to start threads by
+ * default.
+ */
 export async function run(work: Work, options = { workers: 2 }): Promise<void> {
   await matched(work, operator, options);
 }

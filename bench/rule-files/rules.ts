@@ -4,12 +4,12 @@ import { workload } from '../rules/workload.js';
 
 const RULES = 250_000;
 const TAGS = 10;
-/** One rule in so many has a tag. */
+/** One in this many rules has a tag. */
 const TAGGED = 10;
 
 type Rule = Parameters<typeof language.compileAll>[0][number];
 
-/** The same rules in each process. */
+/** Returns the same rules in each process. */
 export function manyRules(): Rule[] {
   const { rule } = workload(5_000);
   return Array.from({ length: RULES }, (_, number) => ({

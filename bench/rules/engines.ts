@@ -5,7 +5,10 @@ import { type Activity, rules } from 'millrace';
 import sift from 'sift';
 import type { BenchRule, Condition } from './workload.js';
 
-/** A post as the general matchers take it: text in lower case, each word between blanks. */
+/**
+ * A post in the form that the general matchers take: lower-case text with a space before and after
+ * each word.
+ */
 export interface Document {
   readonly word: string;
   readonly hashtag: string;
@@ -16,7 +19,7 @@ export interface Document {
   readonly original: string;
 }
 
-/** Gives the numbers of the rules that a post matches. */
+/** Returns the numbers of the rules that a post matches. */
 export type Matcher<Post> = (post: Post) => number[];
 
 export function toDocument(activity: Activity): Document {
@@ -79,7 +82,7 @@ export function indexed(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return post => matcher.match(post).map(({ id }) => Number(id));
 }
 
-/** What a loop over single rules of ours costs, without the index. */
+/** Matches each rule separately, without Millrace's index. */
 export function oneByOne(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return loop(
     benchRules.map(rule => {
@@ -131,7 +134,7 @@ function loop<Post>(tests: readonly ((post: Post) => boolean)[]): Matcher<Post> 
   };
 }
 
-/** The syntax of Lucene, which liqe takes too. */
+/** Returns the rule in Lucene's syntax, which liqe also accepts. */
 function queryText(rule: BenchRule): string {
   return joined(rule, ' AND ', ({ kind, text }) => `${fieldOf(kind)}:" ${text} "`);
 }

@@ -4,6 +4,9 @@ declare module 'lucene' {
 }
 
 declare module 'lucene-filter' {
-  /** A query to a function that gives how well an object matches: above 0 if it does. */
+  /**
+   * Compiles a query to a function that returns how well an object matches. A result above 0 is a
+   * match.
+   */
   export default function factory(parser: object): (query: string) => (data: object) => number;
 }

@@ -1,13 +1,13 @@
 import { Activity } from 'millrace';
 import { samplePosts } from 'millrace/service';
 
-/** One condition, such as every engine here can express. */
+/** A condition that every engine here can express. */
 export interface Condition {
   readonly kind: 'word' | 'phrase' | 'hashtag' | 'from' | 'mention' | 'lang' | 'links' | 'original';
   readonly text: string;
 }
 
-/** All of the groups, any condition of each. */
+/** A rule: every group must match, by any of its conditions. */
 export type BenchRule = readonly (readonly Condition[])[];
 
 export interface Workload {
@@ -19,8 +19,9 @@ const VOCABULARY = 100_000;
 const START = Date.UTC(2022, 9, 3, 6);
 
 /**
- * Posts of the sample archive, so of a real post's size and shape, with other words: a hundred
- * thousand of them, as often as Zipf's law has it, since the sample's own are few.
+ * Returns posts of the sample archive with other words. Their size and structure are realistic, but
+ * the archive's vocabulary is small, so they get 100,000 different words, distributed by Zipf's
+ * law.
  */
 export function workload(count: number): Workload {
   const random = seeded(1);
@@ -36,7 +37,7 @@ export function workload(count: number): Workload {
   return { posts, rule: () => arbitraryRule(random, words, authors, tags) };
 }
 
-/** Three conditions on average, in the shapes that people use. */
+/** Creates a rule in a common form, with three conditions on average. */
 function arbitraryRule(
   random: () => number,
   words: readonly string[],
@@ -44,7 +45,7 @@ function arbitraryRule(
   tags: readonly string[],
 ): BenchRule {
   const pick = (list: readonly string[]) => list[Math.floor(random() * list.length)] as string;
-  // The rarer of a rule's words are its subject: no one asks for `the`.
+  // Rules ask for rare words, because nobody searches for `the`.
   const word = (from = 300): Condition => ({
     kind: 'word',
     text: words[logarithmic(random(), from, VOCABULARY)] as string,
@@ -87,12 +88,12 @@ function hashtagsOf(activity: Activity): string[] {
   return post.entities.hashtags.map(tag => tag.text.toLowerCase());
 }
 
-/** Zipf's law: as many picks between 1 and 10 as between 10,000 and 100,000. */
+/** Draws a number by Zipf's law: as often between 1 and 10 as between 10,000 and 100,000. */
 function logarithmic(random: number, from: number, to: number): number {
   return Math.floor(from * (to / from) ** random) - 1;
 }
 
-/** Common English words, then ones that can be pronounced, longer the rarer they are. */
+/** Returns common English words, followed by pronounceable ones. Rarer words are longer. */
 function vocabulary(random: () => number): readonly string[] {
   const common =
     'the to a i and in of you is for my it on that me this just with be so at like have are not but ' +

@@ -5,7 +5,7 @@ interface Page {
   readonly next?: string;
 }
 
-/** What a script does without a library: page after page, and no checks. */
+/** A script without a library: reads one page after the other without checks. */
 onTask(async function* ({ address, fromDate, toDate }) {
   let next: string | undefined;
   do {

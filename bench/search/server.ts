@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 
-// Answers searches after a while: a page of 500 posts for each minute of the window, newest first. All
-// pages are prepared beforehand. The parent requests the maximum number of requests in a second by
-// sending any message.
+// Answers searches after a delay. Each minute of the window has a page of 500 posts, newest first.
+// All pages are prepared in advance. Any message from the parent requests the maximum number of
+// requests in a second.
 const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const TO = Date.UTC(2022, 9, 4);
 const MINUTE = 60_000;
@@ -23,7 +23,10 @@ for (let minute = 1; minute <= minutes; minute++) {
   const posts = [...samplePosts(at, { postsPerMinute: 500 })].slice(0, 500).reverse();
   pages.set(at, `{"results":[${posts.map(({ raw }) => raw.toString()).join(',')}]`);
 }
-/** So that no one waits for a page to be made: each with and without one that follows. */
+/**
+ * The bodies of all pages, with and without a `next` token, so that no request waits for a page to
+ * be created.
+ */
 const bodies = new Map(
   [...pages].flatMap(([at, results]) =>
     ['', `,"next":"${at - MINUTE}"`].map(
@@ -58,7 +61,7 @@ server.listen(0, '127.0.0.1', () => {
   process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 
-/** Of `YYYYMMDDHHMM`. */
+/** Parses a date in the form `YYYYMMDDHHMM`. */
 function timeOf(date: string): number {
   const [year, month, day, hour, minute] = [
     date.slice(0, 4),

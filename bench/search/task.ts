@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What a variant is sent: an address, a window, and how long its consumer takes for a page. */
+/** The task of a variant: an address, a window, and how long its consumer takes per page. */
 export interface Task {
   readonly address: string;
   readonly fromDate: string;
@@ -14,11 +14,11 @@ export interface Done {
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly posts: number;
-  /** Of all ids, in the order in which they came. */
+  /** A digest of all ids in the order of their arrival. */
   readonly ids: string;
 }
 
-/** Runs what gives the ids of the posts, page by page, whenever a task is sent. */
+/** Runs a function that delivers the posts' ids page by page, whenever a task arrives. */
 export function onTask(pages: (task: Task) => AsyncIterable<readonly string[]>): void {
   process.on('message', async (task: Task) => {
     const before = performance.now();

@@ -5,7 +5,10 @@ export function run({ files: [, ...stored], out }: Work): Promise<void> {
   return compressed(stored, out, 'jsonl.gz');
 }
 
-/** Two threads that only inflate whole files, compress them, as gzip at level 6 or as zstd, and write the bytes. */
+/**
+ * Two threads that only inflate whole files, compress them (gzip level 6 or zstd) and write the
+ * bytes.
+ */
 export async function compressed(
   files: readonly string[],
   out: string,

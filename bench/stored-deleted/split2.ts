@@ -14,7 +14,7 @@ interface Post {
   readonly edit_history?: { readonly edit_tweet_ids: readonly string[] };
 }
 
-/** The ids of deleted posts and users in memory. Quoted posts are not looked up. */
+/** Keeps the ids of deleted posts and users in memory. Does not check quoted posts. */
 export async function run({ files: [folder = '', ...stored], out }: Work): Promise<void> {
   const ids = JSON.parse(await readFile(path.join(folder, 'ids.json'), 'utf8')) as Ids;
   const [posts, users] = [new Set(ids.posts), new Set(ids.users)];

@@ -2,18 +2,19 @@ import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 import { SharedIds } from './shared-ids.js';
 
-/** What the two threads share. */
+/** The data that both threads share. */
 export interface Task {
   readonly files: readonly string[];
   readonly out: string;
-  /** The number of the next file, which the next idle thread takes. */
+  /** The number of the next file. An idle thread takes it. */
   readonly next: Int32Array;
   readonly ids: Int32Array;
 }
 
 /**
- * A loop for these files and this question alone, in two worker threads: it checks nothing, keeps no
- * order and could not resume after a crash. Shows what a library could gain by giving all of that up.
+ * A loop written only for these files and this task, in two worker threads. It checks nothing,
+ * keeps no order and cannot resume after a crash. It shows what a library could gain by giving up
+ * all of that.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));

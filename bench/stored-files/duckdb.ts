@@ -2,8 +2,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import type { Work } from '../question.js';
 
 /**
- * The lines as they came, the first of each id, once for every tag. Its CSV writer gets
- * no quote character and a delimiter that JSON cannot contain, and so writes lines.
+ * Writes unchanged lines, the first one of each id, once for every tag. The CSV writer has no quote
+ * character and a delimiter that JSON cannot contain, so it writes plain lines.
  */
 export async function run({ files, out, format }: Work): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' });

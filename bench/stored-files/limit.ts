@@ -1,7 +1,10 @@
 import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 
-/** Two threads that only inflate whole files and write the bytes: what the disk and zlib allow. */
+/**
+ * Two threads that only inflate whole files and write the bytes, which is the limit of the disk and
+ * zlib.
+ */
 export async function run({ files, out }: Work): Promise<void> {
   const halves = [0, 1].map(half => ({
     files: files.filter((_, index) => index % 2 === half),

@@ -1,9 +1,12 @@
 const SLOTS = 2 ** 19;
-/** Of a slot: the upper digits, which are never 0; the lower ones; whether those have been written. */
+/**
+ * The words of a slot: the upper digits (never 0), the lower digits, and whether the lower digits
+ * have been written.
+ */
 const WORDS = 3;
 const DIGITS = 19;
 
-/** Ids of 19 digits that several threads have seen: a table with a fixed number of slots. */
+/** A set of 19-digit ids that several threads share, in a table with a fixed number of slots. */
 export class SharedIds {
   readonly #words: Int32Array;
 
@@ -15,7 +18,7 @@ export class SharedIds {
     return new Int32Array(new SharedArrayBuffer(SLOTS * WORDS * Int32Array.BYTES_PER_ELEMENT));
   }
 
-  /** `false` where some thread has added the id that stands there. */
+  /** Adds the id at this position. Returns `false` if a thread has already added it. */
   add(bytes: Buffer, at: number): boolean {
     let first = 0;
     let rest = 0;

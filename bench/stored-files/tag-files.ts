@@ -3,7 +3,10 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 
 type Rules = readonly { readonly tag: string | null }[];
 
-/** A post of either format: one has `id_str`, the other has its rules in `gnip`. */
+/**
+ * A post of either format. Only `original` has `id_str`, and `activity_streams` has its rules in
+ * `gnip`.
+ */
 export interface Post {
   readonly id: string;
   readonly id_str?: string;
@@ -11,7 +14,9 @@ export interface Post {
   readonly gnip?: { readonly matching_rules?: Rules };
 }
 
-/** What careful users write around their parser: a set of ids, and a write stream for each tag. */
+/**
+ * What careful users write around their own parser: a set of ids, and a write stream for each tag.
+ */
 export class TagFiles {
   readonly #out: string;
   readonly #seen = new Set<string>();

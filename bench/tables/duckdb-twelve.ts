@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import type { Work } from '../question.js';
 
-/** DuckDB's own conversion of the same JSON to twelve columns, told which members it has to read. */
+/** DuckDB's own conversion of the same JSON to twelve columns. It is told which members to read. */
 export async function copyTwelve(
   { files, out, format = 'original' }: Work,
   target: 'parquet' | 'csv',

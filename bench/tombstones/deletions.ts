@@ -1,8 +1,11 @@
-/** Posts per second of the made-up past, ids as the service makes them: milliseconds above 22 bits. */
+/**
+ * The period of the generated posts. Their ids contain a time, as the service's do: milliseconds
+ * above 22 low bits.
+ */
 const FIVE_YEARS = 5 * 365 * 86_400_000;
 const NOW = 400_000_000_000;
 
-/** Spreads whole numbers evenly over 32 bits, always the same way. */
+/** Spreads integers evenly over 32 bits. The result depends only on `n`. */
 function scatter(n: number): number {
   let x = Math.imul(n ^ (n >>> 16), 0x45d9f3b);
   x = Math.imul(x ^ (x >>> 16), 0x45d9f3b);
@@ -10,8 +13,9 @@ function scatter(n: number): number {
 }
 
 /**
- * The id of the n-th deleted post. Most posts are deleted young, in the order of their ids by and
- * large; every fifth is any of five years. Its lowest bit is 0: with a 1 there it is a post that stays.
+ * Returns the id of the n-th deleted post. Most deleted posts are recent and roughly in the order
+ * of their ids, but every fifth one is from any time in five years. The lowest bit is 0; ids with a
+ * 1 belong to posts that are not deleted.
  */
 export function deletedId(n: number, of: number): bigint {
   const young = NOW + Math.floor((n / of) * 30 * 86_400_000) + (scatter(n) % 3_600_000);

@@ -2,7 +2,7 @@ import { type ComplianceEvent, openTombstones } from 'millrace';
 import { deletedId } from './deletions.js';
 import { ownMegabytes } from './memory.js';
 
-/** As many deletions as a day of the largest stream brings in a few minutes. */
+/** The number of deletions that the largest stream delivers in a few minutes. */
 const BATCH = 50_000;
 
 const [folder, count] = [String(process.argv[2]), Number(process.argv[3])];

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Megabytes of the process's own memory. Not with the pages of a mapped file, which the system drops
- * when it needs room; where it does not tell them apart, all of them.
+ * Returns the memory of this process in megabytes, without the pages of mapped files, which the
+ * system drops when it needs room. On systems that do not distinguish these, returns all memory.
  */
 export function ownMegabytes(): number {
   try {
