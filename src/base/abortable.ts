@@ -1,8 +1,8 @@
 import { optionError } from './check.js';
 
 /**
- * Calls a function once when the signal fires; immediately if it has fired already. Returns a function that
- * removes the listener.
+ * Calls a function once when the signal fires, or immediately if it has already fired. Returns a
+ * function that removes the listener.
  */
 export function onceAborted(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) listener();
@@ -22,7 +22,10 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** How long to wait for the caller's code after its signal has fired, for example until it has closed a database. */
+/**
+ * How long to wait for the caller's code after its signal has fired, for example until it has
+ * closed a database. In milliseconds.
+ */
 const ENDING_MS = 250;
 
 /**
@@ -54,9 +57,9 @@ export async function answerOf(answer: unknown, signal: AbortSignal | undefined)
 }
 
 /**
- * An AbortController that also aborts when any of the given signals does. Call `unlink` when the work is
- * done. Not `AbortSignal.any`: in Node 20 its result stays in memory as long as its source signals, and one
- * signal may serve thousands of calls.
+ * An AbortController that also aborts when any of the given signals does. Call `unlink` when the
+ * work is done. It does not use `AbortSignal.any`, because in Node 20 the resulting signal stays in
+ * memory as long as its source signals, and one signal may serve thousands of calls.
  */
 export class LinkedAbort {
   readonly #controller = new AbortController();

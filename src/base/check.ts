@@ -15,7 +15,10 @@ export interface Option<T, Else = T | undefined> {
   /** Describes the accepted values, for the message "must be ...". */
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
-  /** Returns what is wrong with a value. If it returns a string, messages quote it instead of `expected`. */
+  /**
+   * Explains what is wrong with a value. If it returns a string, messages use it instead of
+   * `expected`.
+   */
   readonly explain?: (value: unknown) => string | undefined;
   readonly isRequired: boolean;
   readonly otherwise: Else;
@@ -30,7 +33,7 @@ export interface Option<T, Else = T | undefined> {
   readonly fromText?: (text: string) => T | undefined;
   /** Whether messages must not show the value. */
   readonly isSecret?: boolean;
-  /** Used by the compiler only; never set. */
+  /** Only for the compiler. It is never set. */
   readonly type?: T;
 }
 

@@ -18,7 +18,7 @@ export interface RequestMessage {
 /** Published on `millrace:retry` before a request or a connection waits to retry. */
 export interface RetryMessage {
   readonly error: Error;
-  /** The number of tries so far, from 1. */
+  /** The number of attempts so far, at least 1. */
   readonly attempts: number;
   readonly waitMs: number;
 }
@@ -26,7 +26,7 @@ export interface RetryMessage {
 /** Published on `millrace:wait` when the client begins to wait, for a limit of the service or for a retry. */
 export interface WaitMessage {
   readonly reason: string;
-  /** The option of the account that sets the limit, such as `limits.search`; absent for other waits. */
+  /** The account option that sets the limit, such as `limits.search`. Absent for other waits. */
   readonly setting?: string | undefined;
   readonly waitMs: number;
   /** The end of the wait, by the service's clock. */

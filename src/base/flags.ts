@@ -161,7 +161,7 @@ function hintFor(name: string, isShort: boolean, flags: Flags): string {
   return hint === undefined ? '' : `; ${hint}`;
 }
 
-/** True if the value is itself a flag, as `--quiet` is in `--out --quiet`. */
+/** Returns true if the value is itself a flag, like `--quiet` in `--out --quiet`. */
 function isFlag(
   { value, inlineValue }: { value?: string | undefined; inlineValue?: boolean | undefined },
   flags: Flags,

@@ -39,7 +39,10 @@ export function processState({
   return isSame ? 'alive' : 'dead';
 }
 
-/** Identifies this machine. On Linux not by its host name, which can change and is not unique. */
+/**
+ * Identifies this machine. On Linux, it does not use the host name, which can change and is not
+ * unique.
+ */
 function thisMachine(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -53,8 +56,8 @@ function thisMachine(): string {
 function processStat(pid: number | 'self'): { state: string; started: string } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may contain anything, so look behind it: the state comes next, the
-    // start time 19 fields later.
+    // The name in parentheses may contain anything, so this starts after its end. The state is the
+    // first field there, and the start time comes 19 fields later.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0] ?? '', started: fields[19] ?? '' };
   } catch {

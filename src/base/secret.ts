@@ -8,8 +8,8 @@ const REDACTED = '[redacted]';
  */
 const MIN_ANYWHERE = 8;
 /**
- * Secrets shorter than this are removed only in the place of a value, since words such as "a" are in every
- * sentence.
+ * Secrets shorter than this are removed only if they are the value of something, because words such
+ * as "a" occur in every sentence.
  */
 const MIN_WORD = 3;
 /** Matches where a word starts: no letter or digit comes before, unless it ends an escape such as `%3D` or `\n`. */
@@ -177,7 +177,8 @@ function anySpelling(character: string, { before = '', after = '' } = {}): strin
   const point = character.codePointAt(0) ?? 0;
   const named = NAMED[character];
   return `(?:${[
-    // The character itself comes last: `%25` begins with a percent sign and `&amp;` with an ampersand, which alone would leave the rest.
+    // The literal character must be tried last. `%25` starts with a percent sign and `&amp;` with
+    // an ampersand, so trying the literal first would leave the rest of these behind.
     percent.join(''),
     units.map(unit => `\\\\{1,3}u${anyCaseHex(unit, 4)}`).join(''),
     `&#(?:0*${point}|[xX]0*${anyCaseHex(point, 1)});`,

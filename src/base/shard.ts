@@ -92,8 +92,9 @@ export function hasFile({ index, of }: Shard, file: string): boolean {
 }
 
 /**
- * The part of a window that belongs to a shard. All shards have about the same number of minutes; the first
- * shard has the oldest. Returns `undefined` if there are fewer minutes than shards and this shard has none.
+ * Returns the part of a window that belongs to a shard. All shards have about the same number of
+ * minutes, and the first shard has the oldest. Returns `undefined` if there are fewer minutes than
+ * shards and this shard has none.
  */
 export function partOf({ from, to }: Window, { index, of }: Shard): Window | undefined {
   const minutes = Math.round((to - from) / MINUTE);

@@ -17,8 +17,8 @@ export interface Window {
 const TIMESTAMP = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})$/;
 
 /**
- * Epoch milliseconds of a `YYYYMMDDHHMM` timestamp (UTC), or `undefined` when it is not one.
- * Dates that do not exist, such as 30 February, are not timestamps.
+ * Returns the epoch milliseconds of a `YYYYMMDDHHMM` timestamp (UTC), or `undefined` if it is not
+ * one. Dates that do not exist, such as 30 February, are not timestamps.
  */
 export function parseTimestamp(text: string): number | undefined {
   const parts = TIMESTAMP.exec(text);
@@ -34,7 +34,7 @@ export function parseTimestamp(text: string): number | undefined {
   return formatTimestamp(ms) === text ? ms : undefined;
 }
 
-/** `YYYYMMDDHHMM` (UTC) of an instant, floored to its minute. */
+/** Formats an instant as `YYYYMMDDHHMM` (UTC), rounded down to its minute. */
 export function formatTimestamp(ms: number): string {
   const iso = new Date(ms).toISOString();
   return (
@@ -79,8 +79,8 @@ const ISO =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,]\d+)?)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
 /**
- * Epoch milliseconds of a `Timestamp`, floored to its minute, or `undefined` when it is not one. Times that
- * do not exist, such as 30 February or 24:01, give `undefined`.
+ * Returns the epoch milliseconds of a `Timestamp`, rounded down to its minute, or `undefined` if it
+ * is not one. Times that do not exist, such as 30 February or 24:01, are not timestamps.
  */
 export function parseDate(value: unknown): number | undefined {
   if (value instanceof Date) {
@@ -114,7 +114,7 @@ export function floorTo(unit: number, ms: number): number {
   return Math.floor(ms / unit) * unit;
 }
 
-/** The parts of a window that none of `others` covers, in order. */
+/** Returns the parts of a window that none of `others` covers, in order. */
 export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
   const parts: Window[] = [];
   let from = window.from;
@@ -127,13 +127,13 @@ export function subtractRanges(window: Window, others: readonly Window[]): Windo
   return parts;
 }
 
-/** The common part of two windows; `undefined` if they do not overlap. */
+/** Returns the common part of two windows, or `undefined` if they do not overlap. */
 export function overlap(a: Window, b: Window): Window | undefined {
   const both = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
   return both.from < both.to ? both : undefined;
 }
 
-/** The smallest window of whole minutes that contains this one. */
+/** Returns the smallest window of whole minutes that contains this one. */
 export function wholeMinutes({ from, to }: Window): Window {
   return { from: floorTo(MINUTE, from), to: floorTo(MINUTE, to + MINUTE - 1) };
 }

@@ -39,7 +39,7 @@ export interface Wait {
   readonly waitMs: number;
   /** Set for `retry` and `servers`: the failure. */
   readonly error?: MillraceError | undefined;
-  /** Set for `retry` and `servers`: the number of the next retry, from 1. */
+  /** Set for `retry` and `servers`: the number of the next retry. The first one is 1. */
   readonly retry?: number | undefined;
 }
 
@@ -66,11 +66,12 @@ export class WakeUp {
 }
 
 /**
- * The wait before try `failures + 1`. It doubles from `firstMs` to `maxMs`, and is random between half of
- * that and all of it. Not between 0 and all: a wait of 3 ms gives a failing service no pause.
+ * Returns the wait before try `failures + 1`. It doubles from `firstMs` to `maxMs`, and is random
+ * between half of that and all of it. It does not start at 0, because a wait of 3 ms would give a
+ * failing service no pause.
  *
- * @param failures number of consecutive failed tries, from 1
- * @param random from 0, inclusive, to 1, exclusive
+ * @param failures the number of consecutive failed tries, at least 1
+ * @param random a number from 0 (inclusive) to 1 (exclusive)
  */
 export function backoffMs(
   failures: number,
@@ -80,8 +81,8 @@ export function backoffMs(
 }
 
 /**
- * A random wait between half of `longestMs` and all of it, so that clients that failed together do not retry
- * together.
+ * Returns a random wait between half of `longestMs` and all of it, so that clients that failed
+ * together do not retry together.
  */
 export function jittered(longestMs: number, random: number): number {
   return longestMs * (0.5 + random / 2);

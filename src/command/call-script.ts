@@ -25,13 +25,13 @@ export interface ScriptContext {
   /** Fires on Ctrl+C. */
   readonly signal: AbortSignal;
   readonly progress: 'auto' | 'off';
-  /** Asks on a terminal. Throws unless the answer is yes. */
+  /** Asks a question on the terminal. Throws unless the answer is yes. */
   readonly confirm: (question: string) => Promise<true>;
 }
 
 /**
- * A value that a script writes as code, such as a function or a stream. Without code, the printed script
- * omits it.
+ * A value that a script writes as code, such as a function or a stream. If it has no code, the
+ * printed script omits it.
  */
 export class Code {
   readonly text: string | undefined;
@@ -152,20 +152,20 @@ function printCall({ name, args }: Call, indent: string): string {
   return `${name}(\n${printed.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
 }
 
-/** Whether the text of a script contains anything for a value. */
+/** Returns whether anything is printed for a value. */
 function isPrinted(value: unknown): boolean {
   if (value === undefined || (value instanceof Code && value.text === undefined)) return false;
   const members = isPlain(value) ? Object.values(value) : [];
   return members.length === 0 || members.some(isPrinted);
 }
 
-/** A value and all values in it. Values that a call uses come before the call. */
+/** Returns a value and all values in it. Values that a call uses come before the call. */
 function valuesIn(value: unknown): unknown[] {
   if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];
   return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];
 }
 
-/** The name to import for a value, which is the first part of a call's name. */
+/** Returns the name to import for a value: the first part of a call's name. */
 function importOf(value: unknown): readonly string[] {
   if (value instanceof Call) return [value.name.split('.')[0] as string];
   return value instanceof Code && /^tables\./.test(value.text ?? '') ? ['tables'] : [];
@@ -180,7 +180,7 @@ function closeOf(value: unknown): (() => unknown) | undefined {
   return typeof close === 'function' ? close : undefined;
 }
 
-/** A text as a string literal. */
+/** Returns a string literal for a text. */
 export function quoted(text: string): string {
   return /['\\\p{Cc}]/u.test(text) ? JSON.stringify(text) : `'${text}'`;
 }

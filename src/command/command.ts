@@ -95,7 +95,7 @@ export function sinkCalls(
   { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
-  // Lists that are refused are kept, too, so that the error names the column.
+  // Also keeps invalid lists, so that the error names the column.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
   if (typeof out !== 'string' || out === '-') {
     refuseWithoutFile({ columns, ...options }, argument);
@@ -126,7 +126,7 @@ function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument:
 /** @throws OptionError for a file whose extension does not match the content. */
 function sinkOf(out: string, argument: string): FileSinkName {
   const { extension, sink, compression } = pathExtension(out);
-  // A name without an extension, such as `{tag}/{day}`, is JSON lines, too.
+  // A name without an extension, such as `{tag}/{day}`, also means JSON lines.
   if (extension === undefined) return 'files';
   const isMeant = extension !== 'json' && !(sink === 'parquet' && compression !== undefined);
   if (sink !== undefined && isMeant) return sink;
@@ -155,7 +155,7 @@ export function pipelineScript(
   return { call, report, isOnStdout };
 }
 
-/** A script that writes a list: to a file, as JSON lines, or as a table on a terminal. */
+/** Creates a script that writes a list: to a file, as JSON lines, or as a table on a terminal. */
 export function listScript(source: Call, given: CommandLine, details: SinkDetails = {}): Script {
   const sinks = sinkCalls(given, details);
   const isShown = given.isTerminal && sinks.some(({ name }) => name === 'stdout');
@@ -163,7 +163,7 @@ export function listScript(source: Call, given: CommandLine, details: SinkDetail
   return { ...pipelineScript([source, new Call('collect')]), report: undefined };
 }
 
-/** Standard input. Refuses a folder, which Node would read as an empty input. */
+/** Returns standard input. Refuses a folder, which Node would read as an empty input. */
 function standardInput(): typeof process.stdin {
   if (fstatSync(0).isDirectory())
     throw new OptionError('stdin', 'Standard input is a folder: millrace convert reads its files');

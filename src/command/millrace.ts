@@ -18,7 +18,7 @@ const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
 const interrupted = new AbortController();
-// Prints warnings as words, without the process number and Node flags.
+// Prints only the message of a warning, without the process number and Node flags.
 process.removeAllListeners('warning').on('warning', ({ name, message }) => {
   process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
 });
@@ -57,7 +57,7 @@ async function main(args: readonly string[]): Promise<number> {
   return run(name, await listed.load(), args.slice(isNested ? 2 : 1));
 }
 
-/** The text to print for first words that are not commands. */
+/** Returns the text to print if the first word is not a command. */
 async function textFor(first: string, second: string | undefined): Promise<string | undefined> {
   if (HELP.includes(first)) return overview();
   if (isFamily(first) && (second === undefined || HELP.includes(second))) return overview(first);
@@ -178,7 +178,7 @@ function areExpired(missing: readonly string[]): boolean {
   return missing.length > 0 && missing.every(one => one.endsWith('(expired)'));
 }
 
-/** The command with which to continue an incomplete run. */
+/** Returns the command that continues an incomplete run. */
 function nextStep(): string {
   const args = process.argv.slice(2);
   const again = `millrace ${args.map(quoted).join(' ')}`;

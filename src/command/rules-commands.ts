@@ -27,7 +27,7 @@ const callOf = (
 
 interface CallDetails extends Pick<Script, 'table'> {
   readonly flags?: Flags;
-  /** A further flag for the second example. */
+  /** An additional flag for the second example. */
   readonly more?: string;
 }
 

@@ -34,8 +34,8 @@ export interface ComplianceOptions {
    */
   readonly partitions?: readonly number[] | undefined;
   /**
-   * A start in the past. Events until now come from a replay. `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time,
-   * or a `Date`.
+   * A start in the past: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`. Events from
+   * then until now come from a replay.
    */
   readonly fromDate?: Timestamp | undefined;
   /**
@@ -128,7 +128,8 @@ export function compliance(
       timings,
       onDamaged,
     });
-  // Creates a replay to report missing settings now, not at the first gap.
+  // Creates a replay now, so that missing settings are reported immediately instead of at the first
+  // gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
   const step = {
     step: 'compliance',

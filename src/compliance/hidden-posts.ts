@@ -49,7 +49,7 @@ export interface HidingResult {
 
 const NULL = Buffer.from('null');
 
-/** Returns a post without the parts that must not be shown. The rest keeps its bytes. */
+/** Returns a post without the parts that must not be shown. The remaining bytes are unchanged. */
 export function hideDeleted(
   tombstones: Tombstones,
   activity: Activity,

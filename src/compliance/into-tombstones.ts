@@ -22,7 +22,7 @@ export interface IntoTombstonesOptions {
   readonly source?: string | null | undefined;
 }
 
-/** Limited, because keys of LMDB have at most about 2,000 bytes. */
+/** The length is limited because LMDB keys have at most about 2,000 bytes. */
 const LONGEST_NAME = 200;
 
 const OPTIONS = {

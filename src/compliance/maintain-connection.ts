@@ -168,10 +168,10 @@ export class DeliveredTime {
   #delayMs = 0;
 
   /**
-   * Must be called for bytes that have arrived, once their events are delivered. Returns the time up to which
-   * every event was delivered; `undefined` if the bytes do not tell.
+   * Call this when the events in arrived bytes were delivered. Returns the time up to which every
+   * event was delivered, or `undefined` if the bytes do not tell.
    *
-   * @param isHeartbeat whether the bytes are heartbeats only
+   * @param isHeartbeat whether the bytes contain only heartbeats
    */
   afterBytes(isHeartbeat: boolean, instant: Instant): number | undefined {
     const before = this.#heartbeat;
@@ -183,8 +183,8 @@ export class DeliveredTime {
   }
 
   /**
-   * Must be called for delivered events. Returns the time of the newest event; `undefined` if none has a
-   * plausible time.
+   * Call this after delivering events. Returns the time of the newest event, or `undefined` if none
+   * has a plausible time.
    */
   afterEvents(
     events: readonly { readonly at: Date | undefined }[],

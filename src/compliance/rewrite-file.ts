@@ -1,7 +1,8 @@
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PassThrough, Readable, type Transform } from 'node:stream';
-// A named import would make the bundler rename Millrace's own `pipeline`.
+// Imported as a namespace, because a named import would make the bundler rename Millrace's own
+// `pipeline`.
 import streams from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { DataError, MillraceError, StorageError } from '../base/errors.js';
@@ -68,8 +69,8 @@ export async function rewriteFile(
       await removeLeft(file);
       return review;
     }
-    // Reviewed again, because tombstones may have been added since the first review, and the result must describe
-    // what was written.
+    // The records are reviewed again, because tombstones may have been added since the first
+    // review, and the result must describe what was written.
     const rewrite = new Review(tombstones, options);
     await write(file, rewrite, signal);
     return rewrite;

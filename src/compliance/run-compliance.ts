@@ -99,7 +99,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // Without this, the connection would be opened again.
+      // Without this, the connection would be reopened.
       fail(thrown);
       throw thrown;
     }
@@ -127,7 +127,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   for (const one of work) one.catch(fail);
   try {
     while (await queue.ready()) {
-      // Both are taken at once, because connections may add events with a later state at any time.
+      // Takes items and state at the same time, because connections can add events with a later
+      // state at any time.
       const items = queue.takeAll();
       const state = { ...gaps.state };
       const isOver = job.untilCaughtUp && gaps.areCaughtUp;
@@ -196,15 +197,15 @@ async function fillGaps(
 }
 
 /**
- * The cursor of the run. Absent before the first connections, because a run that resumed from it would not
- * know its gaps.
+ * Returns the cursor of the run. There is none before the first connections, because a run that
+ * resumed from it would not know its gaps.
  */
 function cursorOf(
   { urls, service }: ComplianceRun,
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
-  // The object is created for each batch, but rarely serialized.
+  // This object is created for each batch but rarely serialized.
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },

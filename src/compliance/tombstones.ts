@@ -180,7 +180,8 @@ export async function openTombstones(
 ): Promise<Tombstones> {
   checkValue('openTombstones', 'folder', FOLDER, folder);
   const { readOnly } = checkOptions('openTombstones', OPTIONS, options);
-  // Resolved now, because the working folder may change before events are recorded.
+  // Resolved to an absolute path now, because the working folder may change before events are
+  // recorded.
   folder = absolutePath(folder);
   try {
     return new Tombstones(folder, await LmdbDatabase.open(folder, { readOnly }), readOnly);
@@ -200,7 +201,7 @@ export function checkEvents(
   for (const item of items) if (!isComplianceEvent(item)) throw refuse(item);
 }
 
-/** The key of an id, nine bytes, which sorts by id. */
+/** Returns the key of an id: nine bytes, which sort by id. */
 function keyOf(kind: number, id: string): Buffer | undefined {
   if (!/^\d{1,20}$/.test(id)) return undefined;
   const number = BigInt(id);
@@ -342,7 +343,7 @@ function isState([name, value]: readonly [string, unknown]): boolean {
   return /^(?:deleted|dropped|protected|suspended)$/.test(name) && typeof value[1] === 'boolean';
 }
 
-/** The larger id, compared as integer. */
+/** Returns the larger id, compared as an integer. */
 function largerId(a: string | undefined, b: string): string {
   return a === undefined || BigInt(b) > BigInt(a) ? b : a;
 }

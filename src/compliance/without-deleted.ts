@@ -114,7 +114,8 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
     create: () => {
       const shown = new ShownIds();
       return rows => {
-        // Initial capacity for two ids per post, because most posts neither share nor quote another.
+        // The initial capacity is two ids per post, because most posts neither share nor quote
+        // another post.
         let ids = new Uint32Array(2 * ROW_ID_INTS * rows.count + 62);
         let end = 0;
         rows.each((row, content, from, to) => {
@@ -144,7 +145,7 @@ const SHOWN = 1;
 const SUSPECT = 2;
 const HIDDEN = 3;
 
-/** For each post of the file, its state; 0 for posts that are not among the rows. */
+/** Returns the state of each post of the file. It is 0 for posts that are not among the rows. */
 function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
   const states = new Uint8Array(rows.columnSize);
@@ -163,8 +164,8 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
           : isHiddenBy(tombstones.postAt(high, low), post =>
               of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
             );
-    // Not decided by ids alone: a mask is created from the post, and a post that quotes a hidden post stays without
-    // the quote. Both need the bytes of the post.
+    // Ids alone do not decide these cases: a mask is created from the post, and a post that quotes
+    // a hidden post stays without the quote. Both need the bytes of the post.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }

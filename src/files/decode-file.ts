@@ -66,14 +66,15 @@ export async function decodeFile(
 
 function contentOf(file: Buffer, { plain, maxBytes }: InflateLimits, inflate: Inflate) {
   if (file.length === 0 || compressionOf(file) !== 'plain') return inflate(file, maxBytes);
-  // `isZstd` returns `undefined` for a file of a few bytes, which may be the start of a zstd frame.
+  // For a file of a few bytes, `isZstd` returns `undefined`, because it may be the start of a zstd
+  // frame.
   const passes = plain === 'pass' && isZstd(file) === false && file.length <= maxBytes;
   return passes ? copyOf(file) : undefined;
 }
 
 /**
- * Copies the content of a file, since `file` is reused. Not into Node's shared pool, because the memory may
- * be transferred.
+ * Copies the content of a file, because `file` is reused. It does not use Node's shared pool,
+ * because the memory may be transferred.
  */
 function copyOf(file: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(file.length);
@@ -143,7 +144,7 @@ class Records {
     if (rows.count + messages.length === MAX_RECORDS) throw new RangeError('Many records');
     const mark = this.#kind.mark(rows.content, start, end);
     if (mark !== -1) rows.add(start, end - start, mark);
-    // A copy, because transferring a view to another thread transfers its whole memory.
+    // Must be a copy, because transferring a view to another thread transfers its whole memory.
     else messages.push(new Uint8Array(rows.content.subarray(start, end)));
   }
 }

@@ -32,7 +32,7 @@ export class DecodedFile implements DecodedRows {
   /** The items by row, if several readers share the file, so that each record is parsed only once. */
   items: Map<number, unknown> | undefined;
   #held: HeldContent | undefined;
-  /** Set as soon as the content is requested from its thread. */
+  /** Set when the content is requested from its thread. */
   #content: Promise<Buffer> | undefined;
   #readers = 1;
   #isKept = false;
@@ -77,8 +77,8 @@ export class DecodedFile implements DecodedRows {
   }
 
   /**
-   * Takes the content from the thread. If several readers share the file, gets a copy, because other readers
-   * may still let the thread encode it.
+   * Takes the content from the thread. If several readers share the file, gets a copy instead,
+   * because the thread may still have to encode the content for the other readers.
    */
   content(): Promise<Buffer> {
     this.#content ??= this.#fetch();
@@ -97,7 +97,8 @@ export class DecodedFile implements DecodedRows {
     for (const [{ kind }, data] of this.columns)
       for (const [row, item] of items) kind.replace?.(data, row, item);
     const rows = Uint32Array.from(items.keys());
-    // Copies, because transferring a view to another thread transfers its whole memory.
+    // These must be copies, because transferring a view to another thread transfers its whole
+    // memory.
     const raw = Array.from(items.values(), item => new Uint8Array(item.raw));
     if (this.#content === undefined) {
       this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
@@ -124,7 +125,7 @@ export class DecodedFile implements DecodedRows {
     held?.thread.tell('free', [held.file]);
     held?.onFree();
     if (this.#isKept) return;
-    // A failure is ignored here, because the reader of the content reports it.
+    // A failure is ignored here because the reader of the content reports it.
     this.#content?.then(
       () => this.rows.release(),
       () => {},

@@ -50,7 +50,8 @@ export function rowsEncoder({ kind, options, compression }: RowEncoding): Encode
         : encode(use => eachRow(rows, list, from, to, use));
     if ('parts' in made) return { ...made, lineBytes: 0 };
     const bytes = compression === undefined ? made : compressBlockSync(made, compression);
-    // A copy that has only the memory it needs, and does not share memory with the content.
+    // Copies the bytes, so that they need only their own memory and do not share memory with the
+    // content.
     const parts = [new Uint8Array(bytes)];
     return { rows: to - from, parts, lineBytes: made.length };
   };

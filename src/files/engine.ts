@@ -104,7 +104,8 @@ export class Engine implements PostEngine {
 
   #decoderOf({ decoding }: Plan): FileDecoder {
     const readers = this.#readers;
-    // In the order of the steps, because one step may replace records before the next column is read.
+    // Columns are read in the order of the steps, because one step may replace records before the
+    // next column is read.
     const columns = new Set<RecordColumn>(
       [...this.#steps, ...readers].flatMap(one => one.columns ?? []),
     );
@@ -124,8 +125,8 @@ export function filesOfPlan(open: FileSource): FilesOfPlan {
 
 async function* planItems(plan: Plan, run: Run): Batches<never> {
   const engine = new Engine();
-  // Without threads: the posts are needed on the main thread anyway, so threads would take more time and memory than
-  // inflating in the pool.
+  // No threads are used here: the posts are needed on the main thread anyway, so threads would take
+  // more time and memory than inflating in the pool.
   engine.add({ isHere: true });
   try {
     for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);
@@ -150,12 +151,12 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
       from = to;
     } while (from < end);
   } finally {
-    // Even if the reader ends early, because other readers of the file continue.
+    // This runs even if the reader stops early, because other readers of the file continue.
     rows.file.leave();
   }
 }
 
-/** The bytes of a file as batches. The last batch has the cursor. */
+/** Delivers the bytes of a file as batches. The last batch has the cursor. */
 export async function* bytesOfFile({
   blocks,
   cursor,

@@ -159,12 +159,13 @@ export class FileRecords implements Records {
     const before = this.content;
     const size = moveRecords(before.length, this, rows, records);
     if (size > before.length) {
-      // Not from Node's shared pool, because the memory may be transferred.
+      // Not allocated from Node's shared pool, because the memory may be transferred.
       this.content = Buffer.allocUnsafeSlow(size);
       before.copy(this.content);
       releaseMemory(before);
     }
-    // Bytes behind a shorter record stay unchanged, because another record may follow on the same line.
+    // Bytes after a shorter record stay unchanged, because another record may follow on the same
+    // line.
     for (const [at, record] of records.entries()) this.content.set(record, this.starts[rows[at]!]!);
   }
 

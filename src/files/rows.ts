@@ -161,7 +161,7 @@ export class StoredRows {
     const { file, rows } = this;
     const passed = new Uint32Array(rows.length);
     let count = 0;
-    // By index, because V8 has to compile more code for an iterator in each run.
+    // Uses an index, because V8 has to compile more code for an iterator in each run.
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index]!;
       if (test(row)) passed[count++] = row;
@@ -224,7 +224,7 @@ export class StoredRows {
       await encodeHere(await this.items());
       throw new Error(`A thread could not encode the posts of ${file.origin}`);
     } finally {
-      // The content is no longer needed.
+      // The content is not needed any more.
       file.release();
     }
   }
@@ -240,7 +240,7 @@ export class StoredRows {
   }
 }
 
-// A separate function, because V8 optimises a short loop over typed arrays sooner.
+// This is a separate function because V8 optimises a short loop over typed arrays sooner.
 function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (readonly number[])[]) {
   let count = 0;
   for (let at = 0; at < rows.length; at++) count += tagSets[sets[rows[at]!]!]!.length;

@@ -62,7 +62,7 @@ export async function* throughSteps(
   open: (run: Run) => AsyncIterable<EngineBatch>,
 ): AsyncGenerator<EngineBatch, void, undefined> {
   let { resume } = run;
-  // In reverse order, because each step unwraps the cursor of the step before it.
+  // Starts the steps in reverse order, because each step unwraps the cursor for the step before it.
   const started = steps
     .toReversed()
     .map(step => {
@@ -81,8 +81,8 @@ export async function* throughSteps(
     yield last;
     last = undefined;
   }
-  // The last batch comes after the input is closed, so that the source does not run while the reader works on these
-  // items.
+  // The last batch is delivered after the input is closed, so that the source does not run while
+  // the reader works on these items.
   if (last !== undefined) yield last;
 }
 
@@ -96,7 +96,8 @@ async function applied(
     for (const { check, run } of steps) {
       if (rows instanceof ItemRows) check?.({ items: rows.items, origin });
       const passed = run.pass(rows);
-      // Promises are awaited only if necessary: for small batches, the extra turn of the event loop is measurable.
+      // Awaits promises only if necessary, because for small batches the extra turn of the event
+      // loop is measurable.
       rows = passed instanceof Promise ? await passed : passed;
     }
   } catch (error) {

@@ -159,7 +159,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       }
     },
 
-    /** Copies of some records. */
+    /** Returns copies of some records. */
     records(file: number, rows: Uint32Array) {
       const from = held.get(file)!;
       return answer(Array.from(rows, row => new Uint8Array(from.record(row))));
@@ -171,7 +171,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(undefined);
     },
 
-    /** A copy of the content of a file. */
+    /** Returns a copy of the content of a file. */
     copy(file: number) {
       const bytes = new Uint8Array(held.get(file)!.content);
       return answer(bytes, [bytes]);

@@ -38,7 +38,8 @@ export class EngineThread {
     const worker = new Worker(script, {
       workerData: start,
       resourceLimits: RESOURCE_LIMITS,
-      // Without the hooks and flags of the main thread, which would only slow down the start.
+      // The hooks and flags of the main thread are not needed here and would only slow down the
+      // start.
       execArgv: [],
     });
     this.#worker = worker;
@@ -93,7 +94,8 @@ export class EngineThread {
    * thread creates a decoder: Node 20 then fails with "close before init".
    */
   async end(): Promise<void> {
-    // Sent without `call`, because a thread with an unreadable answer counts as failed, but still runs.
+    // Does not use `call`, because a thread with an unreadable answer counts as failed but still
+    // runs.
     const end: keyof ThreadCalls = 'end';
     this.#worker.postMessage({ name: end, args: [] });
     const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);
@@ -113,7 +115,7 @@ export class EngineThread {
 }
 
 /**
- * The answer of a thread that holds data to be written.
+ * Waits for the answer of a thread that holds data to be written.
  *
  * @param did What the thread did with `path`, for the message.
  * @throws StorageError if the thread has ended.

@@ -8,7 +8,7 @@ interface Emitter {
 
 /** The state of a stream, generator or iterable that the caller created. */
 interface StreamState {
-  /** Set once a listener handles its `error` event, so that a failure does not end the process. */
+  /** Set when a listener handles its `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
   /** The error that it has failed with. */
   failure?: { readonly error: unknown };
@@ -19,8 +19,8 @@ interface StreamState {
 }
 
 /**
- * A WeakMap, not a property: these objects belong to the caller. They may be frozen, and code that lists
- * their properties must not see another one.
+ * A WeakMap instead of a property, because these objects belong to the caller: they may be frozen,
+ * and code that lists their properties must not see another one.
  */
 const states = new WeakMap<object, StreamState>();
 
@@ -75,10 +75,10 @@ function usedBefore(option: string, name: string): OptionError {
 }
 
 /**
- * Closes the streams and generators that a value is or was made of. Those that are closed stay unchanged.
- * Flows close what they have opened.
+ * Closes the streams and generators that a value consists of or was made of. Closed ones are
+ * unaffected. Flows close what they have opened.
  *
- * @param error The reason to close stages and sinks with, unless the run has ended normally.
+ * @param error The reason to close stages and sinks with. Undefined if the run has ended normally.
  */
 export function closeHeld(value: unknown, error?: unknown): void {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
@@ -107,11 +107,12 @@ function close(stream: object, error: unknown): void {
       stateOf(stream).isClosed = true;
       Promise.resolve(stream.return()).catch(ignore);
     } else if (hasMethod(stream, 'write') && hasMethod(stream, 'abort')) {
-      // Parsers of tar have `abort`, but no `destroy`.
+      // Tar parsers have `abort` instead of `destroy`.
       if (error !== undefined) stream.abort(error);
     }
   } catch {
-    // Ignored: the error that ended the run is more useful than a failure to close a stream.
+    // The failure is ignored, because the error that ended the run is more useful than a failure to
+    // close a stream.
   }
 }
 

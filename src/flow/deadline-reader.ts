@@ -36,7 +36,7 @@ export class DeadlineReader<T> {
   }
 }
 
-/** Whether a promise settles before a time of `performance.now()`. */
+/** Resolves to whether a promise settles before a time of `performance.now()`. */
 async function isBefore(promise: Promise<unknown>, time: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>(resolve => {

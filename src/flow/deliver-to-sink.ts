@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
-// A named import would make the bundler rename Millrace's own `pipeline`.
+// Imported as a namespace, because a named import would make the bundler rename Millrace's own
+// `pipeline`.
 import streams from 'node:stream/promises';
 import { settledSoon } from '../base/abortable.js';
 import { hold } from './close-streams.js';
@@ -11,9 +12,9 @@ import { callSink, composedOf } from './pipeline-arguments.js';
 import { isWebWritable, writeToWeb } from './web-streams.js';
 
 /**
- * Runs a sink, or writes to a stream to its end.
+ * Runs a sink, or writes to a stream until the end of the input.
  *
- * @throws OptionError Immediately, if it is neither a sink nor a stream.
+ * @throws OptionError immediately, if the value is neither a sink nor a stream.
  */
 export function deliverToSink(
   input: Flow<unknown>,

@@ -117,7 +117,7 @@ export class Flow<T> implements AsyncIterable<T> {
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     checkValue('new Flow', 'open', OPEN, open);
-    // Code of the caller may continue after an abort, so do not wait for it.
+    // The caller's code may continue after an abort, so the run does not wait for it.
     this.#open = this instanceof OwnFlow ? open : run => abandoned(open(run), run.signal);
     this.#signal = signal;
     this.identity = identity;
@@ -180,8 +180,8 @@ export function boundFlow<T>(
 }
 
 /**
- * Batches that get a moment to end by themselves once the signal fires. After that, they are no longer waited
- * for.
+ * Wraps batches so that, when the signal fires, a read waits only a moment for them and is then
+ * abandoned.
  */
 function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   return {
@@ -317,7 +317,7 @@ function opened<In, Out>(input: AsyncIterable<In>, run: RunOperator<In, Out>): O
   return at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume }));
 }
 
-/** The identity of a flow with one more stage. Other iterables have an empty identity. */
+/** Returns the identity of a flow with one more stage. Other iterables have an empty identity. */
 export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): FlowIdentity {
   const identity = input instanceof Flow ? input.identity : [];
   return step === undefined ? identity : [...identity, step];
@@ -330,8 +330,8 @@ export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<
 }
 
 /**
- * Batches of one item from an iterable that is not a `Flow`. The iterable may ignore the signal, so an abort
- * ends the run immediately instead of waiting for the iterable.
+ * Reads an iterable that is not a `Flow` as batches of one item. The iterable may ignore the
+ * signal, so an abort ends the run immediately instead of waiting for the iterable.
  */
 function iterableBatches<T>(
   input: AsyncIterable<T>,

@@ -58,8 +58,8 @@ export async function* frameRecords<T>(
 }
 
 /**
- * The size of the next piece, chosen so that it has about 1,000 items: a framer returns all items of a piece
- * at once.
+ * Returns the size of the next piece. It has about 1,000 items, because a framer returns all items
+ * of a piece at once.
  */
 function nextPieceBytes(bytes: number, items: number): number {
   const wanted = (bytes * MAX_ITEMS) / (2 * Math.max(1, items));

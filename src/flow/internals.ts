@@ -35,13 +35,13 @@ export interface ComposedStages {
 export interface Argument {
   readonly value: unknown;
   readonly position: number;
-  /** @default 'pipeline' */
+  /** The call that has the argument. @default 'pipeline' */
   readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | 'tee' | undefined;
 }
 
 /** Adds internal data to an object that this package has created. Returns the object. */
 export function withInternals<Made extends object>(made: Made, more: Internals): Made {
-  // Not enumerable, so that printing a flow does not print everything that it was made of.
+  // Not enumerable, because printing a flow would otherwise print everything it was made of.
   return Object.defineProperty(made, internals, {
     value: { ...internalsOf(made), ...more },
     configurable: true,

@@ -48,7 +48,7 @@ export function liveRecords(
     hasEnded = true;
   };
   const damaged: OnDamaged = (record, error) => {
-    // A last record without its line end is not damaged: the connection broke off, even if it was
+    // An incomplete last record is not damaged. It means that the connection broke, even if it was
     // closed cleanly.
     if (hasEnded)
       throw new ConnectionError(`${connection.url} ended in the middle of a record`, {
@@ -79,7 +79,8 @@ async function* inflated(
   try {
     for await (const chunks of rawBlocks) {
       let isHeartbeat: boolean | undefined;
-      // The service flushes each message, so chunks are small; one decoder call for all of them is faster.
+      // The service flushes each message, so chunks are small, and one decoder call for all of them
+      // is faster.
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       for (const items of file.push(bytes)) {
         isHeartbeat = (isHeartbeat ?? true) && items.every(isLineEnds);

@@ -122,7 +122,8 @@ class Part<Batch extends SourcePart> {
   }
 
   giveUp(): void {
-    // Parts of different documents must not be mixed, so a source of bytes is always waited for.
+    // A source of bytes is always waited for, because parts of different documents must not be
+    // mixed.
     this.isLate = !this.#isBytes;
   }
 

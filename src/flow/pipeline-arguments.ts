@@ -57,7 +57,7 @@ const UNREAD = `Nothing would read what it makes. ${END_WITH_SINK}`;
  */
 export function readArguments(args: readonly unknown[]): PipelineArguments {
   const values = [...args];
-  // TypeScript allows `undefined` for optional options.
+  // Callers may pass `undefined` instead of options.
   while (values.length > 2 && values.at(-1) === undefined) values.pop();
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
   const options = checkOptions('pipeline', OPTIONS, given);

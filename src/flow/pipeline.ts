@@ -213,7 +213,8 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const { signal } = options;
   signal?.throwIfAborted();
 
-  // Nothing may be read until all stages are checked: one of them may be a sink, or not a stage.
+  // Nothing may be read until all stages are checked, because one of them may be a sink, or not a
+  // stage at all.
   let checked = false;
   const check = () => {
     if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
@@ -244,8 +245,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const abort = (error: unknown) => controller.abort(error);
   const display = showProgress(progress, options.progress ?? 'off', { abort });
   try {
-    // A sink does not have to use the signal, because its input ends when the pipeline's signal
-    // fires.
+    // A sink can ignore the signal, because its input ends when the pipeline's signal fires.
     const run = { signal: controller.signal, progress };
     const result = await deliverToSink(boundFlow(last, run), sink, run);
     // A progress function that never returns must not delay an abort.

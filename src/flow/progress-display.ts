@@ -46,7 +46,7 @@ export interface DisplayOptions {
 const LINE_EVERY_MS = 5_000;
 const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
-/** A narrower terminal has no space for a gauge besides the words. */
+/** A narrower terminal has no room for a gauge next to the words. */
 const GAUGE_COLUMNS = 60;
 /** The number of words at the end of a part that are kept when it is cut: `until 00:41 UTC`. */
 const TAIL_WORDS = 3;
@@ -115,7 +115,7 @@ function lines(
   stream.on('error', ignore);
   const isNews = waitNews(progress);
   const tick = () => {
-    // Computed even if it is not printed: the rate is measured from line to line.
+    // Computed even if it is not printed, because the rate is measured from line to line.
     const line = text.running();
     if (isNews()) stream.write(`${line}\n`);
   };
@@ -127,7 +127,10 @@ function lines(
   return { finish: () => end(text.done()), fail: how => end(text.failed(how)) };
 }
 
-/** True if a line should be printed. During a wait without a new item, prints one line, then one every minute. */
+/**
+ * Returns a function that tells whether to print a line. During a wait without new items, it allows
+ * one line, then one every minute.
+ */
 function waitNews(progress: Progress): () => boolean {
   let last: { readonly wait: Wait; readonly items: number; readonly at: number } | undefined;
   return () => {
@@ -177,8 +180,8 @@ function bar(progress: Progress, stream: Terminal): Display {
     const [first = ''] = withGauge.split(SEPARATOR);
     const hasGauge = columns >= Math.max(GAUGE_COLUMNS, stringWidth(first));
     const line = hasGauge ? withGauge : words;
-    // The line is cut to the width. Ctrl-C would leave the terminal changed if its wrapping were
-    // switched off instead.
+    // Cuts the line to the width. Turning off line wrapping would leave the terminal changed after
+    // Ctrl-C.
     const fitting = shorten(line, columns);
     if (fitting === drawn) return;
     drawn = fitting;

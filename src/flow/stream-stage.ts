@@ -1,5 +1,6 @@
 import { Duplex, Readable } from 'node:stream';
-// A named import would make the bundler rename Millrace's own `pipeline`.
+// Imported as a namespace, because a named import would make the bundler rename Millrace's own
+// `pipeline`.
 import streams from 'node:stream/promises';
 import { hold, useOnce } from './close-streams.js';
 import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } from './flow.js';

@@ -130,7 +130,8 @@ export async function writeToWeb<T>(
   try {
     for await (const item of open(linked.signal)) {
       await waitFor(writer.ready);
-      // Not awaited: `ready` limits the number of items that wait in the stream.
+      // The write is not awaited, because `ready` already limits the number of items that wait in
+      // the stream.
       writer.write(item).catch(fail);
     }
     closing = true;

@@ -154,10 +154,10 @@ function decodersOf(bytes: Uint8Array): string {
 }
 
 /**
- * An item of a flow of bytes, as a view of the same memory.
+ * Returns an item of a flow of bytes, as a view of the same memory.
  *
- * @throws DataError for any other item. The compiler cannot always see them: a Node stream with an encoding
- * gives strings.
+ * @throws DataError for any other item. The compiler cannot always detect these: a Node stream with
+ * an encoding delivers strings.
  */
 export function bytesOf(call: string, item: Uint8Array, origin: string | undefined): Buffer {
   if (item instanceof Uint8Array) return bufferOf(item);

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { isZstd, nodeZstd } from './zstd.js';
 
-/** The first byte of every gzip file. No text begins with it. */
+/** The first byte of every gzip file. No text starts with it. */
 export const GZIP_MAGIC = 0x1f;
 
 /** Options of `gunzip`: what to do with plain bytes, and the maximum inflated size. */
@@ -47,7 +47,10 @@ export function compressBlockSync(block: Uint8Array, compression: Compression): 
   return nodeZstd.zstdCompressSync(block, zstdOptions(block));
 }
 
-/** The options for one call of the encoder, instead of one call for each 16 KiB of output. */
+/**
+ * Makes the output buffer large enough for one call of the encoder, instead of one call for each 16
+ * KiB of output.
+ */
 function gzipOptions({ length }: Uint8Array, { level }: { readonly level: number }) {
   return { level, chunkSize: Math.max(16 << 10, length >> 1) };
 }

@@ -30,7 +30,10 @@ export interface GzipDecoderOptions extends InflateLimits {
  */
 export class GzipDecoder {
   readonly #options: GzipDecoderOptions;
-  /** Created when gzip bytes arrive, because it takes 100 KiB, and there may be many small plain files. */
+  /**
+   * Created only when gzip bytes arrive, because it needs 100 KiB and there may be many small plain
+   * files.
+   */
   #decoder: Gunzip | undefined;
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';
   /** The number of compressed bytes read, and of inflated bytes. */
@@ -146,7 +149,7 @@ export class GzipDecoder {
 export class SniffingDecoder {
   readonly #options: GzipDecoderOptions;
   #file: GzipDecoder | ZstdDecoder | undefined;
-  /** The first bytes, while there are too few to detect the format. */
+  /** The first bytes, as long as they are too few to detect the format. */
   #start: Buffer = Buffer.alloc(0);
 
   constructor(options: GzipDecoderOptions) {

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
-// A named import would make the bundler rename Millrace's own `gunzip`.
+// Imported as a namespace, because a named import would make the bundler rename Millrace's own
+// `gunzip`.
 import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
 import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
@@ -134,7 +135,11 @@ function framesOf(file: Buffer): readonly Buffer[] {
   return found;
 }
 
-/** @param before The inflated contents of the earlier frames. */
+/**
+ * Returns the options for decoding a frame.
+ *
+ * @param before The inflated contents of the earlier frames.
+ */
 function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: number) {
   return {
     chunkSize: Math.min(Math.max(SMALLEST_CHUNK, ZSTD_GROWTH * length), LARGEST_ZSTD_CHUNK),

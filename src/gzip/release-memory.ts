@@ -24,7 +24,7 @@ export function releaseMemory({ buffer, byteLength }: Uint8Array | Uint32Array):
   if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
   if (closed === undefined) {
     closed = closedPort();
-    // Never written to, so the system does not allocate its pages.
+    // Nothing is written to this memory, so the system does not allocate its pages.
     closed.postMessage(undefined, [Buffer.allocUnsafeSlow(THRESHOLD_RAISING_BYTES).buffer]);
   }
   closed.postMessage(undefined, [buffer]);

@@ -31,7 +31,7 @@ export class Connections {
     this.#environment = environment;
   }
 
-  /** The proxy for a target. Throws like `proxyFor`. */
+  /** Returns the proxy for a target. Throws like `proxyFor`. */
   proxyFor(target: URL): HttpProxy | undefined {
     return proxyFor(target, this.#environment);
   }
@@ -40,7 +40,7 @@ export class Connections {
     return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
-  /** Returns a connection to the idle ones, once its response was read to its end. */
+  /** Makes a connection idle after its response was read to its end. */
   release(connection: Connection): void {
     const idle = this.#idle.get(connection.origin) ?? [];
     this.#idle.set(connection.origin, idle);
@@ -48,7 +48,7 @@ export class Connections {
     else this.destroy(connection);
   }
 
-  /** Closes a connection, and thereby aborts its request. */
+  /** Closes a connection, which aborts its request. */
   destroy({ client, opening }: Connection): void {
     opening.abort();
     client.destroy().catch(() => {});
@@ -66,7 +66,7 @@ export class Connections {
     const proxy = this.proxyFor(target);
     const opening = new AbortController();
     const options = { proxy, timeoutMs: this.#timeouts.connectMs, signal: opening.signal };
-    // Loaded with the first connection, because work on stored files needs neither.
+    // Loaded with the first connection, because work on stored files needs no connection.
     const [Client, { openSocket }] = await Promise.all([loadClient(), import('./open-socket.js')]);
     const client = new Client(origin, {
       connect: (_, callback) => {
@@ -75,7 +75,8 @@ export class Connections {
           error => callback(error, null),
         );
       },
-      // Off, because `ResponseHandler` has its own timeouts: undici's stop while a body is paused.
+      // Turned off, because `ResponseHandler` has its own timeouts. Those of undici stop while a
+      // body is paused.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

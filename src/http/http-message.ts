@@ -19,7 +19,7 @@ export interface HttpRequest {
   readonly permit?: Permit | undefined;
   /** Returns advice about an error by its status. By default, errors have general advice. */
   readonly advice?: ((status: number) => string | undefined) | undefined;
-  /** Statuses besides success whose response is returned instead of thrown. */
+  /** Statuses besides success for which the response is returned instead of an error thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 

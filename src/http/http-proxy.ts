@@ -34,7 +34,10 @@ export function proxyFor(target: URL, environment: Environment): HttpProxy | und
   return parseProxy(variable, environment[variable]?.trim() ?? '');
 }
 
-/** The first of these variables that is set, trying each name in lower case, then in upper case. */
+/**
+ * Returns the name of the first variable that is set. Tries each name in lower case, then in upper
+ * case.
+ */
 function nameOf(names: readonly string[], environment: Environment): string | undefined {
   return names
     .flatMap(name => [name, name.toUpperCase()])
@@ -75,7 +78,7 @@ function parseProxy(variable: string, text: string): HttpProxy {
     // The message never contains the value, which may have a password.
     throw new OptionError(variable, `\`${variable}\` ${what}`);
   };
-  // Like in curl, `proxy.example:3128` is the address of an http proxy.
+  // As in curl, `proxy.example:3128` means an http proxy.
   const href = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!URL.canParse(href)) refuse('must be the address of a proxy, such as http://host:3128');
   const url = new URL(href);

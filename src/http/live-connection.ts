@@ -44,8 +44,8 @@ export async function connectLive(
 const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
- * Whether it is pointless to connect to a stream again. After any other status, such as a 406 because of the
- * service's present state, the service asks clients to connect again.
+ * Returns whether it is pointless to connect to a stream again. After any other status, such as a
+ * 406 because of the service's current state, the service asks clients to reconnect.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);
@@ -62,7 +62,7 @@ const MAX_SILENCE_MS = 30 * SECOND;
 export function checkSilence(account: Account, purpose: string): void {
   checkAccount(account);
   const { silenceMs } = account.timeouts;
-  // Tests that replace the clock also choose the heartbeats of their service.
+  // Tests that replace the clock also choose how often their service sends heartbeats.
   if (account.timing !== realTime || silenceMs > MAX_SILENCE_MS) return;
   throw new OptionError(
     'timeouts.silenceMs',

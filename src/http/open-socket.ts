@@ -80,11 +80,12 @@ async function askForTunnel(
   const createConnection = () => socket;
   const asked = request({ method: 'CONNECT', path: authority, headers, createConnection }).end();
   try {
-    // Node emits `connect` for every status, not only for success.
+    // Node emits `connect` for every status, not only for a success.
     const answer = await once(asked, 'connect', { signal });
     let [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
     if (head.length > 0) socket.unshift(head);
-    // After `100 Continue`, the final answer is still to come, and Node no longer reads the socket.
+    // After a `100 Continue`, the final response is still to come, but Node no longer reads the
+    // socket.
     while (statusCode >= 100 && statusCode < 200)
       ({ statusCode = 0, headers } = await readHead(socket, signal));
     if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);

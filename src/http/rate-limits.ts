@@ -172,7 +172,8 @@ export class RateLimiter {
     });
     this.#last = entered.catch(() => {});
     const permit = abortable(entered, signal);
-    // If the abort comes together with the permit, the request is never sent, so return the permit.
+    // If the abort comes together with the permit, the request is never sent, so the permit is
+    // returned.
     permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
     return permit;
   }
@@ -240,7 +241,8 @@ export class RateLimiter {
   }
 
   #forget(now: number): void {
-    // At least a minute, because another `Account` object or the service may add a rate per minute later.
+    // The time is at least a minute, because another `Account` object or the service may add a rate
+    // per minute later.
     const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.perMs));
     const old = this.#sent.findIndex(start => now < start.sentAt + MAX_TRANSIT_MS + longest);
     this.#sent.splice(0, old === -1 ? this.#sent.length : old);

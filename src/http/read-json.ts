@@ -5,12 +5,12 @@ import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
 
-/** Larger than any response except the longest list of files. */
+/** The maximum size of a body in bytes. Only the longest lists of files come close to it. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** The number of characters to show of a body that is not JSON. */
 const MAX_SHOWN = 120;
 
-/** The whole body as text. */
+/** Returns the whole body as text. */
 export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -25,7 +25,7 @@ export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Pr
   return Buffer.concat(chunks).toString();
 }
 
-/** The whole body as JSON, with exact ids. The error for truncated JSON is retryable. */
+/** Returns the whole body as JSON with exact ids. The error for truncated JSON is retryable. */
 export async function readJson(response: HttpResponse, maxBytes?: number): Promise<unknown> {
   const text = await readText(response, maxBytes);
   try {
@@ -123,7 +123,7 @@ export class JsonMembers {
   /** @throws DataError always */
   refuse(name: string, expected: string): never {
     const value = this.#get(name);
-    // The query of a URL is removed, because it may be a signature that gives access to a file.
+    // The query of a URL is removed because it may be a signature that gives access to a file.
     const json = JSON.stringify(value)?.replace(/\?[^"\s]*/g, '?...');
     const shown = json && redact(json).slice(0, 80);
     const found = shown === undefined ? 'is missing' : `is ${shown}`;

@@ -241,7 +241,7 @@ export async function learnServiceTime(
       const authorize = () => undefined;
       (await sendRequest(account, { method: 'HEAD', url, signal, authorize })).close();
     } catch (error) {
-      // Refusals have a `Date` header, too.
+      // Refusals also have a `Date` header.
       if (!clock.isKnownSince(responses)) throw error;
     }
   };

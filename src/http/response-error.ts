@@ -54,8 +54,8 @@ export function responseError(
 }
 
 /**
- * The start of an error's body. If the body breaks off or takes too long, returns what has arrived, because
- * the status alone is informative enough.
+ * Returns the start of an error's body. If the body breaks off or takes too long, returns what has
+ * arrived, because the status alone is informative enough.
  */
 export async function readErrorBody(
   response: HttpResponse,

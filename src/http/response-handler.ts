@@ -104,7 +104,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watch = setTimeout(() => {
       const { receivedBytes } = this;
       const hadBegun = this.#hasBegun;
-      // If the event loop was blocked, timers fire before the bytes that arrived in the meantime are read.
+      // If the event loop was blocked, timers fire before the bytes that arrived during that time
+      // are read.
       setImmediate(() => {
         if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
           this.#fail(stalledConnection(this.#way, ms, hadBegun), false);

@@ -94,7 +94,7 @@ export async function waitForRetry(
   await account.timing.sleep(waitMs, signal).finally(end);
 }
 
-/** Milliseconds to wait before the next try; `undefined` if there is no other try. */
+/** Returns the milliseconds to wait before the next try, or `undefined` if there is none. */
 function waitAfter(
   error: MillraceError,
   attempts: number,

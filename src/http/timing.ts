@@ -47,9 +47,9 @@ export class ServiceClock {
   }
 
   /**
-   * Whether the time is given, or a response has arrived since there were this many. Before that, `now` may
-   * be far off, because it comes from this machine, or from a service whose clock was moved since. Nothing
-   * must be refused because of it.
+   * Whether the time is given, or more responses have arrived than `responses`. Before that, `now`
+   * may be far off, because it comes from this machine, or from a service whose clock was moved
+   * since. Nothing must be refused because of it.
    */
   isKnownSince(responses: number): boolean {
     return this.isGiven || this.#responses > responses;

@@ -53,7 +53,7 @@ export const CONNECTION_OPTIONS = {
         value => typeof value === 'function' || isConnection(value),
       ),
     ),
-    // Secret, because an address that was passed by mistake may contain a password.
+    // Marked as secret, because an address that was passed by mistake may contain a password.
     isSecret: true,
   },
   domain: textLike('the JetStream domain', 'letters, digits, `-` and `_`', /^[\w-]+$/),

@@ -156,7 +156,8 @@ export class JetStreamConnection implements Servers {
     const kvm = new this.packages.kv.Kvm(this.client);
     const what = `open the bucket ${name}`;
     const storage = this.packages.jetstream.StorageType.File;
-    // All reads must be answered by the leader, because another replica may not have the last write yet.
+    // All reads must be answered by the leader, because another replica may not have the last write
+    // yet.
     const settings = { history: 1, replicas, storage, allow_direct: false };
     const kv = await this.repeat(what, () => kvm.create(name, settings));
     const found = await this.repeat(what, () => kv.status());
@@ -250,7 +251,7 @@ export class JetStreamConnection implements Servers {
   }
 
   changeServer(since: number, afterMs: number): void {
-    // A connection of the caller has other users, which a change of the server would interrupt.
+    // The caller's own connection has other users, whom a change of the server would interrupt.
     if (!this.#isOurs) return;
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;
@@ -291,7 +292,7 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
     if (isConnection(nats)) return nats;
     throw optionError(run.call, 'connection', 'must return a connection of the NATS client');
   } catch (error) {
-    // The client may still connect, so close the late connection.
+    // The client may still connect after the timeout, so the late connection is closed.
     opening.then(late => late.close()).catch(() => {});
     run.signal.throwIfAborted();
     const isOfClient = clientFailure(error).failure !== undefined;

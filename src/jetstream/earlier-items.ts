@@ -75,8 +75,8 @@ export async function readPublished(
       } catch (error) {
         throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
-      // Messages that begin an epoch have no position. Messages of another series are from before the entry was
-      // deleted.
+      // Messages that start an epoch have no position. Messages of another series are from before
+      // the entry was deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
@@ -112,9 +112,9 @@ export class EarlierItems {
   }
 
   /**
-   * Must be called for each item of the flow. Returns `undefined` for an item that no earlier run has
-   * published. Otherwise, the result has `bytes` if this is the first delivery of a message's first item, so
-   * that each message counts once.
+   * Call this for each item of the flow. Returns `undefined` for an item that no earlier run has
+   * published. Otherwise, the result has `bytes` if this is the first delivery of a message's first
+   * item, so that each message counts once.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#published.items.get(id);

@@ -200,8 +200,8 @@ async function* read<T>(settings: StreamSettings<T>, run: Run): Batches<T | Acti
 }
 
 /**
- * The subjects to read. For a stream of `toJetStream`, one subject with a wildcard; for a shard, each subject
- * of the shard.
+ * Returns the subjects to read. For a stream of `toJetStream`, this is one subject with a wildcard.
+ * For a shard, it is each subject of the shard.
  */
 function subjectsFor(
   { subject, shard, stream: name }: StreamSettings<unknown>,

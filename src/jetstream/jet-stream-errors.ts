@@ -154,7 +154,8 @@ const OUTAGES = new Set([
   'JetStreamStatusError',
   'ConsumerNotFoundError',
   'ProtocolError',
-  // An outage only if the login came too late. All other cases are refusals, for which `clientFailure` tests first.
+  // An authorization error is an outage only if the login came too late. `clientFailure` tests for
+  // all other cases first, which are refusals.
   'AuthorizationError',
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
@@ -174,7 +175,7 @@ function kindOf(error: Error): Failure['failure'] {
   const chain = [...causesOf(error)];
   if (chain.some(isRefusal)) return 'refused';
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
-  // A server that no longer leads answers 503 without a code.
+  // A server that no longer leads answers with a 503 without a code.
   if (code === undefined && status === 503) return 'outage';
   if (typeof code === 'number') {
     if (CODES.full.has(code)) return 'full';
@@ -212,7 +213,7 @@ function messageOf(error: Error): string {
 
 function isSystemError(error: Error): boolean {
   const { code, path } = error as NodeJS.ErrnoException;
-  // An error with a path is about a file, for example one with the login.
+  // An error with a path is about a file, for example a file with the login.
   return /^E[A-Z]+$/.test(String(code)) && path === undefined;
 }
 

@@ -57,7 +57,8 @@ export interface SubjectPosition {
  */
 export function epochOf(headers: HeaderReader | undefined): number {
   const text = headers?.get(HEADERS.epoch) ?? '';
-  // Numbers with more digits are refused, because a cursor could not store them exactly, and the next run would stop.
+  // Longer numbers are refused, because a cursor could not store them exactly and the next run
+  // would stop.
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw wrongHeader('epoch', text, 'a whole number');
 }
@@ -179,7 +180,7 @@ const MAX_DEPTH = 3_000;
  */
 export function postOf(payload: Buffer, isOurs: boolean): Activity {
   const post = new Activity(payload);
-  // Throws if the id is missing. Does not have to read the bytes after the id.
+  // Reading the id throws if it is missing. The bytes after the id need not be read.
   void post.id;
   let start = 0;
   let end = payload.length;

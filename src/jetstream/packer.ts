@@ -232,7 +232,7 @@ export interface Outgoing {
 
 /** The error for an item that cannot be published, because it has no id or is too large. `onDamaged` can skip it. */
 export class DamagedItem extends DataError {
-  /** All bytes of the item. */
+  /** The complete bytes of the item. */
   readonly raw: Uint8Array;
 
   constructor(

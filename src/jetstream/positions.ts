@@ -7,7 +7,7 @@ export interface Range {
   readonly to: number;
 }
 
-/** The sequences from `from` to `to` that are not among the read sequences. */
+/** Returns the sequences from `from` to `to` that are not among the read sequences. */
 export function lostWithin(from: number, to: number, read: Iterable<number>): Range[] {
   const lost: Range[] = [];
   let next = from;
@@ -122,7 +122,7 @@ export class Epochs {
     this.#highest = new Map(Object.entries(highest));
   }
 
-  /** Whether a message counts. Must be called for each message in the order of the stream. */
+  /** Returns whether a message counts. Call this for each message in the order of the stream. */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const publisher = headers?.get(HEADERS.publisher) ?? '';
     // Messages of other programs have no epochs.
@@ -160,7 +160,7 @@ type FollowedJson = readonly [
   ...seen: PositionSetJson,
 ];
 
-/** The positions that are in both lists. */
+/** Returns the positions that are in both lists. */
 export function inBoth(
   some: readonly LostPositions[],
   others: readonly LostPositions[],
@@ -285,8 +285,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Resets what is expected. Must be called if the stream has dropped messages, which are reported by their
-   * sequences, because the next positions of each publisher are then unknown.
+   * Resets what is expected. Call this if the stream has dropped messages, which are reported by
+   * their sequences, because the next positions of each publisher are then unknown.
    */
   skip(): void {
     this.#isWhole = false;

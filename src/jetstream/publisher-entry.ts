@@ -103,7 +103,7 @@ export class PublisherEntry {
    * @throws JetStreamError if another process has taken over.
    */
   write(changes: Partial<PublisherState> = {}): Promise<void> {
-    // One write at a time, because each names the previous revision.
+    // Writes run one at a time, because each names the previous revision.
     const written = this.#writing.then(() => this.#write(changes));
     this.#writing = written.catch(() => {});
     return written;
@@ -277,7 +277,8 @@ export class EntryWriter {
 
   #tick(): void {
     if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
-    // Does not wait for a running commit, which may wait minutes for acknowledgements if the stream is full.
+    // This does not wait for a running commit, which may wait minutes for acknowledgements if the
+    // stream is full.
     else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
       void this.#showLife();
   }

@@ -60,8 +60,8 @@ export async function takeOver(
       }
     }
     if (before === undefined) await mustNotDivideAgain(bucket, options);
-    // From the clock, because after an entry was deleted, messages still have its epochs, and a new epoch must be
-    // higher.
+    // The epoch comes from the clock, because after an entry was deleted, the stream still has
+    // messages with its epochs, and a new epoch must be higher.
     const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
     const state: PublisherState = before
       ? { ...before, epoch, process: me, write: 0 }
@@ -73,7 +73,8 @@ export async function takeOver(
           flow,
           epoch,
           begun: epoch,
-          // A new publisher has published nothing, so the next run looks for messages from here on.
+          // A new publisher has published nothing, so the next run looks for messages from this
+          // sequence on.
           seq: stream.lastSequence,
           series: epoch,
           positions: [],
@@ -87,8 +88,8 @@ export async function takeOver(
       publishing.add(me.run);
       return new PublisherEntry(bucket, key, state, revision);
     }
-    // Another process has written the entry since it was read, or the servers have answered with an earlier state, so
-    // read it again.
+    // Another process has written the entry since it was read, or the servers have answered with an
+    // earlier state, so the entry is read again.
   }
 }
 

@@ -195,8 +195,8 @@ export class Publisher {
   async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // Computed now, before the wait: messages that are sent from now on get higher sequences than the acknowledged
-    // ones.
+    // Computed before the wait, because messages that are sent from now on get higher sequences
+    // than the acknowledged ones.
     const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
     await Promise.all(pending.map(({ acked }) => acked));

@@ -121,9 +121,9 @@ class MessageReader {
   }
 
   /**
-   * Must be called if no message arrives. Advances the position over messages of other subjects, so that
-   * their loss is not taken for a loss of this subject later. Returns whether the stream has more messages of
-   * this subject.
+   * Call this if no message arrives. Advances the position over messages of other subjects, so that
+   * their loss is not taken for a loss of this subject later. Returns whether the stream has more
+   * messages of this subject.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const info = await this.#info(this.#position);
@@ -145,9 +145,9 @@ class MessageReader {
   }
 
   /**
-   * The first sequence from `from` on with a message of the subject. The servers' request for the last
-   * message of a subject cannot be used: if that message was deleted, nats-server 2.9 answers that the
-   * subject has none.
+   * Returns the first sequence from `from` on that has a message of the subject. The servers'
+   * request for the last message of a subject cannot be used: if that message was deleted,
+   * nats-server 2.9 answers that the subject has none.
    */
   async #nextFrom(seq: number): Promise<number | undefined> {
     const { stream, subject } = this.#options;
@@ -272,8 +272,8 @@ class MessageReader {
   async #request(): Promise<ConsumerMessages> {
     this.#consumer ??= await this.#makeConsumer();
     return this.#consumer.fetch({
-      // Without `max_bytes`: servers end such a request without a message, which the client notices only by missing
-      // heartbeats.
+      // Does not set `max_bytes`, because servers end such a request without a message, and the
+      // client notices this only by missing heartbeats.
       max_messages: this.#requested,
       expires: EXPIRES_MS,
       idle_heartbeat: HEARTBEAT_MS,

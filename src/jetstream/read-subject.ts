@@ -161,13 +161,13 @@ export class SubjectReader<T> {
       if (!this.#positions.admits(subject, headers)) return;
       const payloads = await postsOf(data, headers);
       const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
-      // If `item` throws, the mistake may be in that function, and the message may be intact, so give no advice to
-      // delete it.
+      // If `item` throws, the mistake may be in that function and the message may be intact, so the
+      // error gives no advice to delete it.
       if (item !== undefined) advice = '';
       const made = payloads.map(bytes =>
         item === undefined ? postOf(bytes, isOurs) : item(bytes),
       );
-      // Not as arguments of a single `push`, because their number is limited.
+      // Pushes items one by one, because the number of arguments of a `push` is limited.
       for (const one of made) items.push(one);
       if (progress !== undefined) progress.received += made.length;
     } catch (error) {
@@ -189,7 +189,7 @@ export class SubjectReader<T> {
     await this.#report(this.#positions.takeLost());
   }
 
-  /** The part of the stream around a sequence. */
+  /** Reads the part of the stream around a sequence. */
   async *#around(sequence: number): AsyncGenerator<MessageGroup> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     yield* this.#read({
@@ -199,8 +199,8 @@ export class SubjectReader<T> {
   }
 
   /**
-   * The positions of messages before the end that are lost, although the messages up to the end do not show
-   * it. Messages after the end tell which positions were acknowledged.
+   * Returns the positions of messages before the end that are lost, although the messages up to the
+   * end do not show it. Messages after the end tell which positions were acknowledged.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;

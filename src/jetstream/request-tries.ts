@@ -22,7 +22,10 @@ const MISSING_MS = 10_000;
 const MISSING_AT_ONE_MS = 2_000;
 /** How long to wait until the servers are asked for the stream again, in milliseconds. */
 const MISSING_WAIT_MS = 200;
-/** How long one server may fail until another is tried, in milliseconds. Longer than an election. */
+/**
+ * How long one server may fail until another is tried, in milliseconds. It is longer than an
+ * election.
+ */
 const OTHER_SERVER_MS = 10_000;
 
 /** The run that a connection is used for. */

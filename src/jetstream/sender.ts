@@ -191,8 +191,8 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // The servers have lost messages, which readers report. The next run must look for messages of this run from
-      // here on.
+      // The servers have lost messages, which readers report. The next run must look for messages
+      // of this run from this sequence on.
       this.#highest = ack.seq;
     }
     return ack;

@@ -47,8 +47,8 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * The number of subjects with this prefix, for each topic if there are `topics`; `undefined` if they are not
- * `posts.0` to `posts.N-1`.
+ * Returns the number of subjects with this prefix (for each topic, if there are `topics`), or
+ * `undefined` if they are not `posts.0` to `posts.N-1`.
  */
 export function countSubjects(
   prefix: string,
@@ -63,11 +63,11 @@ export function countSubjects(
 }
 
 /**
- * The number of the subject for a post, by a checksum of its id, so that all posts of an id are on one
- * subject.
+ * Returns the number of the subject for a post, by a checksum of its id, so that all posts of an id
+ * are on one subject.
  *
  * @param count The number of subjects of all topics together.
- * @param topic The number of the post's topic, of `topics`.
+ * @param topic The index of the post's topic in `topics`.
  */
 export function subjectNumber(id: string, count: number, topic = 0, topics = 1): number {
   const each = count / topics;
@@ -290,7 +290,8 @@ export async function findStream(
     throw differs(call, stream, [
       `it has no ${others.join(', ')}, its subjects are ${own.join(', ')}`,
     ]);
-  // If messages are dropped once they are read, several readers would take messages from each other.
+  // If messages are dropped when they are read, several readers would take messages from each
+  // other.
   const { retention } = info.config;
   if (retention !== 'limits')
     throw differs(call, stream, [`retention is ${retention}, not limits`]);

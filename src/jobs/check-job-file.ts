@@ -1,4 +1,5 @@
-// A named import would make the bundler rename Millrace's own `pipeline`.
+// Imported as a namespace, because a named import would make the bundler rename Millrace's own
+// `pipeline`.
 import streams from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { DataError } from '../base/errors.js';
@@ -56,7 +57,7 @@ export async function checkJobFileStream(
  * the error.
  */
 export function checkDecodedFile(file: Buffer, decoded: DecodedFile): CheckedFile | undefined {
-  // Plain text is decoded, too, but a job must not have plain files.
+  // Plain text can be decoded, too, but a job must not contain plain files.
   if (file[0] !== GZIP_MAGIC) return undefined;
   let info: InfoMessage | undefined;
   try {
@@ -127,7 +128,7 @@ function problemOf(info: InfoMessage | undefined, posts: number): string | undef
   const stated = info?.activityCount ?? posts;
   if (stated !== posts) return `The file has ${posts} posts, but its \`info\` line says ${stated}`;
   const { from, to } = info?.unprocessedRange ?? { from: 0, to: 0 };
-  // Not an error if the range is shorter, because its minutes are listed.
+  // If the range is shorter, this is not an error, because its minutes are listed.
   return to - from > DAY ? 'A range of more than a day is unprocessed' : undefined;
 }
 
@@ -145,7 +146,7 @@ function result(bytes: number, { posts, info }: PostCount): CheckedFile {
   return { bytes, posts, suspectMinutes: minutes.map(formatTimestamp) };
 }
 
-/** Limited, so that a file without line ends cannot fill the memory. */
+/** The limit keeps a file without line ends from filling the memory. */
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: Number.POSITIVE_INFINITY };
 
 /**

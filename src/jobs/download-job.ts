@@ -183,7 +183,7 @@ async function storeFiles(
       try {
         await storeFile(file, signal);
       } catch (error) {
-        // The error ends the download, so earlier files are not waited for.
+        // The error ends the download, so it does not wait for earlier files.
         if (thrown !== undefined || !isFileError(error)) abort.abort(error);
         throw error;
       }
@@ -197,13 +197,14 @@ async function storeFiles(
   } catch (error) {
     ended?.throwIfAborted();
     if (thrown !== undefined) throw thrown.error;
-    // The first file to end may be one that was stopped because another failed, so take the reason.
+    // The first file to end may have been stopped because another one failed, so the error is the
+    // signal's reason.
     lastError = signal.aborted ? signal.reason : error;
   }
   return lastError;
 }
 
-/** Returns a function that calls another once for each string. */
+/** Returns a function that calls `call` once for each string. */
 function eachOnce(call: (text: string) => Promise<void>): (text: string) => Promise<void> {
   const called = new Map<string, Promise<void>>();
   return text => {
@@ -221,7 +222,10 @@ function makeWithNames(folder: string): Promise<void> {
   });
 }
 
-/** The contents of a file in the folder; `undefined` if it does not exist or is not complete. */
+/**
+ * Returns the check of a file in the folder, or `undefined` if the file does not exist or is
+ * incomplete.
+ */
 async function checkStored(file: string, signal: AbortSignal): Promise<CheckedFile | undefined> {
   return withStorageError('read', file, async () => {
     try {
@@ -242,7 +246,7 @@ function fetchTo(
   const temporary = `${to}.part`;
   const write = async (body: AsyncIterable<Buffer>, part: FileHandle, url: string) => {
     for await (const chunk of body) await part.appendFile(chunk);
-    // Checks the bytes in the file instead of the received bytes.
+    // Checks the bytes in the file, not the received bytes.
     const checked = await checkJobFileStream(createReadStream(temporary, { signal }), url);
     await lock.check();
     return checked;

@@ -123,7 +123,8 @@ export function retryJobFile<T>(
       const stale = STALE_STATUSES.includes(cause.status);
       if (stale) await list.renew(file, url, signal);
       const { status, body, retryable } = cause;
-      // The message has no advice about logins and addresses of the account, which do not apply here.
+      // The message contains no advice about the account's login and addresses, which do not apply
+      // here.
       const message = `GET ${cause.url} answered ${status}${body === '' ? '' : `: ${body}`}`;
       throw new HttpError(message, { ...cause, retryable: stale || retryable });
     } finally {

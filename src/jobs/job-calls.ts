@@ -39,7 +39,7 @@ import {
   parseJobListing,
 } from './parse-job.js';
 
-/** Large enough for a job over ten years, whose list has half a million addresses. */
+/** Large enough for a job over ten years, whose list has half a million addresses. In bytes. */
 const MAX_LISTING_BYTES = 256 * 1024 * 1024;
 
 /** Options of calls in the namespace `jobs`. */
@@ -306,7 +306,7 @@ function decide(
   return sendOnce(account, send, findResult, signal);
 }
 
-/** The job that a call created that began `ageMs` milliseconds ago. */
+/** Looks for the job that was created by a call that started `ageMs` milliseconds ago. */
 async function findCreated(
   account: Account,
   requested: CheckedJobRequest,
@@ -365,7 +365,7 @@ function sendOnce<T>(
   return retry(account, attempt, signal);
 }
 
-/** Whether a failed request may still have taken effect. */
+/** Returns whether a failed request may still have taken effect. */
 function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.failure !== 'refused';
   if (error instanceof HttpError) return error.status >= 500;

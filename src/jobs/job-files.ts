@@ -190,7 +190,7 @@ function fetchFiles(
   const failed = list.files.filter(file => missing.includes(file.name));
   const count = files.length + failed.length;
   const { totalBytes = 0, listed } = list.basis;
-  // Threads start while the first files are being downloaded.
+  // Starts the threads while the first files are being downloaded.
   decoder?.expect({ count, bytes: (totalBytes * count) / Math.max(1, listed) });
   const onBytes = (bytes: number) => {
     if (progress !== undefined) progress.receivedBytes += bytes;
@@ -232,8 +232,8 @@ function report(
 }
 
 /**
- * Decodes a file in its turn. If the file is fetched again, the threads may already hold later files, and
- * they would wait for each other, so the file is checked on the main thread instead.
+ * Decodes a file in its turn. If the file is fetched again, it is checked on the main thread
+ * instead: the threads may already hold later files, and the two would wait for each other.
  */
 function decodeOnce(decoder: Decoder, turn: Turn, signal: AbortSignal): DecodeOnce {
   let isDecoded = false;

@@ -96,7 +96,7 @@ export function jobVerdict(
   const { listed } = basis;
   const short = [
     listed === urlCount ? '' : `${listed} of ${urlCount} files are listed (urlCount)`,
-    // If files are missing, the totals always differ.
+    // If files are missing, the totals always differ, so this is not reported.
     missing.length > 0 ? '' : differs('bytes', bytes, 'totalFileSizeBytes'),
     missing.length > 0 ? '' : differs('posts', posts, 'activityCount'),
   ].filter(text => text !== '');

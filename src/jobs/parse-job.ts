@@ -172,7 +172,10 @@ function checkFileUrl(
   );
 }
 
-/** The start of an unexpected text. Ends before the query of an address, which may be a signature. */
+/**
+ * Returns the start of an unexpected text. It ends before the query of an address, which may be a
+ * signature.
+ */
 function excerptWithoutQuery(text: string): string {
   const [start = ''] = text.split('?', 1);
   const cut = redact(start).slice(0, 80);

@@ -12,7 +12,7 @@ import {
   checkJobFileStream,
 } from './check-job-file.js';
 
-/** Larger files are stored on disk. In bytes. */
+/** The maximum size of a file in memory, in bytes. Larger files are stored on disk. */
 const MAX_FILE_IN_MEMORY = 4 * 1024 * 1024;
 
 /** A complete and undamaged file that waits to be delivered. */
@@ -90,7 +90,7 @@ export async function receiveJobFile(
   }
 }
 
-/** @param leave Gives back the memory of the file. */
+/** @param leave Releases the memory of the file. */
 async function checkInMemory(
   file: FileContent,
   origin: string,

@@ -16,7 +16,7 @@ export const CLOSE_OBJECT = 0x7d;
 /** The only bit that differs between `{` and `[`, and between `}` and `]`. */
 const BRACE_BIT = 0x20;
 
-/** May precede UTF-8 text, but JSON does not allow it. */
+/** The byte order mark may come before UTF-8 text, but JSON does not allow it. */
 export const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
 export function startsWithMark(bytes: Uint8Array): boolean {
@@ -47,7 +47,7 @@ export function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === 0x09;
 }
 
-/** The end of the blank lines at `start`, or `start` if no blank line begins there. */
+/** Returns the end of the blank lines at `start`, or `start` if there are none. */
 export function afterBlankLines(bytes: Uint8Array, start: number, lineEnd: number): number {
   let after = start;
   for (let at = start; at < bytes.length && isSpace(bytes[at]!); at++)

@@ -236,7 +236,7 @@ function readName(bytes: Buffer): string | undefined {
   try {
     return String(JSON.parse(bytes.toString()));
   } catch {
-    return undefined; // Not a JSON string: parsing the rest reports it.
+    return undefined; // Not a JSON string. Parsing the rest of the document reports this.
   }
 }
 
@@ -287,8 +287,8 @@ export class ValueEnd {
       if (this.#pastString) {
         if (isSpace(byte)) continue;
         this.#pastString = false;
-        // If a record was truncated inside a string, everything after it is misread: strings as structure, and
-        // structure as strings.
+        // If a record was truncated inside a string, everything after it is misread: strings are
+        // read as structure, and structure as strings.
         if (byte !== COMMA && byte !== COLON && !isClosing(byte))
           throw this.#fail('Expected a comma, a colon or a bracket after a string', at - 1);
       }

@@ -106,7 +106,7 @@ function closingQuote(text: string, opening: number): number {
     if (quote === -1) return text.length;
     let start = quote;
     while (text[start - 1] === '\\') start--;
-    // After an even number of backslashes, a quote is not escaped.
+    // A quote after an even number of backslashes is not escaped.
     if ((quote - start) % 2 === 0) return quote;
     at = quote + 1;
   }

@@ -1,8 +1,10 @@
-// AssemblyScript: proves that lines are JSON objects, 64 bytes at a time. JavaScript reads one byte at a time, which takes ten
-// times as long. `npm run build:wasm` compiles it to `frame-objects-wasm.ts`; `object-lines.ts` describes what it does.
+// Checks in AssemblyScript that lines are JSON objects, 64 bytes at a time. JavaScript reads one
+// byte at a time, which takes ten times as long. `npm run build:wasm` compiles this file to
+// `frame-objects-wasm.ts`. `object-lines.ts` describes what it does.
 //
-// A block of 64 bytes becomes numbers of 64 bits, one for each kind of byte. What may follow what is then decided for all
-// bytes at once. The method is that of simdjson (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019).
+// For each block of 64 bytes, it computes one 64-bit number per kind of byte, with a bit for each
+// byte. It can then check for all bytes at once which bytes may follow which others. The method is
+// that of simdjson (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019).
 
 const QUOTE: i8 = 0x22;
 const COMMA: i8 = 0x2c;
@@ -16,29 +18,37 @@ const CLOSE_ARRAY: u32 = 0x5d;
 const LF: u32 = 0x0a;
 const CR: u32 = 0x0d;
 const MINUS: u32 = 0x2d;
-/** The bits in which the brackets differ from each other, and the byte that they are with these. */
+/**
+ * The bits in which brackets differ from each other, and the value of every bracket with all of
+ * these bits set.
+ */
 const BRACKET_BITS: i8 = 0x26;
 const ANY_BRACKET: i8 = 0x7f;
 const ODD_BITS: u64 = 0xaaaaaaaaaaaaaaaa;
 
-/** Nesting beyond this is left to JavaScript: the open brackets are the bits of a number. */
+/**
+ * Deeper records are left to JavaScript, because the open brackets are stored as the bits of one
+ * number.
+ */
 const MAX_DEPTH: u32 = 63;
 
-// Places in memory; see `object-lines.ts`. Vectors are read from there: V8 makes a constant again at each use.
+// Addresses in memory; see `object-lines.ts`. Vectors are read from memory, because V8 recreates a
+// constant each time it is used.
 const VECTORS: usize = 0;
 const NEXT: usize = 1016;
 const IS_CUT: usize = 1020;
 
-/** What `spacedObject` has read last: its block, and whether there was white space. */
+/** The block that `spacedObject` has read last, and whether it contained white space. */
 let lastBlock: usize = 0;
 let hadSpace: bool = false;
-/** Whether the record before had white space between its tokens. */
+/** Whether the previous record had white space between its tokens. */
 let wasSpaced: bool = false;
 
 /**
- * Finds the records of a piece of a file: objects that each have a line of their own. Writes where each starts and ends, and
- * at `NEXT` where it has stopped: at a line that is something else, or goes on after the piece (`IS_CUT`). Returns where
- * the list ends. 80 zeros are written after the piece.
+ * Finds the records in a piece of a file: objects with one line each. Writes the start and end of
+ * each to a list and returns the end of the list. At `NEXT`, writes where it stopped: at a line
+ * that is not a record, or at a line that continues after the piece (`IS_CUT`). The piece is
+ * followed by 80 zeros.
  */
 export function frameObjects(from: usize, end: usize, list: usize, listEnd: usize, separator: u32): usize {
   setVectors();
@@ -78,9 +88,10 @@ function setVectors(): void {
   v128.store(VECTORS, i8x16.splat(SPACE), 96);
 }
 
-// Both return the position after the object, or 0 where it is not one, or has no end.
+// The next two functions return the position after the object, or 0 if it is not an object or has
+// no end.
 
-/** An object without white space between its tokens, as most are. */
+/** Reads an object without white space between its tokens, the most common kind. */
 function plainObject(start: usize, end: usize): usize {
   return afterObject(start, end, false, false);
 }
@@ -99,8 +110,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
   const bracketBits = v128.load(VECTORS, 64);
   const anyBracket = v128.load(VECTORS, 80);
   const space = v128.load(VECTORS, 96);
-  // Of the block before: all bits are set where it has ended in a string, or in an object; or the lowest bit, where its last
-  // byte was what the name says.
+  // State from the previous block. All bits are set if that block ended inside a string or an
+  // object. The others have the lowest bit set if the last byte was of the kind in the name.
   let inString: u64 = 0;
   let inObject: u64 = 0;
   let escapes: u64 = 0;
@@ -110,7 +121,10 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
   let opened: u64 = 0;
   let keyEnded: u64 = 0;
   let inScalar: u64 = 0;
-  /** The open brackets, the innermost in the lowest bit: whether each is of an object. */
+  /**
+   * A stack of open brackets, with the innermost one in the lowest bit. A bit is set if the bracket
+   * opens an object.
+   */
   let stack: u64 = 0;
   let depth: u32 = 0;
   let anySpace: u64 = 0;
@@ -130,14 +144,15 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     const slashD = i8x16.eq(d, backslash);
     if (v128.any_true(v128.or(v128.or(slashA, slashB), v128.or(slashC, slashD)))) {
       const slashes = bitsOf(slashA, slashB, slashC, slashD);
-      // Of a run of backslashes, every other one escapes the next byte. The subtraction finds where runs end.
+      // In a run of backslashes, every second one escapes the next byte. The subtraction finds
+      // where runs end.
       const codes = ((((slashes & ~escapes) << 1) | ODD_BITS) - (slashes & ~escapes)) ^ ODD_BITS;
       escaped = codes ^ (slashes | escapes);
       escapes = (codes & slashes) >> 63;
     } else escapes = 0;
 
     const quotes = equal(a, b, c, d, quote) & ~escaped;
-    // From each opening quote up to its closing one.
+    // A bit for each byte from an opening quote up to the closing one.
     const strings = parityOf(quotes) ^ inString;
     inString = ((strings as i64) >> 63) as u64;
 
@@ -151,9 +166,9 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       ) & ~strings;
     let opens: u64 = 0;
     let objectOpens: u64 = 0;
-    /** Where the innermost bracket is of an object. */
+    /** A bit for each byte whose innermost bracket opens an object. */
     let objects = inObject;
-    /** The bytes up to the end of the record. */
+    /** A bit for each byte up to the end of the record. */
     let valid: u64 = ~0;
     let done: usize = 0;
     for (let rest = brackets; rest != 0; ) {
@@ -169,7 +184,7 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
         opens |= bit;
         objectOpens |= bit & -isObject;
       } else {
-        // Four other bytes have the bits of brackets, and no token has them.
+        // Four other bytes look like brackets in these bits, but they belong to no token.
         if (kind != 4 || (stack & 1) != isObject) return 0;
         stack >>= 1;
         if (--depth == 0) {
@@ -204,7 +219,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       white = bitsOf(i8x16.le_u(a, space), i8x16.le_u(b, space), i8x16.le_u(c, space), i8x16.le_u(d, space)) & outside;
       anySpace |= white;
     }
-    // Numbers, `true`, `false` and `null`; the read of each finds all other bytes.
+    // The remaining bytes belong to numbers, `true`, `false` and `null`. Reading each of these
+    // finds all other bytes.
     const scalars = outside & ~(quotes | brackets | commas | colons | white);
     const scalarStarts = scalars & ~((scalars << 1) | inScalar);
     inScalar = scalars >> 63;
@@ -218,7 +234,7 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
     let afterOpens = (opens << 1) | opened;
     opened = opens >> 63;
     if (spaced) {
-      // An addition carries each bit over the white space that follows.
+      // An addition carries each bit over the white space after it.
       const sum = afterSeparators + white;
       separated |= (sum < white) as u64;
       afterSeparators = sum & ~white;
@@ -230,7 +246,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       afterOpens = openSum & ~white;
     }
 
-    // Keys are the strings after `{`, and after a comma of an object. An addition carries their starts to their ends.
+    // Keys are the strings after `{` and after a comma of an object. An addition carries the bits
+    // from their starts to their ends.
     const openQuotes = quotes & strings & valid;
     const texts = strings & valid;
     const keySum = texts + ((openQuotes & afterObjectSeparators) | inKey);
@@ -244,7 +261,8 @@ function afterObject(start: usize, end: usize, spaced: bool, lineFeeds: bool): u
       afterKeys = sum & ~white;
     }
 
-    // A value, or a key, follows each separator, and nothing else begins one. An empty pair of brackets has none.
+    // Each separator is followed by a value or a key, and values or keys start nowhere else.
+    // Between empty brackets there is none.
     const others = opens | scalarStarts;
     const closes = brackets & ~opens & valid;
     const misplaced = ((openQuotes | others) ^ (afterSeparators & valid)) & ~(closes & afterOpens);
@@ -292,7 +310,7 @@ function isScalar(at: usize, spaced: bool): bool {
   return spaced && next <= (SPACE as u32);
 }
 
-/** The position after one digit or more; 0 where there is none. */
+/** Returns the position after one or more digits, or 0 if there is none. */
 // @ts-ignore
 @inline
 function afterDigits(at: usize): usize {
@@ -324,7 +342,7 @@ function isHex(at: usize): bool {
   return byte - 0x30 <= 9 || (byte | 0x20) - 0x61 <= 5;
 }
 
-/** For each bit, whether an odd number of bits is set up to and with it. */
+/** Sets each bit for which an odd number of bits, up to and including it, is set. */
 // @ts-ignore
 @inline
 function parityOf(bits: u64): u64 {
@@ -336,14 +354,14 @@ function parityOf(bits: u64): u64 {
   return bits ^ (bits << 32);
 }
 
-/** A bit for each byte that is this one. */
+/** Returns a bit for each byte that is equal to this one. */
 // @ts-ignore
 @inline
 function equal(a: v128, b: v128, c: v128, d: v128, byte: v128): u64 {
   return bitsOf(i8x16.eq(a, byte), i8x16.eq(b, byte), i8x16.eq(c, byte), i8x16.eq(d, byte));
 }
 
-/** The highest bit of each byte. */
+/** Returns the highest bit of each byte. */
 // @ts-ignore
 @inline
 function bitsOf(a: v128, b: v128, c: v128, d: v128): u64 {

@@ -144,8 +144,8 @@ export class JsonArrayFramer implements Framer<Json> {
     if (typeof index === 'number') keys[depth - 1] = index + 1;
     const isOnPath = !this.#isInArray && keys.every((key, at) => String(key) === this.#path[at]);
     if (!isOnPath) return;
-    // A repeated key is refused: `JSON.parse` would take the last one, but elements of the first may have been
-    // delivered.
+    // A repeated key is refused. `JSON.parse` would take its last value, but elements of the first
+    // may already have been delivered.
     if (this.#found > depth)
       throw this.#error(`There is more than one ${named(this.#path.slice(0, depth))}`);
     this.#found = depth + 1;

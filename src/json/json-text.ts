@@ -1,7 +1,10 @@
 import { isAscii, isUtf8, transcode } from 'node:buffer';
 import { BACKSLASH, bufferOf } from './byte-codes.js';
 
-/** Limits for documents that get escapes: the maximum size, and the maximum number of escapes. */
+/**
+ * Limits for documents that get escapes: the maximum size in bytes, and the maximum number of
+ * escapes.
+ */
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 

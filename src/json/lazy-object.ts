@@ -90,7 +90,7 @@ export class LazyObject {
     const before = this.#bytes[at - 1];
     if (at < end && (before === COLON || at - 1 === this.#start(index)))
       return this.#bytes.toString('latin1', at, end);
-    // The string may have escapes for a colon or a digit, so decode it.
+    // The string may contain escapes for a colon or a digit, so it is decoded.
     return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
   }
 
@@ -113,7 +113,7 @@ export class LazyObject {
     return { at: this.#at, empty: this.#members.length === 0 };
   }
 
-  /** Searches a member of the whole document close to its end. For keys that usually come last. */
+  /** Looks for a member near the end of the document. For keys that usually come last. */
   seekFromEnd(key: string): void {
     const span = spanNearEnd(this.#bytes, key);
     if (span === undefined) return;

@@ -130,7 +130,10 @@ export class LineFramer implements Framer<Buffer> {
       throw this.#error(`A line has no end within ${this.#maxBytes + this.#skippedBytes} bytes`);
   }
 
-  /** Skips blank lines in a loop. A search and a view for each blank line would take 50 times as long. */
+  /**
+   * Skips blank lines in a loop, because a search and a view for each blank line would take 50
+   * times as long.
+   */
   #skipBlankLines(block: Buffer, start: number): number {
     if (this.#skips || this.#carried.byteLength > 0 || !isSpace(block[start]!)) return start;
     const after = afterBlankLines(block, start, this.#end);

@@ -16,7 +16,7 @@ interface Framer {
   frameObjects(from: number, end: number, list: number, listEnd: number, separator: number): number;
 }
 
-/** Declared here, because the types of Node lack it. */
+/** Declared here, because Node's types do not contain it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
@@ -34,7 +34,7 @@ const DOCUMENT = 64 * 1024;
  */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;
-/** The maximum depth in the module. Deeper records are left to `check-object.ts`. */
+/** The maximum depth that the module can read. Deeper records are left to `check-object.ts`. */
 const MAX_DEPTH = 63;
 
 class Module {
@@ -84,7 +84,7 @@ export class ObjectLines {
   readonly #maxBytes: number;
   readonly #isLimited: boolean;
   readonly #module: Module | undefined;
-  /** Converts positions in the module to positions in the bytes, when added. */
+  /** Added to positions in the module to get positions in the bytes. */
   #offset = 0;
   #pieceBytes = LARGE_BLOCK;
 

@@ -84,7 +84,10 @@ export interface DamagedRecord extends DataPosition {
   readonly raw: Buffer;
   /** Set if `raw` has only the first bytes of the record. */
   readonly truncated?: true | undefined;
-  /** The number of the record in the file, or of the result in the page, from 1. Absent if `line` is set. */
+  /**
+   * The number of the record in the file, or of the result in the page, starting with 1. Absent if
+   * `line` is set.
+   */
   readonly record?: number | undefined;
   /** The parameters of the search request whose response contains the record. */
   readonly request?: Readonly<Record<string, string | number>> | undefined;

@@ -80,7 +80,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // With functions of the caller, there is no plan, because they must be called for each record in order.
+      // If the caller passes functions, there is no plan, because they must be called for each
+      // record in order.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }
@@ -123,8 +124,9 @@ async function* activitiesOf(
 }
 
 /**
- * @throws DataError if there are several records. That means that a stage is missing, not that a record is
- * damaged.
+ * Returns the error for a record that is not an object, if it is not one.
+ * @throws DataError if the bytes contain several records. That means that a stage is missing, not
+ * that a record is damaged.
  */
 function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {
   const extent = extentOfObject(record);

@@ -117,7 +117,7 @@ export const IDS: RecordColumn<Ids, undefined> = {
         const { content, count, starts, lengths, marks } = rows;
         const halves = new Uint32Array(2 * count);
         let others: Map<number, string> | undefined;
-        // A loop instead of a callback for each row, because V8 optimises it sooner.
+        // Uses a loop instead of a callback for each row, because V8 optimises it sooner.
         for (let row = 0; row < count; row++) {
           if (lengths[row] === 0) continue;
           const digits = marks[row]!;
@@ -141,8 +141,8 @@ export const IDS: RecordColumn<Ids, undefined> = {
 };
 
 /**
- * Whether the id of a row is new. Remembers the id, so a second call returns false. @param key The function
- * of the caller; used for items that are not rows.
+ * Returns whether the id of a row is new, and remembers it, so that a second call returns false.
+ * @param key The function of the caller, for items that are not rows.
  */
 function isNew(
   ids: IdWindow,

@@ -48,7 +48,7 @@ const OPTIONS = {
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  // Other records cannot be written unchanged, or the caller's function gets them.
+  // The engine cannot write other records unchanged, and it cannot call the caller's function.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
     withInternals(

@@ -158,8 +158,8 @@ class MatchedPosts {
     this.starts = new Uint32Array(count);
     this.lengths = new Uint32Array(count);
     this.#matcher = matcher;
-    // Reserved space costs nothing, because the system allocates only pages that are written. Not from Node's shared
-    // pool, because the memory may be transferred.
+    // Reserved space costs nothing, because the system allocates only pages that are written. It
+    // does not come from Node's shared pool, because the memory may be transferred.
     const expected = Math.ceil(byteLength / EXPECTED_PART) + EXPECTED_BYTES;
     this.#out = Buffer.allocUnsafeSlow(byteLength + expected);
   }
@@ -200,7 +200,10 @@ class MatchedPosts {
   }
 }
 
-/** Identifies a list of rules in a checkpoint. A hash, because there may be hundreds of thousands of rules. */
+/**
+ * Identifies a list of rules in a checkpoint by a hash, because there may be hundreds of thousands
+ * of rules.
+ */
 function fingerprint(rules: readonly Rule[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)

@@ -56,13 +56,13 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       const { content, count, starts, lengths, marks } = rows;
       const sets = new Uint32Array(count);
       const tagSets: (readonly string[])[] = [];
-      // Keyed by array, because posts with the same list of rules share it.
+      // The array itself is the key, because posts with the same list of rules share it.
       const numbers = new Map<readonly string[], number>();
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;
         if (length === 0) continue;
-        // Only the member of the post's own format counts: a post of the other format may have an unrelated member of
-        // this name.
+        // Only the member of the post's own format counts, because a post of the other format may
+        // have an unrelated member of this name.
         const matches =
           marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);
         const { tags } = matches ?? (rows.item(row) as Activity);

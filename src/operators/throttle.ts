@@ -44,7 +44,7 @@ const OPTIONS = {
 export function throttle<T>(options: ThrottleOptions): Operator<T, T> {
   const { items: count, perMs } = rateOf(options);
   return ownOperator(async function* (input, { signal, progress }) {
-    // A ring with the times at which the last items passed.
+    // A ring of the times at which the last items passed.
     const times: number[] = [];
     let passed = 0;
     for await (const batch of input) {

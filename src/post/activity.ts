@@ -54,8 +54,8 @@ const TIMES = ['created_at', 'postedTime'] as const;
 const AUTHORS = ['user', 'actor'] as const;
 
 /**
- * The ends of keys that most posts do not have. Without the opening quote, because a post has many quotes,
- * and a search for bytes that begin with a quote takes three times as long.
+ * The ends of keys that most posts do not have. They have no opening quote, because a post has many
+ * quotes, and a search for bytes that start with a quote takes three times as long.
  */
 const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
@@ -331,7 +331,7 @@ export class Activity {
     | { readonly initialId: string | undefined; readonly ids: readonly string[] }
     | undefined {
     const root = this.#root;
-    // A document without a time is not a post, and is read in the usual way.
+    // A document without a time is not a post, so it is read in the usual way, which reports this.
     if (root.firstOf(TIMES) !== undefined && this.#lacks(HISTORY)) return undefined;
     root.seekFromEnd('edit_history');
     const history = root.object('edit_history');
@@ -404,7 +404,9 @@ export class Activity {
   }
 }
 
-/** A function outside of the class, because the bundler renames a class that refers to itself. */
+/**
+ * This function is outside of the class, because the bundler renames a class that refers to itself.
+ */
 function activityOf(bytes: Buffer): Activity {
   return new Activity(bytes);
 }

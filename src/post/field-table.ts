@@ -149,7 +149,10 @@ function keysOf(path: string): string[] {
 
 type ReadValue = (post: unknown) => unknown;
 
-/** Creates a reader of the value at a path. Created once, because rules read many fields of each post. */
+/**
+ * Creates a reader of the value at a path. It is created only once, because rules read many fields
+ * of each post.
+ */
 function valueReader(path: Path | undefined, part: Via['part'] | undefined): ReadValue {
   if (path === undefined) return readNone;
   const read = within(firstOf(path.places.map(readerOf)), path.rest);

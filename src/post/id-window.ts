@@ -13,7 +13,10 @@ interface IdReader {
   other(id: string): void;
 }
 
-/** Up to 1,024 ids in the order in which they were added. Ids never change, so a position in a chunk stays valid. */
+/**
+ * Holds up to 1,024 ids in the order in which they were added. Ids never change, so a position in a
+ * chunk stays valid.
+ */
 class IdChunk {
   length = 0;
   next: IdChunk | undefined;
@@ -156,8 +159,8 @@ export class IdWindow {
   addNumber(high: number, low: number): boolean {
     const at = 2 * this.#find(high, low);
     const table = this.#table;
-    // Always reads both halves. With `||`, V8 would discard the optimised code at the first id that needs the second
-    // half.
+    // Always reads both halves. With `||`, V8 would discard the optimised code at the first id that
+    // needs the second half.
     if ((table[at]! | table[at + 1]!) !== 0) return false;
     table[at] = high;
     table[at + 1] = low;

@@ -66,7 +66,7 @@ export function matchesAtEnd(
 }
 
 /**
- * The JSON for the value of a `matching_rules` member.
+ * Returns the JSON for the value of a `matching_rules` member.
  *
  * @throws OptionError If the id of a rule is not an integer.
  */

@@ -108,7 +108,7 @@ function restoreFields(fields: Fields): number {
   return restored;
 }
 
-/** 1 for a long number with a twin, `NaN` for one without. */
+/** Returns 1 for a long number with a twin, or `NaN` for one without. */
 function countRestored(id: unknown, twin: unknown): number {
   if (typeof id !== 'number' || (id < LONG && id > -LONG)) return 0;
   return typeof twin === 'string' ? 1 : Number.NaN;
@@ -136,7 +136,8 @@ export function countLongIds(json: Uint8Array): number {
   const { length } = json;
   let count = 0;
   for (let probe = LONG_DIGITS - 1; probe < length; probe += LONG_DIGITS) {
-    // 16 digits around a probe extend at least 8 digits to one side, so check 8 bytes first. Most probes end here.
+    // 16 digits around a probe extend at least 8 digits to one side, so 8 bytes are checked first.
+    // Most probes end here.
     if (!isDigit(json[probe])) continue;
     if (!isDigit(json[probe - 8]) && !(probe + 8 < length && isDigit(json[probe + 8]))) continue;
     let start = probe;

@@ -60,8 +60,8 @@ export class ConnectLog {
     await this.#withError('store', async () => {
       const handle = await open(this.#file, 'a', 0o600);
       try {
-        // Starts with a line end, because other processes append, too, and a killed process may have left an
-        // incomplete line.
+        // The line starts with a line end, because other processes append too, and a killed process
+        // may have left an incomplete line.
         await handle.appendFile(`\n${line}\n`);
         if (sync) await handle.datasync();
       } finally {
@@ -84,7 +84,10 @@ export class ConnectLog {
   }
 }
 
-/** Whether the digits of a line are a time. Damage may have left others, such as a month 13. */
+/**
+ * Returns whether the digits of a line are a time. A damaged line can contain other digits, such as
+ * a month 13.
+ */
 function isTime(line: string): boolean {
   const at = Date.parse(line);
   return !Number.isNaN(at) && text(at) === line;

@@ -75,8 +75,9 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // After the final message, it does not matter how the connection ended, unless bytes are corrupt. Damaged records
-    // may have been damaged in transit, unless the checksum at the end was right.
+    // After the final message, it does not matter how the connection ended, unless bytes are
+    // corrupt. Damaged records may have been damaged in transit, unless the checksum at the end was
+    // right.
     if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
     connection.close();

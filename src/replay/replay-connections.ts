@@ -137,8 +137,8 @@ export async function* replayConnections(
 }
 
 /**
- * The length of the next step of a wait. Waits that depend on the service's clock are made in steps, because
- * other calls of the account may notice that the clock has changed.
+ * Returns the length of the next step of a wait. Waits that depend on the service's clock are made
+ * in steps, because other calls of the account may notice that the clock has changed.
  */
 function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): number {
   return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
@@ -217,7 +217,8 @@ function connectFailure(
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
   const { status, body, retryAfterMs = 0 } = error;
   if (isFinalStatus(error) || retryAfterMs > maxRetryAfterMs) return 'fatal';
-  // Rules could be added at any time, but the response tells what is missing, and each retry uses up a connection.
+  // Rules can be added at any time, but the response says what is missing, and each retry uses up a
+  // connection.
   if (status === 406 && /\bno rules\b/i.test(body)) return 'fatal';
   // The service names the parameter with the refused date.
   if ((status === 406 || status === 400) && /\b(fromDate|toDate)\b/.test(body))

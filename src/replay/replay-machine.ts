@@ -165,7 +165,7 @@ export class ReplayMachine {
       this.refused(now, random);
       return;
     }
-    // No wait, because other dates may solve the problem.
+    // There is no wait, because other dates may solve the problem.
     this.#failedConnects++;
     if (young < 0 || old < 0) return;
     if (young <= old) this.#youngMargin = wider(this.#youngMargin);
@@ -295,7 +295,7 @@ export class ReplayMachine {
     this.#gap(gone, 'expired');
   }
 
-  /** The first minute that the service still has, by its clock only. */
+  /** Returns the first minute that the service still has, judged only by its clock. */
   #oldestAt(serviceNow: number): number {
     return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
@@ -306,18 +306,22 @@ export class ReplayMachine {
     return { from, to: Math.min(to, from + this.#chunk) };
   }
 
-  /** The minutes to request at this time of the service's clock, or the time from which minutes are available. */
+  /**
+   * Returns the minutes to request at this time of the service's clock, or the time from which
+   * minutes are available.
+   */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // Not less, because requests for very few recent minutes would use up the connections.
+      // The range must not be shorter, because requests for very few recent minutes would use up
+      // the connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };
     });
-    // New ranges first, so that a range that keeps failing does not delay the rest.
+    // New ranges come first, so that a range that keeps failing does not delay the rest.
     const [best] = asked
       .filter(({ at }) => at <= now)
       .sort((a, b) => retriesOf(a.range) - retriesOf(b.range) || a.from - b.from);

@@ -112,7 +112,8 @@ export class ReplaySpool {
     } catch (error) {
       this.#failure = { error };
     }
-    // In the same turn of the event loop as the last check, so that the next `add` starts a new write.
+    // This runs in the same turn of the event loop as the last check, so that the next `add` starts
+    // a new write.
     this.#writing = undefined;
   }
 
@@ -122,9 +123,9 @@ export class ReplaySpool {
 }
 
 /**
- * The records with their separators, without a copy. Records that are adjacent in memory have their
- * separators between them, and become one chunk. The garbage collector would need more time for thousands of
- * long-lived objects than it takes to find the records again.
+ * Returns the records with their separators, without a copy. Records that are adjacent in memory
+ * have their separators between them, and become one chunk. The garbage collector would need more
+ * time for thousands of long-lived objects than it takes to find the records again.
  */
 function chunksOf(records: readonly Buffer[]): Buffer[] {
   const chunks: Buffer[] = [];

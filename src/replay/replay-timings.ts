@@ -37,7 +37,8 @@ const chunkMinutes = (meaning: string, minutes: number) =>
   special<number, number>(
     meaning,
     'whole minutes, in milliseconds',
-    // With a part of a minute, the rest of it would count as delivered, and never be requested.
+    // If a range contained only a part of a minute, the rest of that minute would count as
+    // delivered and never be requested.
     value =>
       Number.isSafeInteger(value) && (value as number) > 0 && (value as number) % MINUTE === 0,
     minutes * MINUTE,

@@ -210,7 +210,8 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // No time, because the stream may deliver an event in a later minute than its `at`.
+  // Events have no time here, because the stream may deliver an event in a later minute than its
+  // `at`.
   timeOf: () => Number.NaN,
 };
 

@@ -118,7 +118,7 @@ export async function deleteReplayRules(
   const results = checkRulesToDelete('replayRules.delete', rules).map(
     (rule): DeletedRule => ({ ...rule, deleted: true }),
   );
-  // Without duplicates, because a repeated rule would be reported as missing.
+  // A set, because a repeated rule would be reported as missing.
   const values = new Set(results.flatMap(({ value }) => value ?? []));
   const ids = new Set(results.flatMap(({ id }) => id ?? []));
   const bodies = [

@@ -114,8 +114,8 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   } catch (error) {
     throw error instanceof GaveUp ? gaveUpError(machine.state, timings, cursor, error) : error;
   } finally {
-    // The next connection may have started. It writes to the folder and counts towards the limit, so wait until it
-    // has ended.
+    // The next connection may already have started. It writes to the folder and counts towards the
+    // limit, so this waits until it has ended.
     ours.abort(new Error('The replay is no longer read'));
     await coming.return();
     ours.unlink();
@@ -141,7 +141,9 @@ function damagedError(
   );
 }
 
-/** The end of an incremental run that starts now. Its last minute can already be replayed. */
+/**
+ * Returns the end of an incremental run that starts now. Its last minute can already be replayed.
+ */
 function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
   const { youngestFromMs, youngestToMs } = timings;
   const newest = account.clock.now() - Math.max(youngestFromMs, youngestToMs);
@@ -159,7 +161,7 @@ function nextState<T>(
   return before ? { ...before.state, open: [...before.state.open, ...more.open] } : more;
 }
 
-/** The error of a replay whose connections have confirmed no minute. */
+/** Returns the error of a replay whose connections have confirmed no minute. */
 function gaveUpError(
   { open, gaps }: ReplayState,
   { attempts }: ReplayTimings,

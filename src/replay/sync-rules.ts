@@ -163,7 +163,10 @@ async function validate(
   );
 }
 
-/** Ignores a missing validation call, which is undocumented. Rules are then used without validation. */
+/**
+ * Ignores that the service lacks the validation call, which is undocumented. Rules are then used
+ * without validation.
+ */
 function withoutValidation(error: unknown): [] {
   if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];
   throw error;

@@ -57,7 +57,7 @@ export const PACK_OPTIONS = {
  */
 export function packRules(rules: readonly Rule[], options: PackOptions = {}): PackedQuery[] {
   const limits = checkOptions('rules.pack', PACK_OPTIONS, options);
-  // Throws an error with all rules that the product refuses.
+  // Throws an error that lists all rules that the product refuses.
   compileRules(rules, { product: 'search' });
   const parts = partsOf(rules);
   for (const { value, size } of parts)
@@ -67,7 +67,7 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
         'rules',
         `has one of ${size.characters} characters, and a query may have ${limits.characters}: ${value.slice(0, 60)}...`,
       );
-  // First fit decreasing: long parts first, each into the first query with enough space.
+  // Uses first fit decreasing: long parts first, each into the first query with enough space.
   const queries: Query[] = [];
   for (const part of parts.toSorted((a, b) => b.groupedCharacters - a.groupedCharacters)) {
     const query = queries.find(({ isOpen, size }) => isOpen && fits(sum(size, part), limits));
@@ -115,7 +115,10 @@ interface Part {
   readonly grouped: string;
   /** The size of the rule alone. */
   readonly size: Size;
-  /** The number of characters of `grouped`. Counted once, because the rule is tried in every query with space. */
+  /**
+   * The number of characters of `grouped`. Stored, because the rule is tried in every query with
+   * space.
+   */
   readonly groupedCharacters: number;
   /** Whether it may be joined with others. */
   readonly isAlternative: boolean;

@@ -27,12 +27,15 @@ export interface Page<T> {
 }
 
 /**
- * Larger than any page of 500 posts, or of a month of minutes. Limited, so that an endless response cannot
- * fill the memory.
+ * The maximum size of a response in bytes, so that an endless response cannot fill the memory. It
+ * is larger than any page of 500 posts or of a month of minutes.
  */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_ELEMENTS = 100_000;
-/** Not limited here, because each element is checked separately later, and a single one must not end the page. */
+/**
+ * The depth is not limited here, because each element is checked later, and a single element must
+ * not end the page.
+ */
 const MAX_DEPTH = 100_000;
 /** The number of bytes from the start of a response to keep for the error if it is not JSON. */
 const START_BYTES = 512;
@@ -108,7 +111,8 @@ async function readPage<T>(
     throw /^\s*[[{]/.test(String(start))
       ? wrong.error
       : notJson(response, String(start), wrong.error);
-  // The connection has ended normally, but the document is truncated. Handled like a broken connection.
+  // The connection has ended normally, but the document is truncated. This is handled like a broken
+  // connection.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {

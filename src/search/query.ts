@@ -224,7 +224,7 @@ export function checkQuery(
   const compared = {
     ...given,
     label: label ?? account.settings.label,
-    // Each incremental run has different dates.
+    // Removed, because each incremental run has different dates.
     ...(incremental === true && { fromDate: undefined }),
     slices: slices === 1 ? undefined : slices,
   };
@@ -289,8 +289,8 @@ export function endpointOptions(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not define a character. Code points are counted here, so an emoji is one. If the service
-  // counts differently, it refuses the rule itself.
+  // The service does not define what a character is. This counts code points, so an emoji counts as
+  // one. If the service counts differently, it refuses the rule itself.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(

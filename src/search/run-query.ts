@@ -290,10 +290,10 @@ export async function requestsOf(
 ): Promise<readonly Params[]> {
   const { account, params, product, slices } = query;
   if (slices === 1) return [params];
-  // A resumed run slices the same window as the first run, whatever the current time.
+  // A resumed run slices the same window as the first run, whatever the current time is.
   const given = { ...params, ...window } as Params;
   const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
-  // If the window is open, ask the service for its limits, because its clock may differ.
+  // If the window is open, the service is asked for its limits, because its clock may differ.
   const smallest = { ...params, maxResults: MIN_RESULTS };
   const ignore = () => undefined;
   const echoed = isGiven ? {} : (await fetchPage(query, smallest, ignore, signal)).window;

@@ -127,7 +127,8 @@ export const SEARCH_OPTIONS = {
     { isParameter: true, identifies: 'cursor', flag: {} },
     lines('comes back in the `matching_rules` of each post'),
   ),
-  // Before `maxResults`, whose default depends on `limit`: only the first difference to a checkpoint is reported.
+  // This comes before `maxResults`, whose default depends on `limit`, because only the first
+  // difference to a checkpoint is reported.
   limit: row(
     { identifies: 'checkpoint', flag: { shownDefault: 'all' } },
     whole('posts in all', { min: 1 }),
@@ -347,7 +348,7 @@ function parsePost(bytes: Buffer): Activity {
   if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
   checkObject(bytes, maxDepth, 'A result');
   const post = new Activity(bytes);
-  // Throws if the post has no id.
+  // Reading the id throws if the post has none.
   void post.id;
   return post;
 }

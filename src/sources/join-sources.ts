@@ -58,7 +58,7 @@ export function joinSources<T>(
   });
 }
 
-/** Opens a source of whole files. Files that are not read are released when it is closed. */
+/** Opens a source of whole files. When it is closed, it releases the files that were not read. */
 function filesOf(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
   const begin = (run: Run) => open(run, decoder);
   return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });

@@ -122,7 +122,10 @@ export function localFiles(
   );
 }
 
-/** The number of files whose size is read at the same time. For a million at once, it would take gigabytes. */
+/**
+ * The number of files whose size is read concurrently. For a million at once, it would take
+ * gigabytes of memory.
+ */
 const STATS_AT_ONCE = 256;
 
 interface LocalFile {
@@ -386,7 +389,7 @@ function readFile({ path, size }: LocalFile): Promise<Buffer> {
 async function readAll(path: string, size: number): Promise<Buffer> {
   const file = await openToRead(path);
   try {
-    // One byte more than expected, so that the same read also finds the end.
+    // The buffer has one byte more than expected, so that the same read also finds the end.
     let bytes = Buffer.allocUnsafeSlow(size + 1);
     let end = 0;
     while (true) {

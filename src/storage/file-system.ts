@@ -52,7 +52,7 @@ export async function writeAll(file: OpenFile, bytes: Uint8Array, position: numb
   }
 }
 
-/** The result of a call on a file; `undefined` if the file does not exist. */
+/** Returns the result of a call on a file, or `undefined` if the file does not exist. */
 export async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -130,7 +130,7 @@ export async function openExisting<File extends OpenFile>(
   return fs.open(file, constants.O_RDWR | NO_FOLLOW);
 }
 
-/** The first `count` bytes of a file, or all of them if the file is shorter. */
+/** Returns the first `count` bytes of a file, or all bytes if the file is shorter. */
 export async function firstBytes(file: string, count: number): Promise<Buffer> {
   const handle = await openToRead(file);
   try {

@@ -115,7 +115,7 @@ export function fileSystemIn<File extends OpenFile>(
   };
 }
 
-/** The current working folder. If it does not exist, the error names `file`. */
+/** Returns the current working folder. If it does not exist, the error names `file`. */
 export function workingFolder(file = '.'): string {
   try {
     return process.cwd();

@@ -143,7 +143,7 @@ function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void>
         await writeAll(handle, text, 0);
         await handle.datasync();
       })
-      // Ignored, because a failing disk ends the run at its next write.
+      // The error is ignored, because a failing disk ends the run at its next write.
       .catch(() => {});
   }, HEARTBEAT_MS).unref();
   return async () => {
@@ -219,8 +219,8 @@ function holderIn(text: string | undefined): Holder | undefined {
 function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
   if (held.has(holder.token)) return 'alive';
   const life = processState(holder);
-  // If the lock has this pid, but this thread does not hold it, another thread has taken it, and may have ended
-  // since.
+  // If the lock has this pid but this thread does not hold it, another thread has taken it and may
+  // have ended since.
   return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
 }
 

@@ -84,11 +84,11 @@ function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffe
     readOnly,
     encoding: 'binary',
     keyEncoding: 'binary',
-    // If on, lmdb creates a promise for the transactions of each turn of the event loop, and nothing would handle its
-    // rejection.
+    // By default, lmdb creates a promise for the transactions of each turn of the event loop, and
+    // nothing would handle its rejection.
     eventTurnBatching: false,
-    // By default, the root is written before the pages are synced. After a power failure, the root may then count
-    // pages that the file does not have.
+    // By default, lmdb writes the root before it syncs the pages. After a power failure, the root
+    // may then count pages that the file does not have.
     overlappingSync: false,
   });
 }
@@ -256,7 +256,7 @@ function checkLmdbCanOpen(folder: string, { readOnly }: { readonly readOnly: boo
   } finally {
     for (const descriptor of opened) closeSync(descriptor);
   }
-  if (readOnly && !mayAccess(folder)) return; // Then LMDB does without a lock file.
+  if (readOnly && !mayAccess(folder)) return; // LMDB then uses no lock file.
   checkLock(folder);
 }
 

@@ -37,12 +37,15 @@ export class SpoolFile {
     });
   }
 
-  /** Appends all chunks. Must not be called again before it resolves. @throws StorageError */
+  /**
+   * Appends all chunks. Do not call it again before it resolves.
+   * @throws StorageError
+   */
   async write(chunks: readonly Buffer[]): Promise<void> {
     await withStorageError(`store ${this.#content} in`, this.#path, async () => {
       const size = chunks.reduce((sum, { length }) => sum + length, 0);
       const { bytesWritten } = await this.#handle.writev(chunks, this.#bytes);
-      // If the disk takes only a part, writing the rest reports the reason.
+      // If the disk accepts only a part, writing the rest reports the reason.
       if (bytesWritten < size) {
         const rest = Buffer.concat(chunks).subarray(bytesWritten);
         await writeAll(this.#handle, rest, this.#bytes + bytesWritten);
@@ -51,7 +54,10 @@ export class SpoolFile {
     });
   }
 
-  /** Reads bytes at a position. @throws StorageError */
+  /**
+   * Reads bytes at a position.
+   * @throws StorageError
+   */
   async read(position: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(length);
     for (let read = 0; read < length; )
@@ -59,10 +65,13 @@ export class SpoolFile {
     return bytes;
   }
 
-  /** Yields all written bytes. @throws StorageError */
+  /**
+   * Yields all written bytes.
+   * @throws StorageError
+   */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
-      // Not from Node's shared pool, because the consumer may keep parts of the block.
+      // Not allocated from Node's shared pool, because the consumer may keep parts of the block.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
       const read = await this.#readInto(block, at);
       at += read;

@@ -94,7 +94,10 @@ function codeOf(error: unknown): string | undefined {
       : undefined;
 }
 
-/** Whether an error is an abort. Not by its code alone, because the code of a `DOMException` is a number. */
+/**
+ * Returns whether an error is an abort. The code alone is not enough, because the code of a
+ * `DOMException` is a number.
+ */
 function isAbort(error: unknown): boolean {
   return error instanceof DOMException || isNodeError(error, 'ABORT_ERR');
 }

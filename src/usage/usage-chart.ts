@@ -122,7 +122,7 @@ function numbersOf({ used, projected, isMark }: Bar): string {
 /** Draws a bar. `scale` is the number of columns per activity. */
 function drawn({ used, projected, isMark }: Bar, scale: number): string {
   if (isMark) return `${'┈'.repeat(Math.max(0, Math.round(projected * scale) - 1))}┤`;
-  // An amount above zero is always visible.
+  // An amount above zero always gets a visible bar.
   const eighths = used === 0 ? 0 : Math.max(1, Math.round(used * scale * 8));
   const dark = '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
   return dark + '░'.repeat(Math.max(0, Math.round(projected * scale) - dark.length));

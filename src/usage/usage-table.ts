@@ -76,7 +76,10 @@ export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
-/** The projected activities of the month of a span; `undefined` if the report has no projection for that month. */
+/**
+ * Returns the projected activities of the month of a span, or `undefined` if the report has no
+ * projection for that month.
+ */
 export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
   if (projected === undefined) return undefined;
   // The projection ends at the end of a month, so its last minute tells the month.

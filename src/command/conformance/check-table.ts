@@ -172,9 +172,10 @@ const hourBefore = (now: number) => dates(floorTo(HOUR, now) - 2 * HOUR, floorTo
 const FIRST_MINUTE = formatTimestamp(FIRST_POST);
 
 /**
- * A check with one invalid parameter. All others are valid, and the window is one hour.
+ * Creates a check with one invalid parameter. All other parameters are valid, and the window is one
+ * hour.
  *
- * @param wrong The invalid parameter; a function of the time of the request if it is a date.
+ * @param wrong The invalid parameter. For a date, a function of the time of the request.
  */
 function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)): CheckRow {
   const parameters = ({ now }: CheckInput): Parameters =>
@@ -421,7 +422,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('replay', {
-    // Streams, none of which is opened
+    // Streams. None of them is opened.
     'a replay without login': unauthorized(),
     'a replay without gzip': {
       rule: 'A stream without `Accept-Encoding: gzip` is 406.',
@@ -480,7 +481,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('posts', {
-    // Last, because it uses up the rate.
+    // This check comes last, because it uses up the rate.
     'more requests than a second allows': {
       rule: 'More than 20 requests in a second are refused with 429, even if their parameters are wrong.',
       parameters: () => ({ maxResults: 1 }),

@@ -49,7 +49,7 @@ export async function checkConformance(args: readonly string[], calledAs: string
   const families = familiesOf(given.only === undefined ? undefined : String(given.only));
   const chosen = chooseChecks(acme, families, { withRates: given.rates === true });
   if (chosen.requests === 0) throw nothingToCheck(acme, chosen);
-  // On stderr, because standard output is only for the report.
+  // Printed to stderr, because standard output is only for the report.
   process.stderr.write(`${announcement(acme, chosen)}\n`);
   if (given.yes !== true && !isOnThisMachine(acme, chosen)) await confirm();
   const results: CheckResult[] = [];

@@ -141,7 +141,7 @@ function differencesOf(
   observed: Observed,
   seen: ReadonlyMap<string, Observed>,
 ): readonly Difference[] {
-  // The body of a response with another status is not checked further.
+  // If the status is wrong, the body is not checked.
   if (observed.status !== status) {
     const got = `${observed.status}${observed.text === '' ? '' : ` ${excerptOf(observed.text)}`}`;
     return [{ what: 'status', expected: String(status), got, rule }];
@@ -167,8 +167,8 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 type CheckParameters = ReturnType<NonNullable<Check['parameters']>>;
 
 /**
- * The response for a check. Of several requests at once, the first response with the expected status, or any
- * response if there is none.
+ * Returns the response for a check. If it sends several requests at once, returns the first
+ * response with the expected status, or any response if there is none.
  */
 async function observeBurst(
   account: Account,
@@ -224,7 +224,7 @@ async function observe(
   }
 }
 
-/** The `Authorization` header: none, or one with another password. */
+/** Returns the `Authorization` header for a wrong login: none, or one with another password. */
 function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefined {
   if (login === 'none') return undefined;
   const email = account.need('email', 'checks');

@@ -34,8 +34,8 @@ export class BytesMap<T> {
 }
 
 /**
- * FNV-1a over all bytes, four at a time. All are needed, because posts with different rules may end with the
- * same bytes.
+ * The FNV-1a hash of all bytes, four at a time. All bytes are needed, because posts with different
+ * rules may end with the same bytes.
  */
 function hash(bytes: Uint8Array, start: number, end: number): number {
   let mixed = 0x811c9dc5;

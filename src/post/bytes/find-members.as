@@ -1,5 +1,6 @@
-// AssemblyScript: JavaScript reads one byte at a time, which takes as long as inflating it; this reads sixteen.
-// `npm run build:wasm` compiles it to `find-members-wasm.ts`; `find-members.ts` describes what it does.
+// Finds members of JSON documents in AssemblyScript, 16 bytes at a time. JavaScript reads one byte
+// at a time, which takes as long as inflating the document. `npm run build:wasm` compiles this file
+// to `find-members-wasm.ts`. `find-members.ts` describes what it does.
 
 const QUOTE: u32 = 0x22;
 const COMMA: u32 = 0x2c;
@@ -8,22 +9,26 @@ const BACKSLASH: u32 = 0x5c;
 const AMPERSAND: u32 = 0x26;
 const OPEN_OBJECT: u32 = 0x7b;
 const CLOSE_OBJECT: u32 = 0x7d;
-/** The one bit in which `{` differs from `[`, and `}` from `]`. */
+/** The only bit that differs between `{` and `[`, and between `}` and `]`. */
 const BRACE_BIT: u32 = 0x20;
 
-/** In the end of a string: whether it has characters beyond ASCII, and escapes. */
+/**
+ * Bits in the end of a string: whether it contains characters beyond ASCII, and whether it contains
+ * escapes.
+ */
 const BEYOND_ASCII: u32 = 1 << 31;
 const ESCAPES: u32 = 1 << 30;
 
-// A wanted key: its first eight bytes, its length, the table of its members (0: none), the next key of the same hash,
-// where its span goes, and its bytes.
+// The layout of a wanted key: its first eight bytes, its length, the table of its members (0 for
+// none), the next key with the same hash, the address of its span, and its bytes.
 const KEY_LENGTH: usize = 8;
 const KEY_MEMBERS: usize = 12;
 const KEY_NEXT: usize = 16;
 const KEY_SPAN: usize = 20;
 const KEY_BYTES: usize = 24;
 
-// Tables for `isUtf8`, and blocks of the same byte. They are read from memory, as V8 makes a constant again at each use.
+// Tables for `isUtf8`, and blocks of 16 equal bytes. They are in memory, because V8 recreates a
+// constant each time it is used.
 const BY_HIGH_BITS: usize = 0;
 const BY_LOW_BITS: usize = 16;
 const BY_NEXT: usize = 32;
@@ -45,16 +50,20 @@ v128.store(BRACE_BITS, i8x16.splat(BRACE_BIT as i8));
 v128.store(OPEN_OBJECTS, i8x16.splat(OPEN_OBJECT as i8));
 v128.store(CLOSE_OBJECTS, i8x16.splat(CLOSE_OBJECT as i8));
 
-// Places in memory, as in `find-members.ts`. Positions in the document and in the decoded bytes are from their starts.
+// Addresses in memory, as in `find-members.ts`. Positions in the document and in the decoded bytes
+// are relative to their starts.
 const DOCUMENT: usize = 64 * 1024;
 const DECODED: usize = 6 * 64 * 1024;
 
-/** The end of the document. Sixteen zeros follow it. */
+/** The end of the document. It is followed by sixteen zeros. */
 let end: usize = 0;
-/** `BEYOND_ASCII` and `ESCAPES` of the string that was read last. */
+/** `BEYOND_ASCII` and `ESCAPES` of the last string that was read. */
 let flags: u32 = 0;
 
-/** Writes the spans of the wanted members of a document; 0 where it is no object, or `JSON.parse` has to decide. */
+/**
+ * Writes the spans of the wanted members of a document. Returns 0 if the document is not an object,
+ * or if `JSON.parse` has to decide.
+ */
 export function findMembers(length: usize, table: usize, spans: usize, bytes: usize): u32 {
   end = DOCUMENT + length;
   v128.store(end, i8x16.splat(0));
@@ -66,8 +75,9 @@ export function findMembers(length: usize, table: usize, spans: usize, bytes: us
 }
 
 /**
- * Finds the wanted members of an element of an array, after its opening bracket or a comma; an element that is a text is
- * the first span. Returns the position of what follows it: a comma, or the closing bracket; 0 for other elements.
+ * Finds the wanted members of an array element, starting after the opening bracket or a comma. If
+ * the element is a string, it is the first span. Returns the position of what follows it: a comma
+ * or the closing bracket. Returns 0 for other elements.
  */
 export function findInElement(at: usize, table: usize, spans: usize, bytes: usize): usize {
   clear(spans, bytes);
@@ -83,7 +93,7 @@ export function findInElement(at: usize, table: usize, spans: usize, bytes: usiz
   return at == 0 ? 0 : afterSpace(at) - DOCUMENT;
 }
 
-/** A call of `memory.fill` takes longer for so few. */
+/** For so few bytes, a call of `memory.fill` takes longer than this loop. */
 // @ts-ignore
 @inline
 function clear(spans: usize, bytes: usize): void {
@@ -97,12 +107,12 @@ function storeSpan(span: usize, start: usize, after: usize): void {
   store<u32>(span, ((after - DOCUMENT) as u32) | flags, 4);
 }
 
-// How `decodeText` writes a text.
-/** With `&` for `&amp;`, and so on. */
+// How `decodeText` writes a string.
+/** Decodes `&amp;`, `&lt;` and `&gt;`. */
 const ENTITIES: u32 = 1;
-/** As a field of CSV. */
+/** Writes a field of CSV. */
 const FIELD: u32 = 2;
-/** As an element of a JSON list in a field of CSV. */
+/** Writes an element of a JSON list in a field of CSV. */
 const ELEMENT: u32 = 4;
 
 const CR: u32 = 0x0d;
@@ -113,9 +123,9 @@ let out: usize = 0;
 let isQuoted: bool = false;
 
 /**
- * Decodes the string between two quotes of the document to UTF-8 at a position of the decoded bytes, and returns where it
- * ends there; -1 if it is invalid, or is not decided here. Before it go other bytes of the document, unchanged: these have
- * no quotes and commas.
+ * Decodes the string between two quotes of the document to UTF-8, and writes it at a position of
+ * the decoded bytes. Returns where it ends there, or -1 if it is invalid or cannot be decoded here.
+ * Other bytes of the document, which contain no quotes or commas, are written unchanged before it.
  */
 export function decodeText(
   from: usize,
@@ -130,7 +140,7 @@ export function decodeText(
   return after == 0 ? -1 : ((after - DECODED) as i32);
 }
 
-/** The same with addresses; 0 instead of -1. */
+/** The same as `decodeText`, but with addresses, and 0 instead of -1. */
 // @ts-ignore
 @inline
 function decode(
@@ -149,7 +159,7 @@ function decode(
   const backslash = v128.load(BACKSLASHES);
   const ampersand = v128.load((mode & ENTITIES) != 0 ? AMPERSANDS : BACKSLASHES);
   const comma = v128.load(COMMAS);
-  /** A byte of it is beyond ASCII if one at its place in any block is. */
+  /** A byte is beyond ASCII if a byte at the same place of any block is. */
   let all = i8x16.splat(0);
   for (let at = from; at < to; ) {
     const block = v128.load(at);
@@ -184,25 +194,25 @@ function putByte(byte: u32): void {
   store<u8>(out++, byte as u8);
 }
 
-/** A quote of JSON in a field of CSV. */
+/** Writes a JSON quote in a field of CSV. */
 function putQuotes(): void {
   putByte(QUOTE);
   putByte(QUOTE);
 }
 
-// What is wrong with a byte and the one after it, or may be: an error is one that all three tables have.
+// Possible errors of a byte and the one after it. It is an error if all three tables contain it.
 const NO_CONTINUATION: u32 = 1;
 const NO_LEAD: u32 = 2;
 const TOO_LONG_3: u32 = 4;
 const TOO_LARGE: u32 = 8;
 const SURROGATE: u32 = 16;
 const TOO_LONG_2: u32 = 32;
-/** Too long in four bytes, or too large, by the low bits of the first byte. */
+/** In four bytes, an overlong or too large character, by the low bits of the first byte. */
 const TOO_LONG_4: u32 = 64;
-/** No error if it is the third or fourth byte of a character. */
+/** Not an error if the byte is the third or fourth byte of a character. */
 const TWO_CONTINUATIONS: u32 = 128;
 
-/** Sets the errors for some values of four bits. */
+/** Sets the errors for a range of values of four bits. */
 function setTable(table: usize, first: usize, last: usize, errors: u32): void {
   for (let value = first; value <= last; value++) store<u8>(table + value, errors as u8);
 }
@@ -231,10 +241,11 @@ setTable(BY_NEXT, 0xa, 0xb, BY_ANY_CONTINUATION | SURROGATE | TOO_LARGE);
 const INDEXES: v128 = i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 
 /**
- * Whether bytes are UTF-8, sixteen at a time. The method is that of Keiser and Lemire ("Validating UTF-8 in less than one instruction
- * per byte", 2021): three tables, by the high and the low bits of a byte and the high bits of the next, say what is wrong with the
- * pair. What they cannot see is whether two continuations in a row are the third and fourth bytes of a character: that depends on the bytes
- * two and three before.
+ * Returns whether bytes are UTF-8, sixteen at a time. The method is that of Keiser and Lemire
+ * ("Validating UTF-8 in less than one instruction per byte", 2021). Three tables, for the high and
+ * low bits of a byte and the high bits of the next one, tell what is wrong with the pair. They
+ * cannot tell whether two continuations in a row are the third and fourth bytes of a character,
+ * which depends on the bytes two and three places earlier.
  */
 function isUtf8(from: usize, to: usize): bool {
   const byHighBits = v128.load(BY_HIGH_BITS);
@@ -242,7 +253,7 @@ function isUtf8(from: usize, to: usize): bool {
   const byNext = v128.load(BY_NEXT);
   let errors = i8x16.splat(0);
   let last = i8x16.splat(0);
-  // The zeros after the end show whether the last character is whole.
+  // The zeros after the end show whether the last character is complete.
   for (let at = from; at <= to; at += 16) {
     let block = v128.load(at);
     if (to - at < 16)
@@ -270,7 +281,7 @@ function isUtf8(from: usize, to: usize): bool {
   return !v128.any_true(errors);
 }
 
-// These return the position after what they have read, or 0.
+// The following functions return the position after what they have read, or 0.
 
 function decodeEntity(from: usize, to: usize): usize {
   let byte: u32 = AMPERSAND;
@@ -281,7 +292,7 @@ function decodeEntity(from: usize, to: usize): usize {
   } else if (from + 5 <= to && load<u32>(from) == 0x706d6126 && byteAt(from + 4) == 0x3b)
     length = 5;
   else
-    // The rest of an entity may be escaped.
+    // The rest of the entity may be escaped.
     for (let at = from + 1; at < to && at < from + 5; at++) if (byteAt(at) == BACKSLASH) return 0;
   putByte(byte);
   return from + length;
@@ -294,7 +305,7 @@ function decodeEscape(from: usize, to: usize, mode: u32): usize {
     point = fourDigits(from + 2, to);
     from += 6;
     if (point >= 0xd800 && point < 0xe000) {
-      // A half without the other is no character.
+      // Half of a surrogate pair is not a character.
       if (point >= 0xdc00 || load<u16>(from) != 0x755c) return 0;
       const low = fourDigits(from + 2, to);
       if (low < 0xdc00 || low >= 0xe000) return 0;
@@ -326,7 +337,10 @@ function decodeEscape(from: usize, to: usize, mode: u32): usize {
   return from;
 }
 
-/** The number of four hexadecimal digits; one above all code points for others. */
+/**
+ * Returns the number with these four hexadecimal digits, or a number above all code points if they
+ * are not hexadecimal.
+ */
 function fourDigits(at: usize, to: usize): u32 {
   const none: u32 = 0x110000;
   if (at + 4 > to) return none;
@@ -341,12 +355,12 @@ function fourDigits(at: usize, to: usize): u32 {
   return number;
 }
 
-/** A character that was escaped. */
+/** Writes a character that was escaped. */
 function putAscii(byte: u32, mode: u32): bool {
-  // An entity may begin with it.
+  // An entity may start with it.
   if (byte == AMPERSAND && (mode & ENTITIES) != 0) return false;
   if ((mode & ELEMENT) != 0) {
-    // JSON prints these in their own way.
+    // JSON has its own escapes for these characters.
     if (byte < 0x20) return false;
     if (byte == QUOTE || byte == BACKSLASH) putByte(BACKSLASH);
     if (byte == QUOTE) putByte(QUOTE);
@@ -358,7 +372,7 @@ function putAscii(byte: u32, mode: u32): bool {
   return true;
 }
 
-// Each of these returns the position after what starts at `at`, or 0.
+// The following functions return the position after the value that starts at `at`, or 0.
 
 function afterObject(at: usize, table: usize): usize {
   at = afterSpace(at + 1);
@@ -367,7 +381,7 @@ function afterObject(at: usize, table: usize): usize {
     if (byteAt(at) != QUOTE) return 0;
     const key = at + 1;
     at = quoteOrBackslash(key);
-    // A key with escapes is left to `JSON.parse`.
+    // Keys with escapes are left to `JSON.parse`.
     if (at == 0 || byteAt(at) != QUOTE) return 0;
     const entry = entryOf(table, key, (at - key) as u32);
     at = afterSpace(at + 1);
@@ -387,7 +401,8 @@ function afterWanted(start: usize, entry: usize): usize {
   const span = load<u32>(entry, KEY_SPAN) as usize;
   const members = load<u32>(entry, KEY_MEMBERS) as usize;
   const first = byteAt(start);
-  // Of members with the same key, the last one counts, and only that.
+  // If several members have the same key, only the last one counts, so the document is left to
+  // `JSON.parse`.
   if (load<u32>(span) != 0) return 0;
   let at: usize;
   flags = 0;
@@ -400,7 +415,7 @@ function afterWanted(start: usize, entry: usize): usize {
   return at;
 }
 
-/** The entry of a key in a table of wanted keys, or 0. */
+/** Returns the entry of a key in a table of wanted keys, or 0. */
 // @ts-ignore
 @inline
 function entryOf(table: usize, key: usize, length: u32): usize {
@@ -419,7 +434,10 @@ function entryOf(table: usize, key: usize, length: u32): usize {
   return 0;
 }
 
-/** From after the opening quote of a string that is wanted. A control character is an error that `JSON.parse` reports. */
+/**
+ * Reads a wanted string, starting after its opening quote. A control character is an error that
+ * `JSON.parse` reports.
+ */
 function afterText(at: usize): usize {
   let beyondAscii: u32 = 0;
   while (at < end) {
@@ -452,7 +470,7 @@ function afterString(at: usize): usize {
   }
 }
 
-/** Brackets are counted, not matched: skipped values are not validated. */
+/** Brackets are counted but not matched, because skipped values are not validated. */
 function afterContainer(at: usize): usize {
   let depth: i32 = 0;
   while (at < end) {
@@ -492,7 +510,7 @@ function afterValue(at: usize): usize {
   return after == at ? 0 : after;
 }
 
-/** Letters, digits, plus, minus and dot. */
+/** Returns whether the byte is a letter, digit, plus, minus or dot. */
 // @ts-ignore
 @inline
 function afterScalar(at: usize): usize {
@@ -513,7 +531,7 @@ function afterScalar(at: usize): usize {
   }
 }
 
-/** Most documents have no white space, and one comparison shows it. */
+/** Most documents contain no white space, which one comparison shows. */
 // @ts-ignore
 @inline
 function afterSpace(at: usize): usize {
@@ -524,7 +542,7 @@ function afterSpace(at: usize): usize {
   }
 }
 
-/** The position of the next quote or backslash, or 0. */
+/** Returns the position of the next quote or backslash, or 0. */
 // @ts-ignore
 @inline
 function quoteOrBackslash(at: usize): usize {

@@ -32,13 +32,13 @@ interface Module {
 
 /** Flags for how a string is decoded. They are added. */
 export const DECODED = {
-  /** As UTF-8. */
+  /** Writes UTF-8. */
   plain: 0,
-  /** As UTF-8, with `&amp;`, `&lt;` and `&gt;` decoded. */
+  /** Writes UTF-8, with `&amp;`, `&lt;` and `&gt;` decoded. */
   entities: 1,
-  /** As a CSV field, quoted if needed. */
+  /** Writes a CSV field, quoted if needed. */
   field: 2,
-  /** As an element of a JSON list in a CSV field. */
+  /** Writes an element of a JSON list in a CSV field. */
   element: 4,
 } as const;
 
@@ -63,8 +63,8 @@ export class StringDecoder {
   }
 
   /**
-   * The memory that `decode` writes to. Its user may write other bytes to it, too. Must be called for each
-   * document, because another user may have taken the memory.
+   * Takes the memory that `decode` writes to. Its user may also write other bytes to it. Call this
+   * for each document, because another user may have taken the memory.
    */
   memoryFor(user: DecodingUser): Buffer {
     if (this.#user !== user) {
@@ -86,7 +86,7 @@ export interface Elements {
   read(at: number): number;
 }
 
-/** Declared here, because the types of Node lack it. */
+/** Declared here, because Node's types do not contain it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };

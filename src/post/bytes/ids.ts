@@ -29,7 +29,7 @@ export class IdNumber {
     let high = 0;
     let low = 0;
     for (let at = 0; at < length; ) {
-      // Six digits at a time stay exact in a double: 2^32 * 10^6 < 2^53.
+      // Six digits at a time stay exact in a double, because 2^32 * 10^6 < 2^53.
       const end = Math.min(at + 6, length);
       let part = 0;
       let scale = 1;
@@ -99,9 +99,9 @@ function bytesOf(...pieces: readonly (string | number)[]): Uint8Array {
 }
 
 /**
- * The id of a post whose first members are `created_at`, a number `id` and `id_str`, which is how the service
- * prints the original format. One space may follow each colon and comma, since many JSON libraries print it.
- * `undefined` for any other document.
+ * Returns the id of a post whose first members are `created_at`, a number `id` and `id_str`, which
+ * is how the service prints the original format. One space may follow each colon and comma, because
+ * many JSON libraries print it. Returns `undefined` for any other document.
  */
 export function leadingId(json: Buffer): string | undefined {
   const start = leadingIdStart(json);
@@ -135,8 +135,8 @@ export function leadingIdStart(json: Buffer, start = 0): number {
 }
 
 /**
- * The id of a post of the original format whose last members are a number `id` and `id_str`, because some
- * libraries move them there. `undefined` for any other document.
+ * Returns the id of a post of the original format whose last members are a number `id` and
+ * `id_str`, because some libraries move them there. Returns `undefined` for any other document.
  */
 export function trailingId(json: Buffer): string | undefined {
   if (!isTextAt(json, FIRST_KEY, 0)) return undefined;

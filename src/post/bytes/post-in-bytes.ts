@@ -163,7 +163,7 @@ export class PostInBytes {
       const near = matchesAtEnd(this.#content, this.#start, this.#end);
       if (near !== undefined) return near;
     } else if (isTextAt(this.bytes, TAG_OF_ID, id) && !hasEscapes(this.#id)) {
-      // The same order in which `Activity` looks for the rules of `activity_streams`.
+      // Uses the same order in which `Activity` looks for the rules of `activity_streams`.
       const list = startOf(this.#rulesInGnip) === 0 ? this.#matchingRules : this.#rulesInGnip;
       if (startOf(list) === 0) return NO_MATCHES;
       return parseMatches(this.bytes, startOf(list), endOf(list));
@@ -216,8 +216,8 @@ export class PostInBytes {
   }
 
   /**
-   * The same place where `Activity.withMatchingRules` writes the list of rules. No wanted key is repeated, so
-   * only the format decides which list is read.
+   * Returns the same place where `Activity.withMatchingRules` writes the list of rules. No wanted
+   * key is repeated, so only the format decides which list is read.
    */
   get placeOfRules(): PlaceOfRules {
     const { bytes } = this;
@@ -244,7 +244,7 @@ export class PostInBytes {
     return [this.values.startOf(member), this.values.endOf(member)];
   }
 
-  /** The place for a new member at the end of the post, which is not an empty object. */
+  /** Returns the place for a new member at the end of the post, which is not an empty object. */
   #placeAtEnd(before: string, after: string, isRead: boolean): PlaceOfRules {
     let close = this.#end - 1;
     while (this.#content[close] !== CLOSE_OBJECT) close--;

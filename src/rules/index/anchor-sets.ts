@@ -71,7 +71,7 @@ function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondi
   };
 }
 
-/** The nodes that must all match, including nodes of nested `and`s. */
+/** Returns the nodes that must all match, including nodes of nested `and`s. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -127,7 +127,9 @@ export interface Frequencies {
  */
 export type AnchorSets = Int32Array;
 
-/** An upper bound for the fraction of posts with a term of the set at this position. */
+/**
+ * Returns an upper bound for the fraction of posts that have a term of the set at this position.
+ */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
   const length = sets[at]!;
   let cost = 0;
@@ -135,7 +137,7 @@ export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies
   return cost;
 }
 
-/** The position of the set whose terms occur in the fewest posts. */
+/** Returns the position of the set whose terms occur in the fewest posts. */
 export function rarestSetAt(
   sets: AnchorSets,
   start: number,
@@ -153,7 +155,10 @@ export function rarestSetAt(
   return best;
 }
 
-/** The rarest term that forms a set alone, except the term at the given position; -1 if there is none. */
+/**
+ * Returns the rarest term that forms a set alone, except the term at the given position. Returns -1
+ * if there is none.
+ */
 export function secondTerm(
   sets: AnchorSets,
   start: number,

@@ -7,9 +7,9 @@ import { hasBit, NumberedPost } from './numbered-post.js';
 import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
- * Integers at the start of a block, before its program: the number of the rule, and the number of integers
- * that are questions. They are next to the program, because a test spends most of its time waiting for
- * memory.
+ * The positions of two integers at the start of a block, before its program: the number of the
+ * rule, and the number of integers that are questions. They are next to the program, because a test
+ * spends most of its time waiting for memory.
  */
 export const BLOCK_RULE = 0;
 export const BLOCK_QUESTIONS = 1;

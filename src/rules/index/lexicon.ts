@@ -10,8 +10,8 @@ export interface SharedTerms {
 }
 
 /**
- * Integers at the start of a record, before the units of its term: the number of the term, and its number of
- * units.
+ * The positions of two integers at the start of a record, before the units of its term: the number
+ * of the term, and its number of units.
  */
 const RECORD_NUMBER = 0;
 const RECORD_LENGTH = 1;
@@ -121,8 +121,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns an object whose `id` is always the current number of the term. Saves a look-up for each post, for
-   * terms that are tested on every post.
+   * Returns an object whose `id` is always the current number of the term. This saves a look-up per
+   * post for terms that are tested on every post.
    */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);
@@ -207,7 +207,7 @@ export class Lexicon {
     let prefetched = 0;
     for (let i = 0; i < count; i++) {
       const at = 2 * this.#slotOf(hashes[i]!);
-      // The integer at the place of a record + 1 is its length, which is compared first.
+      // The integer after the place of a record is its length, which is compared first.
       if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1]!]!;
     }
     this.prefetched = prefetched;

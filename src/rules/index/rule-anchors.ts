@@ -6,8 +6,8 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * The integers of a rule: the start of its sets, their number of integers, the offset of the set in use, and
- * its block.
+ * The positions of the integers of a rule: the start of its sets, their number of integers, the
+ * offset of the set in use, and its block.
  */
 const START = 0;
 const LENGTH = 1;

@@ -63,7 +63,7 @@ class Assembler {
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
-        // Ask the rarest part first.
+        // Asks about the rarest part first.
         return this.#ordered(node.nodes, 1).reduceRight(
           (next, child) => this.node(child, next, no),
           yes,
@@ -82,7 +82,7 @@ class Assembler {
 
   finish(): RuleProgram {
     const { length } = this.#questions;
-    // Cannot happen, because of the length limit of a rule.
+    // This cannot happen, because the length of a rule is limited.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
     const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
     const code = new Array<number>(2 * length);
@@ -129,7 +129,7 @@ class Assembler {
       .map(({ node }) => node);
   }
 
-  /** Terms come before tests and groups, and terms that decide most often come first. */
+  /** Terms rank before tests and groups, and terms that decide most often rank first. */
   #rank(node: RuleNode, direction: 1 | -1): number {
     if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
     if (node.kind === 'and' || node.kind === 'or') return 3;

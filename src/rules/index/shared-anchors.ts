@@ -67,7 +67,8 @@ export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);
     Atomics.add(state, READERS + current, 1);
-    // If `CURRENT` has changed since it was read, another thread may already be rewriting this copy, so try again.
+    // If `CURRENT` has changed since it was read, another thread may already be rewriting this
+    // copy, so this tries again.
     if (Atomics.load(state, CURRENT) === current) return copies[current]!;
     Atomics.sub(state, READERS + current, 1);
   }

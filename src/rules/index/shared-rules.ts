@@ -135,9 +135,9 @@ export class SharedMatcher {
   }
 
   /**
-   * The numbers of the rules that match the post between two positions, in the order of the list of rules.
-   * Must be called within `run`. Members that no rule reads are not checked. Returns `undefined` if the post
-   * has to be parsed.
+   * Returns the numbers of the rules that match the post between two positions, in the order of the
+   * list of rules. Call it only within `run`. Members that no rule reads are not checked. Returns
+   * `undefined` if the post has to be parsed.
    */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     try {
@@ -193,7 +193,10 @@ export class SharedMatcher {
     return this.#tags[number];
   }
 
-  /** The length in bytes that the last matched post would have with these matching rules. @param bytes Its present length. */
+  /**
+   * Returns the length in bytes that the last matched post would have with these matching rules.
+   * @param bytes Its present length.
+   */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;
     const { bytes: entries, starts } = this.#rules.entries;
@@ -203,7 +206,8 @@ export class SharedMatcher {
     for (const rule of rules) {
       const from = starts[rule]!;
       length += starts[rule + 1]! - from;
-      // Read all entries before copying them one by one, so that the processor can fetch them in parallel.
+      // All entries are read before they are copied one by one, so that the processor can fetch
+      // them in parallel.
       prefetched |= entries[from]!;
     }
     this.prefetched = prefetched;

@@ -101,7 +101,7 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/** The problems in the order of the text. If there are too many, only errors. */
+/** Returns the problems in the order of the text, or only the errors if there are too many. */
 function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;

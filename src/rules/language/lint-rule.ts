@@ -109,7 +109,8 @@ function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): 
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
-  // A clause of version 1.0 is skipped, because its replacement is not known yet: `-has:lang` becomes `lang:und`.
+  // Clauses of version 1.0 are skipped, because their replacement is not known yet: `-has:lang`
+  // becomes `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
@@ -127,7 +128,7 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn
 
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 
-/** Skipped, because `sample:` within an `OR` is already an error. */
+/** This case is skipped, because `sample:` within an `OR` is already an error. */
 function isSample(node: Draft): boolean {
   return node.kind === 'operator' && node.name === 'sample';
 }
@@ -235,7 +236,10 @@ function lintHandle(text: string, clause: OperatorClause, warn: Warn): void {
   warn('R107', valueSpan(text, clause), 'no handle looks like that, so this never matches');
 }
 
-/** Warns about unknown language codes. Not an error, because the service may be newer than the table of languages. */
+/**
+ * Warns about unknown language codes. This is not an error, because the service may be newer than
+ * the table of languages.
+ */
 function lintLanguage(text: string, clause: OperatorClause, warn: Warn): void {
   if (clause.name !== 'lang' || languageCodes.has(clause.value)) return;
   const span = valueSpan(text, clause);

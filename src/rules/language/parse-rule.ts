@@ -181,7 +181,7 @@ function closeGroup(reader: RuleReader, group: Group, outer: Group, close: numbe
 function finish(reader: RuleReader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;
-  // An unclosed phrase contains all following parentheses, so do not report them.
+  // An unclosed phrase contains all later parentheses, so these are not reported.
   if (group.outer !== undefined && problems.at(-1)?.code !== 'R008')
     reader.report(unclosedGroup(text, group.open, group.depth));
   while (group.outer !== undefined) group = closeGroup(reader, group, group.outer, text.length);

@@ -19,7 +19,7 @@ export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
       };
     }
     case 'proximity':
-      // Pairs are not required, because other words may be between the words.
+      // Pairs are not required, because other words may be between the two words.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':
       return exactTerm(`#${fold(clause.text, dialect.accents)}`);

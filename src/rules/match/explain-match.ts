@@ -87,7 +87,8 @@ function explainNode(
 ): Explanation {
   const text = rule.slice(node.start, node.end);
   const children = childrenOf(node).map(child => ({ child, matched: matches(child, post) }));
-  // An `and` is decided by a part that fails, an `or` by a part that matches; otherwise by all parts.
+  // A part that fails decides an `and`, and a part that matches decides an `or`. Otherwise, all
+  // parts together decide.
   const decisive = node.kind === 'and' ? false : node.kind === 'or' ? true : undefined;
   const single = children.some(part => part.matched === decisive);
   const parts = children.map(part =>

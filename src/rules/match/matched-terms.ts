@@ -81,8 +81,8 @@ function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * The words of a string with their positions, split like rules do. Each word is extended as long as the
- * tokeniser returns only one token.
+ * Returns the words of a string with their positions, split as rules split them. Each word is
+ * extended as long as the tokeniser returns only one token.
  */
 function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
   const found: PositionedWord[] = [];

@@ -119,10 +119,13 @@ function foldOf(character: string, accents: Accents): number {
   return accented ? base.charCodeAt(0) : lower;
 }
 
-/** Converts a character to lower case, unit by unit, with the usual forms of final sigma and long s. */
+/**
+ * Converts a character to lower case, unit by unit. Final sigma and long s become the usual sigma
+ * and s.
+ */
 function lowerOf(character: string): number {
   const upper = character.toUpperCase();
-  // Dotless i has the same upper case as i, but is a different letter.
+  // Dotless i has the same upper case as i but is a different letter.
   const from = upper.length === 1 && character !== 'ı' ? upper : character;
   return from.toLowerCase().charCodeAt(0);
 }

@@ -91,7 +91,8 @@ export class Scanner {
       this.#bytes[at] = unit;
       all |= unit;
     }
-    // If possible, the string has one byte per character, which halves the memory and is faster to compare.
+    // If possible, the string has one byte per character, which halves its memory and makes
+    // comparing it faster.
     if (all < 0x100) return this.#bytes.toString('latin1', 0, length);
     return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
@@ -182,7 +183,7 @@ export class Scanner {
       }
       if (kind === WORD_SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      // Extends the hash, because starting again for each mark would take quadratic time.
+      // Extends the hash, because hashing the word again for each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
     }
     this.length = length;
