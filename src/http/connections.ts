@@ -75,8 +75,8 @@ export class Connections {
           error => callback(error, null),
         );
       },
-      // Turned off, because `ResponseHandler` has its own timeouts. Those of undici stop while a
-      // body is paused.
+      // Turned off, because undici's timeouts stop while a body is paused. `ResponseHandler` has its
+      // own timeouts.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

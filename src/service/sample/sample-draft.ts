@@ -119,7 +119,7 @@ export interface SampleDraft extends SampleHead, FragmentList {
 /** The maximum number of fragments of a text. */
 export const MAX_PARTS = 24;
 
-/** A draft that can be changed to that of another post, so that an index needs no object for each post. */
+/** A draft that can become the draft of another post, so that an index needs no object for each post. */
 export class DraftSlot implements SampleDraft {
   at = 0;
   minute = 0;

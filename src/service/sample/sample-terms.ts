@@ -114,8 +114,8 @@ export class SampleTerms {
   }
 
   /**
-   * Writes the atoms of a draft from `start` on, first those of its text in order, and returns their end. They
-   * are at most `MAX_ATOMS`.
+   * Writes the atoms of a draft from `start` on, starting with the atoms of its text in order. Returns the
+   * position after the last one. There are at most `MAX_ATOMS`.
    */
   collect(draft: SampleDraft, atoms: Int32Array, start: number): number {
     const { kind, target } = draft;
@@ -277,7 +277,7 @@ export class SampleTerms {
     this.#hasWords[key] = Number(words.length > 0);
   }
 
-  /** The terms that the entity of a fragment adds to those of its words. */
+  /** Returns the terms that the entity of a fragment adds to the terms of its words. */
   #entityTerms(entity: Exclude<FragmentEntity, { kind: 'mention' }> | undefined): Iterable<string> {
     if (entity === undefined) return [];
     if (entity.kind === 'link') return linkTerms(LINK_TERMS, entity.link);
@@ -452,7 +452,7 @@ const RELATIONS = [
   { first: QUOTES, terms: QUOTE_TERMS },
 ];
 
-/** Terms, and those of the words of a link. */
+/** Returns these terms together with the terms of the words of a link. */
 function linkTerms(
   terms: readonly string[],
   { url, display }: { readonly url: string; readonly display: string },
