@@ -80,7 +80,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
   const rows = new CsvRows('csv', rowOptions);
   const encode = (item: unknown, origin: string | undefined) => {
     rows.add(item, origin);
-    // The line without its line feed, which the sink adds.
+    // Returns the line without its line feed, which the sink adds.
     return rows.take().subarray(0, -1);
   };
   const config = fileSinkConfig<unknown>('csv', checked, {

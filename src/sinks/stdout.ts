@@ -26,8 +26,8 @@ const OPTIONS = {
 } satisfies OptionTable<StdoutOptions<unknown>>;
 
 /**
- * Bytes of lines in one write: large enough to need few writes, small enough that a reader gets the first
- * lines early.
+ * The number of bytes in one write: large enough to need few writes, and small enough that a reader
+ * gets the first lines early.
  */
 const WRITE_BYTES = 256 << 10;
 
@@ -150,7 +150,7 @@ class LineWriter {
 }
 
 function ignore(): void {
-  // Ignored, because the callback of the write reports the error, too.
+  // The error is ignored, because the callback of the write also reports it.
 }
 
 function joined(lines: readonly Line[], length: number): Buffer {

@@ -234,7 +234,10 @@ function teeConfig(args: readonly unknown[]): TeeConfig {
   return { checkpoint, damaged, ...checkBranches(values, { checkpoint, damaged }) };
 }
 
-/** Checks the sinks of `tee`, and sorts its branches by kind. @throws OptionError */
+/**
+ * Checks the sinks of `tee` and sorts its branches by kind.
+ * @throws OptionError
+ */
 export function checkBranches(
   values: readonly unknown[],
   {
@@ -321,8 +324,8 @@ function branchOf(argument: Argument): TeeBranch | FileBranch | CommittedBranch 
 }
 
 /**
- * Refuses equal paths early. Different paths may still lead to the same file, which is found when the second
- * branch opens it.
+ * Refuses equal paths early. Different paths may still lead to the same file, which is noticed when
+ * the second branch opens it.
  */
 function refuseSharedPaths(files: readonly FileBranch[]): void {
   const seen = new Map<string, number>();

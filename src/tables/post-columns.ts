@@ -70,7 +70,7 @@ export function activityOf(item: unknown): Activity | undefined {
   return carried instanceof Activity ? carried : undefined;
 }
 
-/** The last view, kept because the columns of one row are read one after the other. */
+/** The last view is cached, because the columns of one row are read one after the other. */
 let last: { readonly item: PostItem; readonly view: PostView } | undefined;
 
 function viewOf(item: PostItem): PostView {
@@ -141,14 +141,15 @@ const POSTS: ItemKind = {
   name: 'posts',
   accepts: item => {
     const activity = activityOf(item);
-    // A post without an id, or that is not JSON, has no value in any column. It is an error, even if invalid values
-    // become null.
+    // A post that has no id or is not JSON has no value in any column. It is an error, even if
+    // invalid values become null.
     return activity?.id !== undefined && activity.post !== undefined;
   },
 };
 
-// There are two kinds of columns. Most read a field of the field table, from the post itself or from the post that it
-// retweets or quotes. The others are functions of the view; for some of these, `special-cells.ts` has a faster version.
+// There are two kinds of columns. Most read a field of the field table, from the post itself or
+// from the post that it retweets or quotes. The others are functions of the view. For some of
+// these, `special-cells.ts` has a faster version.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),

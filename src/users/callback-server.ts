@@ -39,7 +39,11 @@ export class CallbackServer {
     this.#verifier.catch(() => {});
   }
 
-  /** Starts the server. @returns the URL of the callback, on this machine only. Port 0 means any free port. */
+  /**
+   * Starts the server.
+   * @returns The URL of the callback, which only this machine can reach. Port 0 means any free
+   * port.
+   */
   async listen(port: number): Promise<string> {
     await once(this.#server.listen(port, '127.0.0.1'), 'listening').catch(cause => {
       throw new OptionError(
@@ -69,7 +73,7 @@ export class CallbackServer {
 
   #respond(request: IncomingMessage, response: ServerResponse): void {
     const [status, text, decide] = this.#verdict(request);
-    // Wait until the page was sent completely, because the caller then closes the server.
+    // The caller closes the server afterwards, so this waits until the page was sent completely.
     if (decide !== undefined) response.once('close', decide);
     response.writeHead(status, PAGE_HEADERS);
     response.end(page(text));

@@ -233,7 +233,7 @@ function problemsOf(
     if (list.endsWith('_tweet_ids'))
       for (const id of listOf(listed).map(String))
         if (asked.has(id) && !told.has(id)) problems.push({ id, message: list });
-  // Redacted, because the service may echo the request.
+  // The messages are redacted, because the service may echo the request.
   return problems.map(problem => ({ ...problem, message: redact(problem.message) }));
 }
 

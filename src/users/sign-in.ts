@@ -107,7 +107,8 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // The function that shows the URL may return only after the user has finished, so do not wait for it alone.
+    // The function that shows the URL may return only after the user has finished, so this does not
+    // wait for it alone.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);
@@ -211,7 +212,10 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
   };
 }
 
-/** The address without the port of a service on this machine, because that port may change with each start. */
+/**
+ * Returns an address without the port of a service on this machine, because that port may change
+ * with each start.
+ */
 function addressWithoutPort(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !isLoopback(url.hostname)) return address;

@@ -90,7 +90,7 @@ const LEAST_SKEW = 5 * SECOND;
  * The service has several wordings.
  */
 const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
-  // Before the others, because this message also mentions timestamps and nonces.
+  // This pattern comes before the others, because the message also mentions timestamps and nonces.
   ['signature', /\b3040\b|bad signature/i],
   ['forbidden', /forbidden to access/i],
   ['application', /application id/i],
@@ -233,8 +233,8 @@ function order(a: string, b: string): number {
 }
 
 /**
- * Returns the `Authorization` header for one try of a request, with a new nonce, timestamp and signature.
- * Must be called again for each try.
+ * Returns the `Authorization` header for one try of a request, with a new nonce, timestamp and
+ * signature. Call it again for each try.
  */
 export function authorization(
   { method, url, form }: SignedRequest,

@@ -44,7 +44,10 @@ export type CallOnFile = (
   record: (file: string, handedOn: Json) => Promise<void>,
 ) => Promise<void>;
 
-/** @param call The name of the sink. */
+/**
+ * Creates the function that calls `onFile`.
+ * @param call The name of the sink.
+ */
 export function onFileCaller(
   call: string,
   {

@@ -42,7 +42,7 @@ export interface CheckpointStore {
   /** The number of rows in the store, if it stores rows. */
   readonly rows: number | undefined;
   read(): Promise<Checkpoint | undefined>;
-  /** Called when a commit begins. Rows that arrive after that belong to the next commit. */
+  /** Called when a commit starts. Rows that arrive later belong to the next commit. */
   begin(): void;
   /**
    * Replaces the checkpoint as a whole.
@@ -130,7 +130,7 @@ export class CheckpointFile implements CheckpointStore {
 
 /** The length of a block of the text, in UTF-16 units. */
 const BLOCK_LENGTH = 64 * 1024;
-/** The temporary file that becomes the checkpoint by a rename. */
+/** Returns the name of the temporary file that a rename turns into the checkpoint. */
 export function temporaryPath(file: string): string {
   return `${file}.tmp`;
 }
@@ -143,7 +143,8 @@ export async function readCheckpoint(
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
-    // The path must not be a link: the next commit would replace the link, not the file behind it.
+    // The path must not be a link, because the next commit would replace the link, not the file
+    // behind it.
     if ((await regularStatus(fs, file)) === undefined) return undefined;
     text = await fs.readFile(file, 'utf8');
   } catch (error) {

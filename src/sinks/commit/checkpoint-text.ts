@@ -32,8 +32,8 @@ export interface CommittedFile extends FileCounts {
    */
   readonly branch?: number | typeof DAMAGED | undefined;
   /**
-   * Set for a file of damaged records: a byte offset. The records behind it lie after the cursor and may be
-   * reported again.
+   * Set for a file of damaged records: a byte offset. The records from this offset on come after
+   * the cursor and may be reported again.
    */
   readonly settled?: number | undefined;
   /**
@@ -78,8 +78,8 @@ const VERSION = 1;
 const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
 
 /**
- * The start of the text of each checkpoint. Further members follow, each with a comma at its end, then the
- * end from `checkOf`.
+ * Returns the start of the text of each checkpoint. Further members follow, each with a comma at
+ * its end, then the end from `checkOf`.
  *
  * @param completed The time at which the run was complete, if it was.
  */
@@ -97,7 +97,7 @@ export function headOf(
 `;
 }
 
-/** The end of the text of a checkpoint. `sum` is the CRC-32 of the text before it. */
+/** Returns the end of the text of a checkpoint. `sum` is the CRC-32 of the text before it. */
 export function checkOf(sum: number): string {
   return `  "check": "${sum.toString(16).padStart(8, '0')}"\n}\n`;
 }
@@ -131,7 +131,7 @@ export function checkedText(
   return checkpoint;
 }
 
-/** The time that `headOf` has printed. Checkpoints of an older version do not have it. */
+/** Returns the time that `headOf` has printed. Checkpoints of older versions do not contain it. */
 export function completedOf({ completed }: Readonly<Record<string, unknown>>): Date | undefined {
   const at = typeof completed === 'string' ? new Date(completed) : undefined;
   return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
@@ -159,7 +159,8 @@ function parsed(text: string, place: CheckpointPlace): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Ignored here, because it is reported like any other text that is not a checkpoint.
+    // The error is ignored here, because the text is reported like any other text that is not a
+    // checkpoint.
   }
   throw refused(place, 'is damaged: it is not a checkpoint');
 }

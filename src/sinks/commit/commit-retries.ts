@@ -81,8 +81,8 @@ export class CommitRetries {
 }
 
 /**
- * Whether an error is a programming error. Not a `TypeError` with a cause, which `fetch` throws if a
- * connection fails.
+ * Returns whether an error is a programming error. A `TypeError` with a cause is not, because
+ * `fetch` throws it if a connection fails.
  */
 function isMistake(error: unknown): boolean {
   return (

@@ -85,7 +85,8 @@ export class Committer {
 
   /** Starts to commit all items so far and the cursor after them. */
   async commit(cursor: Cursor): Promise<void> {
-    // Serialized only here, because only a few of all cursors are committed, and their `toJSON` may be expensive.
+    // Serialised only here, because few of all cursors are committed, and their `toJSON` may be
+    // expensive.
     this.#cursor = JSON.stringify(cursor);
     this.#options.damaged?.reached(cursor);
     this.#pending = this.#commit('running').then(
@@ -142,8 +143,8 @@ export class Committer {
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.nameFiles();
     await this.#callOnFile('finishing');
-    // Unlocked before the checkpoint is complete: a run that finds it complete opens no output, so it would not
-    // remove the lock of a killed run.
+    // Unlocks before the checkpoint is complete, because a run that finds it complete opens no
+    // output and would not remove the lock of a killed run.
     for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
     return [...this.#committed.values()];
@@ -219,7 +220,7 @@ export class Committer {
   /** Calls `onFile` for the files that have their final names, and records the results. */
   async #callOnFile(state: CheckpointState): Promise<void> {
     let writing: Promise<void> | undefined;
-    // One write of the checkpoint records all calls that have ended before it starts.
+    // One write of the checkpoint records all calls that ended before it started.
     const write = () => {
       writing ??= (this.#recording ?? Promise.resolve()).then(() => {
         writing = undefined;
@@ -280,7 +281,8 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
 
 /** Writes all items so far to disk, and returns the files that have changed. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All members start before the first has ended, so that items that arrive in between belong to the next commit.
+  // All members start before the first has ended, so that items that arrive in between belong to
+  // the next commit.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);
   const files: CommittedFile[] = [];
@@ -296,8 +298,8 @@ export const AGAIN = ', then run the same again';
 const AFTER_LAST_COMMIT = `${AGAIN}: it continues after the last commit`;
 
 /**
- * The error if the last items of a run have no cursor after them, so that a later run could not resume after
- * them.
+ * Returns the error for a run whose last items have no cursor after them, so that a later run could
+ * not resume after them.
  *
  * @param path The path of the checkpoint.
  * @param shown The path as the message shows it.

@@ -106,7 +106,7 @@ export class DamagedLog implements DamagedRecords {
     try {
       raw = bytesOfItem(item, origin);
     } catch {
-      // The item has no bytes to keep.
+      // The item has no bytes that could be kept.
       throw error;
     }
     const line = damagedLine({ raw: Buffer.from(raw), origin }, error);
@@ -128,7 +128,7 @@ export class DamagedLog implements DamagedRecords {
     if (!isSettled())
       for (const object of objectsIn(cursor))
         for (const [stage, count] of this.#counts.get(object) ?? []) stage.settle(count);
-    // Records of an earlier run that have not been reported again may still be.
+    // Records of an earlier run that were not reported again may still be reported.
     const rest = cursor === undefined ? [] : [...this.#kept.values()].map(([place]) => place);
     for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
       if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))

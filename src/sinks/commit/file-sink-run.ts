@@ -214,12 +214,15 @@ export class FileSinkRun<T> implements Member {
 }
 
 /**
- * Fields with a different value in almost every post. With them, most outputs get only one line from each
- * stored file.
+ * Fields with a different value in almost every post. If a path contains one of these, most outputs
+ * get only one line from each stored file.
  */
 const RARE: readonly PathField[] = ['author', 'id'];
 
-/** If files are limited to less than this, the size of an encoded block matters, but it is known late. */
+/**
+ * The size of an encoded block is known late, and it matters if files are limited to less than
+ * this.
+ */
 const LARGE_FILE_BYTES = 16 << 20;
 
 /**

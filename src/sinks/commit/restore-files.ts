@@ -20,8 +20,8 @@ export async function checkOutputs(
   { files }: Checkpoint,
 ): Promise<void> {
   const missing: string[] = [];
-  // Not checked: files that the caller has processed in `onFile`, and the file of damaged records. The caller may
-  // have moved or deleted them.
+  // Files that the caller has processed in `onFile` and the file of damaged records are not
+  // checked, because the caller may have moved or deleted them.
   for (const { path: output, handedOn, branch } of files)
     if (
       handedOn === undefined &&
@@ -93,7 +93,8 @@ export async function restore(
           ? size !== counts.bytes
           : size === undefined && state === 'finishing';
       if (isNamed) {
-        // The crash came after this file got its final name. That name may not be on disk yet, so sync the folder.
+        // The crash came after this file got its final name. The name may not be on disk yet, so
+        // the folder is synced.
         const size = await finishedSize(fs, file, counts, callOnFile !== undefined);
         if (size !== undefined) folders.add(path.dirname(counts.path));
         named.add(counts);

@@ -167,8 +167,8 @@ async function run<T>(
     onFailure: fail,
   };
   const kept = locked?.before?.files.filter(({ branch }) => branch === DAMAGED) ?? [];
-  // If the option is no longer set, the file of damaged records of an earlier run is still finished, but nothing is
-  // added.
+  // If the option is no longer set, the file of damaged records of an earlier run is still
+  // finished, but nothing is added to it.
   const log = damagedFile ?? kept[0]?.path;
   const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
   const logs = [...kept.map(({ path }) => path), ...(log === undefined ? [] : [log])];

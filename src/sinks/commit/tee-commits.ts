@@ -17,7 +17,10 @@ interface BranchState {
   /** Set while the branch waits: its cursor, and the function that lets it continue. */
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
-  /** How the branch has ended: after all items, early, or after the last cursor. */
+  /**
+   * How the branch has ended: after all items (the cursor after them, or `null`), early (`ENDED`),
+   * or with items after the last cursor.
+   */
   end?: Cursor | typeof ENDED | null | undefined;
 }
 
@@ -134,10 +137,11 @@ export class TeeCommits {
     const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
     const reading = inputs.filter(input => input !== ENDED);
     const [first] = reading;
-    // All committing branches have ended early, while others have read further. The next run continues behind those.
+    // All committing branches have ended early, while others have read further. The next run
+    // continues after what these have read.
     if (reading.length === 0 && this.#feed.lastTaken !== undefined)
       return { tee: ends as readonly Cursor[], inner: this.#feed.lastTaken };
-    // No branch has reached a cursor of the input, so the position has not changed.
+    // No branch has reached a cursor of the input, so the position is unchanged.
     if (this.#branches.every(({ reached, end }) => reached === undefined && end !== undefined))
       return before ?? null;
     if (reading.some(input => input === undefined || input.number !== first?.number))
@@ -164,7 +168,8 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // Asked again: a branch whose files had no items when the commit was planned may have started files since then.
+    // Checked again, because a branch whose files had no items when the commit was planned may have
+    // started files since then.
     const due = await this.#committer.due();
     if (this.#target !== target) return;
     if (!due) {

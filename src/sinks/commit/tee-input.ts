@@ -63,7 +63,10 @@ export class TeeInput {
       this.#readers.set(branch, { position: 0, isWaiting: false, wakeUp: new WakeUp() });
   }
 
-  /** The input of one branch. @param resumes True if the operators of the branch resume from a cursor. */
+  /**
+   * Returns the input of one branch.
+   * @param resumes Whether the operators of the branch resume from a cursor.
+   */
   read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
     if (this.#opened.has(branch))
       throw new Error('The input of a branch of tee() can be read only once');
@@ -72,7 +75,10 @@ export class TeeInput {
     return this.#read(branch, run);
   }
 
-  /** The cursor of the input that a cursor of a branch wraps. If it wraps several, the one from the last batch. */
+  /**
+   * Returns the cursor of the input that a cursor of a branch wraps. If it wraps several, returns
+   * the one from the last batch.
+   */
   inputCursorIn(cursor: unknown): InputCursorOf | undefined {
     if (typeof cursor !== 'object' || cursor === null || 'toJSON' in cursor) return undefined;
     const known = this.#cursors.get(cursor);

@@ -225,7 +225,8 @@ export class TeeRun {
           write.then(end => commits?.ended(number, end)),
         );
       }
-      // Reading starts only now: the sinks of all branches were called, so all arguments are valid.
+      // Reading starts only now, after the sinks of all branches were called, so all arguments are
+      // valid.
       feed.start();
     } catch (error) {
       fail(error);
@@ -263,7 +264,10 @@ export class TeeRun {
     });
   }
 
-  /** Runs the sink of a branch. @throws OptionError if the function of a branch is not a sink. */
+  /**
+   * Runs the sink of a branch.
+   * @throws OptionError if the function of a branch is not a sink.
+   */
   #deliverToSink({ output, progress, branch }: OpenBranch, signal: AbortSignal): PromiseLike<void> {
     const run = { signal, progress };
     return deliverToSink(boundFlow(output, run), branch.sink, run).then(result => {

@@ -194,7 +194,8 @@ export class Target<T, Tx> {
         return text;
       });
     } catch (error) {
-      // If the error came during the commit itself, its outcome is unknown: read the saved text to find out.
+      // If the error came during the commit itself, its outcome is unknown, so the saved text is
+      // read to find out.
       if (
         text === undefined ||
         !this.#retries.isRetryable(error) ||

@@ -108,7 +108,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     const [first] = paths;
     if (first === undefined) return;
     const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
-    // The part of the folder that is the same for all items.
+    // The part of the folder's path that is the same for all items.
     const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
     await prepareFolder(fs, path.resolve(folder, file));
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };
@@ -157,7 +157,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
    */
   async write(input: AsyncIterable<T>, run: RowsRun): Promise<Cursor | null | undefined> {
     const { signal, commitNow } = run;
-    // Not removed when all rows have arrived, because an abort must also end the last commit.
+    // The listener is not removed when all rows have arrived, because an abort must also end the
+    // last commit.
     signal.addEventListener('abort', () => this.#broken.abort(signal.reason), { once: true });
     const batches = new DeadlineReader(batchesOf(input, run));
     let { pending } = this.#target.saved;
@@ -185,19 +186,20 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
         }
         if (cursor !== undefined) {
           const committing = this.#fixesWindow ? this.#commitReached(run) : run.reached(cursor);
-          // Only awaited if there is a commit, because a wait takes longer than holding a row.
+          // Awaited only if there is a commit, because a wait takes longer than holding a row.
           if (committing !== undefined) await committing;
         }
         if (this.#isOverfull(run)) await this.#addPart(run);
       }
       if (pending !== undefined && (!pending.isLast || this.#held.length !== pending.rows))
         throw this.#otherRows(pending);
-      // Rows behind the last cursor belong to the last commit.
+      // Rows after the last cursor belong to the last commit.
       this.#reached = this.#held.length;
       return end;
     } catch (error) {
-      // The rows were paid for, so commit them. Not if some of them may already be in the target, since these can
-      // be recognized only once all of them have arrived.
+      // The service charged for these rows, so they are committed. This is not possible if some of
+      // them may already be in the target, because these can be recognised only after all of them
+      // have arrived.
       const isWhole = pending === undefined && !this.#partsPassCursor;
       if (isBudgetSpent(error) && isWhole && last !== undefined) await run.spent(last);
       throw error;
@@ -266,8 +268,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
    */
   async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
     if (this.#held.length > pending.rows) throw this.#otherRows(pending);
-    // The cursor after them cannot be compared, because page tokens depend on the time of the request. An incremental
-    // source may now deliver more rows after them.
+    // The cursor after them cannot be compared, because page tokens depend on the time of the
+    // request. An incremental source may now deliver more rows after them.
     const isEnd = cursor !== undefined && (this.#incremental || !pending.isLast);
     if (!isEnd || this.#held.length !== pending.rows) return false;
     await this.#commitReached(run);

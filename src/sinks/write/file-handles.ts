@@ -7,7 +7,10 @@ import {
 
 interface Entry {
   opening: Promise<OpenFile> | undefined;
-  /** Set once the file is open, because awaiting the promise again takes longer than a small write. */
+  /**
+   * Stored when the file is open, because awaiting the promise again takes longer than a small
+   * write.
+   */
   open: OpenFile | undefined;
   users: number;
 }

@@ -105,14 +105,14 @@ export function linesFormat<T>({
   return { encode, encoder: file => new LinesEncoder(file, header), rows };
 }
 
-/** If a full-size buffer has less space than this left, it is flushed, since the next line may not fit. */
+/** A full-size buffer with less space than this is flushed, because the next line may not fit. */
 const ROOM_FOR_A_LINE = MAX_BUFFER_BYTES / 16;
 const NOTHING = new Uint8Array();
 
 /** Appends lines to a buffer. */
 class LinesEncoder implements Encoder<Line> {
   readonly #buffers: Buffers;
-  /** Set until it is written to the buffer, in the same block as the first line. */
+  /** Undefined after it was written to the buffer, in the same block as the first line. */
   #header: Line | undefined;
   #buffer: Buffer | undefined;
   #used = 0;
@@ -147,7 +147,7 @@ class LinesEncoder implements Encoder<Line> {
   }
 
   flush(): Uint8Array {
-    // A block of a thread may follow, and must come after the header.
+    // A block of a thread may follow, which must come after the header.
     this.#addHeader();
     const lines = this.#buffer?.subarray(0, this.#used) ?? NOTHING;
     this.#size = nextSize(this.#size, this.#used);
@@ -211,7 +211,8 @@ export class Buffers {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
     const isTaken = this.#taken.delete(buffer);
-    // Freed now, because the main thread creates so little garbage that it would be collected late.
+    // Freed immediately, because the main thread creates so little garbage that it would be
+    // collected late.
     if (!isTaken) releaseMemory(block);
     else if (bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
       this.#spare.push(Buffer.from(buffer as ArrayBuffer));

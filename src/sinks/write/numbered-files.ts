@@ -34,7 +34,7 @@ export class NumberedFiles {
   add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);
-    // A commit waits for full files, so a full file must end now, not with the next item.
+    // A commit waits for full files, so a full file must end now and not with the next item.
     if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
   }
 
@@ -47,8 +47,8 @@ export class NumberedFiles {
       this.#number = Math.max(1, this.#number);
       file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
     }
-    // Repeated, because the next file may be full already: an output whose path is spelled differently may write to
-    // it, too.
+    // Repeated, because the next file may be full already: an output whose path is spelled
+    // differently may also write to it.
     while (this.#isFull(file, byteLength)) {
       this.#end(file);
       file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));

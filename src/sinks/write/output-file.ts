@@ -18,7 +18,10 @@ export interface SharedByFiles {
   readonly parts: PartFiles;
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
-  /** @param isNew Whether the file is empty. */
+  /**
+   * Creates the encoder of a file.
+   * @param isNew Whether the file is empty.
+   */
   encoderOf(path: string, isNew: boolean): Encoder<FileEntry>;
   /** Called when the file has items that are not on disk. */
   changed(file: OutputFile): void;
@@ -250,7 +253,7 @@ export class OutputFile implements PartFile {
    */
   #append(posts: number, content: Uint8Array | Promise<EncodedBlock>, pending: number): void {
     const { buffers, parts } = this.#shared;
-    // The block is awaited later; until then, a failure must not be an unhandled rejection.
+    // The block is awaited later. Until then, a failure must not be an unhandled rejection.
     if (content instanceof Promise) content.catch(() => {});
     this.#inTurn(pending, async () => {
       const isEncoded = content instanceof Promise;

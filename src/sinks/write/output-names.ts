@@ -58,13 +58,13 @@ export class OutputNames {
   }
 }
 
-/** `out/snow.jsonl.gz`, 2 → `out/snow.0002.jsonl.gz`. */
+/** Adds a number to the name of a file: `out/snow.jsonl.gz` and 2 give `out/snow.0002.jsonl.gz`. */
 export function numberedName(file: string, number: number): string {
   const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
   return `${stem}.${String(number).padStart(MIN_DIGITS, '0')}${extension}`;
 }
 
-/** `out/run.json` → `out/run%=.json` */
+/** Marks the name of a file: `out/run.json` gives `out/run%=.json`. */
 function markedName(file: string): string {
   if (isPart(file)) return file + RESERVED_MARK;
   const [, stem = file, extension = ''] = STEM.exec(file) ?? [];

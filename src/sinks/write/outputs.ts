@@ -37,7 +37,10 @@ export interface FileRange {
   readonly posts: number;
 }
 
-/** A file counts as still growing if it got one of the last items: a fifth of the items in a commit. */
+/**
+ * The divisor for the number of items in a commit. A file still grows if it got one of the last
+ * fifth of these items.
+ */
 const GROWING_DIVISOR = 5;
 
 /** All output files of a sink. They share memory, the limit of open files, and the first failure. */
@@ -256,7 +259,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   expect(block: Promise<EncodedBlock>): void {
-    // In order, so that the run ends with the error of the first block, as soon as it fails.
+    // Blocks are awaited in order, so that the run ends with the error of the first failed block,
+    // as soon as that fails.
     this.#expected = this.#expected
       .then(() => block)
       .then(

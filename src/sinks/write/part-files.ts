@@ -244,8 +244,8 @@ export class PartFiles {
         { path: file.path, retryable: true },
       );
     await this.#fs.rename(file.path, file.part);
-    // Synced before anything is added: after a power failure, the final name must not lead to a file with unfinished
-    // data.
+    // Synced before anything is added, because after a power failure, the final name must not lead
+    // to a file with unfinished data.
     await syncFolder(this.#names.absolute(path.dirname(file.path)), this.#fs);
     file.named = false;
   }
@@ -282,7 +282,8 @@ export class PartFiles {
   }
 
   async #each<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>): Promise<void> {
-    // Iterated lazily, because a promise for each of many thousands of files would take more memory than the files.
+    // Iterates lazily, because a promise for each of many thousands of files would take more memory
+    // than the files.
     const rest = items[Symbol.iterator]();
     const failures: unknown[] = [];
     const worker = async () => {

@@ -3,7 +3,7 @@ import { DataError } from '../../base/errors.js';
 import { kindOf } from '../../flow/wrong-item.js';
 import { endsInZstd, NO_ZSTD, type PickOutput } from './path-template.js';
 
-/** `x.jsonl`, `.gz` → `x.jsonl.gz` */
+/** Adds a suffix to a name that lacks it: `x.jsonl` and `.gz` give `x.jsonl.gz`. */
 export function withSuffix(file: string, suffix: string): string {
   return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
 }
@@ -37,6 +37,6 @@ function checked(name: unknown, origin: string | undefined): string {
     throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
   if (endsInZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
   const normal = path.normalize(name);
-  // The key in `outputs` if both are equal, so that the copy can be freed.
+  // Returns the key that is in `outputs` if both are equal, so that the copy can be freed.
   return normal === name ? name : normal;
 }

@@ -20,8 +20,8 @@ import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /**
- * Rows are copied out of the memory of decoded strings once they have this size. A single row may use the
- * rest of that memory.
+ * Rows are copied out of the memory of decoded strings when they reach this size. A single row may
+ * use the rest of that memory.
  */
 const BLOCK_BYTES = 128 * 1024;
 /** The maximum number of bytes in CSV for one character of JSON. */
@@ -87,7 +87,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     } else this.#write(csvField(value, this.#escapesFormulas));
   }
 
-  /** @param value A number that is not negative. */
+  /** @param value A non-negative number. */
   int32(value: number): void {
     let end = this.#at + 1;
     for (let rest = value; rest >= 10; rest = (rest / 10) | 0) end++;
@@ -109,7 +109,8 @@ export class CsvCells implements CellWriter, DecodingUser {
     }
     const days = Math.floor(ms / DAY);
     const ofDay = ms - days * DAY;
-    // Computes the date with years that begin on 1 March, so that a leap day is the last day of its year.
+    // Computes the date with years that start on 1 March, so that a leap day is the last day of its
+    // year.
     const shifted = days + 719_468;
     const era = (shifted / 146_097) | 0;
     const ofEra = shifted - era * 146_097;
@@ -138,7 +139,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   }
 
   text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
-    // A string that may begin a formula has to be checked, so it is left to the column.
+    // A string that may start a formula has to be checked, so it is left to the column.
     if (this.#escapesFormulas || !this.#fits(to - from + prefixEnd - prefix)) return false;
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
     const end = this.#decode(from, to, this.#at, mode, prefix, prefixEnd);

@@ -69,8 +69,8 @@ function printNumber(value: number): string {
 }
 
 /**
- * Formats a list as JSON, with all digits of 64-bit numbers. Half of a surrogate pair is written as UTF-8
- * does it, while `JSON.stringify` would escape it.
+ * Formats a list as JSON, with all digits of 64-bit numbers. Half of a surrogate pair is written as
+ * UTF-8 encodes it, but `JSON.stringify` would escape it.
  */
 function printList(values: readonly RowValue[]): string {
   const elements = values.map(value => {

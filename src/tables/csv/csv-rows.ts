@@ -48,7 +48,7 @@ export class CsvRows implements ItemEncoder {
     return this.#posts?.out.take() ?? this.#printed.take();
   }
 
-  /** The row of an item as a string. No rows may have been added since the last `take`. */
+  /** Returns the row of an item as a string. No rows may have been added since the last `take`. */
   text(item: unknown): string {
     return this.#posts?.write(item) === true ? this.#posts.out.takeText() : this.#print(item);
   }

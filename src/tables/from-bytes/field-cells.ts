@@ -36,11 +36,11 @@ const TIME_BYTES = { original: 32, activity_streams: 26 } as const;
 const itself = (value: number) => value;
 
 /**
- * Writes cells directly from the bytes of posts of a format, if values have the form in which the service
- * prints them. Anything else, such as a string where a number is expected, is left to the column, which is
- * slower.
+ * Writes cells directly from the bytes of posts of a format, if values have the form in which the
+ * service prints them. Anything else, such as a string where a number is expected, is left to the
+ * column, which is slower.
  *
- * For why these are closures and not methods, see `memberValues`.
+ * These are closures and not methods for the reason in `memberValues`.
  */
 export function postBytes(post: PostInBytes, format: Format) {
   const values = valuesOf(post, format);
@@ -294,8 +294,8 @@ function fieldCells(values: PostValues, writers: Writers) {
   };
 
   /**
-   * The cell of a field of a part. The cell is empty if the post does not have the part. Returns `undefined`
-   * if only the column itself can read the field.
+   * Returns the cell of a field of a part. The cell is empty if the post does not have the part.
+   * Returns `undefined` if only the column itself can read the field.
    */
   function fieldCell(field: Field, part: Part): PostCell | undefined {
     if (field.paths[format] === undefined) return writeNone;
@@ -308,7 +308,10 @@ function fieldCells(values: PostValues, writers: Writers) {
     return out => (value() === NO_PART ? writeNone(out) : cell(out));
   }
 
-  /** The cell of a field that is a part of a string. Caches the parts of strings that occur repeatedly. */
+  /**
+   * Returns the cell of a field that is a part of a string. Caches the parts of strings that occur
+   * repeatedly.
+   */
   function partCell(field: Field, part: Part): PostCell {
     const value = find(field, part);
     const known = new BytesMap<string | null>();
@@ -333,7 +336,10 @@ function fieldCells(values: PostValues, writers: Writers) {
     const { wanted, members } = membersOf(paths.filter(path => path !== undefined));
     const reader = elements(wanted);
     const value = at(list);
-    /** 1 if there is an element, 0 if there is none, -1 if the list must be left to the column. */
+    /**
+     * The count is 1 if there is an element, 0 if there is none, and -1 if the list must be left to
+     * the column.
+     */
     const count = oncePerPost(() => {
       if (isNone(value)) return 0;
       if (!isList(value)) return -1;

@@ -67,7 +67,7 @@ interface FormatCells {
   readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
 }
 
-/** Reused, because cells take some of the limited memory of a `PostInBytes`. */
+/** Cached, because cells take some of the limited memory of a `PostInBytes`. */
 const madeCells = new WeakMap<PostInBytes, Map<Format, FormatCells>>();
 
 export function cellsOf(post: PostInBytes, format: Format): FormatCells {
@@ -121,7 +121,7 @@ export function postRowWriter(
   const write = (tag: string | undefined) => {
     const { begin, cells } = cellsOfPost();
     const isPlain = begin();
-    // A post without an id is an error, even if no column reads the id.
+    // A post without an id is an error, even if no column reads the id. Reading the id throws.
     if (!isPlain) void post.id;
     currentTag = tag;
     let view: PostView | undefined;

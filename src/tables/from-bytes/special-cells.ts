@@ -37,7 +37,10 @@ export function specialCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** In `activity_streams`, the column looks up the author among the mentions, so this returns `undefined`. */
+/**
+ * Returns the cell of the replied author. In `activity_streams`, the column looks up this author
+ * among the mentions, so this returns `undefined`.
+ */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
   if (format === 'original') return fieldCell(REPLY.userId, 'own');
@@ -50,14 +53,14 @@ function textCells(post: PostBytes): CellsOfColumns {
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
   /**
-   * The result for a byte that cannot be part of a prefix. -1 for an escape of an ASCII character by its
-   * number, which may stand for a byte of a prefix.
+   * The result for a byte that cannot be part of a prefix. An escape of an ASCII character by its
+   * number gives -1, because it may stand for a byte of a prefix.
    */
   const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 
   /**
-   * The position after the `RT @handle: ` of a retweet; 0 if there is none, -1 if the text must be left to
-   * the column.
+   * Returns the position after the `RT @handle: ` of a retweet, 0 if there is none, or -1 if the
+   * text must be left to the column.
    */
   function afterPrefix(text: number): number {
     if (isNone(text)) return 0;
@@ -87,7 +90,10 @@ function textCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** The address of a post. In `activity_streams`, it is a field, so this returns `undefined`. */
+/**
+ * Returns the cell of the address of a post. In `activity_streams`, the address is a field, so this
+ * returns `undefined`.
+ */
 function linkCell(post: PostBytes): PostCell | undefined {
   const { bytes, format, find, fieldCell, isText, isDigits, startOf, endOf } = post;
   if (format === 'activity_streams') return fieldCell(OWN.link, 'own');

@@ -55,12 +55,12 @@ export const DATA_PAGE_V2 = 3;
 /** Columns of a row group to encode together, because they are in the same part of each block. */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
-  /** That part of each block, in the order of the blocks. */
+  /** This part of each block, in the order of the blocks. */
   readonly parts: readonly Uint8Array[];
   readonly compression: ParquetCompression;
 }
 
-/** One encoder for each thread. */
+/** The encoder of this thread. */
 let shared: ValueEncoder | undefined;
 
 /** @throws DataError if memory runs out. */
@@ -113,7 +113,7 @@ function encodeChunk(
 class PageWriter {
   plainBytes = 0;
   length = 0;
-  /** One piece per page. Joining them here would copy them once more, and take twice the memory. */
+  /** One piece per page. Joining them here would copy them again and take twice the memory. */
   readonly pieces: Uint8Array<ArrayBuffer>[] = [];
   readonly #compress: (page: Uint8Array) => Uint8Array | undefined;
 
@@ -206,7 +206,7 @@ function textBounds({ min, max }: EncodedBounds): Statistics['bounds'] {
   };
 }
 
-/** The end of the last complete character within the limit. */
+/** Returns the end of the last complete character within the limit. */
 function characterEnd(text: Uint8Array): number {
   if (text.length <= MAX_BOUND_BYTES) return text.length;
   let end = MAX_BOUND_BYTES;
@@ -216,8 +216,8 @@ function characterEnd(text: Uint8Array): number {
 }
 
 /**
- * A string that is at least as large as the given one. If it must be shortened, its last ASCII character is
- * incremented.
+ * Returns a string that is at least as large as the given one. If it must be shortened, its last
+ * ASCII character is incremented.
  */
 function upperBound(text: Uint8Array): Uint8Array | undefined {
   if (text.length <= MAX_BOUND_BYTES) return text;

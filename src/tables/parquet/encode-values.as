@@ -1,10 +1,13 @@
-// AssemblyScript: V8 takes longer to compile these loops from JavaScript, in every thread, than they take to run.
-// `npm run build:wasm` compiles it to `encode-values-wasm.ts`; `value-encoder.ts` describes what it does, and where
-// everything is in its memory. All memory is followed by at least `MARGIN` bytes: copies go beyond their end.
+// Encodes values in AssemblyScript, because V8 takes longer to compile these loops from JavaScript,
+// in every thread, than they take to run. `npm run build:wasm` compiles this file to
+// `encode-values-wasm.ts`. `value-encoder.ts` describes what it does and how its memory is used. At
+// least `MARGIN` bytes follow each area of memory, because copies may write beyond its end.
 
-/** Values of a page before compression. Readers hold a page as a whole. */
+/**
+ * The maximum size of the values of a page before compression. Readers hold a whole page in memory.
+ */
 const PAGE_BYTES: u32 = 1 << 20;
-/** Of a text in the encoding PLAIN, before its bytes. */
+/** The size of the length before a string in the encoding PLAIN. */
 const LENGTH_BYTES: u32 = 4;
 
 const TEXT: u32 = 0;
@@ -13,13 +16,13 @@ const INT32: u32 = 2;
 const INT64: u32 = 3;
 const DOUBLE: u32 = 4;
 
-// The column.
+// The type of the values of the current column, see `scalars.ts`.
 let kind: u32 = 0;
-/** Bytes of a value; 0 for texts. */
+/** The size of a value in bytes, or 0 for strings. */
 let width: u32 = 0;
 let isList: bool = false;
 
-// Places in memory.
+// Addresses in memory.
 let block: usize = 0;
 let values: usize = 0;
 let definitions: usize = 0;
@@ -30,13 +33,13 @@ let slots: usize = 0;
 let indexes: usize = 0;
 let plain: usize = 0;
 
-// The block that was opened last.
+// The numbers of the block that was opened last.
 let rows: u32 = 0;
 let count: u32 = 0;
 let counts: usize = 0;
 let lengths: usize = 0;
 let data: usize = 0;
-/** The next row, and where its values begin. */
+/** The next row, and where its values start. */
 let row: u32 = 0;
 let value: u32 = 0;
 let at: usize = 0;
@@ -48,7 +51,10 @@ export function beginColumn(ofKind: u32, ofWidth: u32, hasLists: bool): void {
   hasBounds = false;
 }
 
-/** Reads the start of a block of the column: its numbers of rows, of values and of bytes, and then these. */
+/**
+ * Opens a block of the column. A block starts with its numbers of rows, values and bytes, and its
+ * data follows.
+ */
 export function openBlock(start: usize): void {
   block = start;
   rows = load<u32>(block);
@@ -61,14 +67,14 @@ export function openBlock(start: usize): void {
   at = data;
 }
 
-/** The length of a value of the block. */
+/** Returns the length of a value of the block. */
 // @ts-ignore
 @inline
 function lengthOf(index: u32): u32 {
   return width == 0 ? load<u32>(lengths + (index << 2)) : width;
 }
 
-/** Copies sixteen bytes at a time. */
+/** Copies memory, sixteen bytes at a time. */
 // @ts-ignore
 @inline
 function copyBytes(from: usize, to: usize, length: u32): void {
@@ -76,16 +82,16 @@ function copyBytes(from: usize, to: usize, length: u32): void {
     v128.store(to + byte, v128.load(from + byte));
 }
 
-// A sample, for whether a dictionary is tried.
+// A sample of the values, which shows whether a dictionary may be useful.
 
-/** A table of hashes: at least twice as many as values. */
+/** The number of slots in a hash table, at least twice the number of values. */
 const SAMPLE_SLOTS: u32 = 2048;
 let sample: usize = 0;
 let sampleSize: u32 = 0;
 let sampleCount: u32 = 0;
 let sampled: u32 = 0;
 let passed: u32 = 0;
-/** The bytes of the sample, and of the different values in it. */
+/** The size of the sample, and of the distinct values in it, in bytes. */
 export let sampleBytes: u32 = 0;
 export let differentBytes: u32 = 0;
 
@@ -100,7 +106,9 @@ export function beginSample(table: usize, size: u32, ofValues: u32): void {
   memory.fill(sample, 0, SAMPLE_SLOTS << 2);
 }
 
-/** Takes the values of the block that belong to the sample, which is spread over the whole column. */
+/**
+ * Adds the values of the block that belong to the sample, which is spread over the whole column.
+ */
 export function sampleBlock(): void {
   while (sampled < sampleSize) {
     const index: u32 =
@@ -143,7 +151,7 @@ function hashOf(start: usize, length: u32): u32 {
   return (hash ^ (hash >> 15)) as u32;
 }
 
-/** The bits of the first bytes, of fewer than eight. */
+/** Returns the bits of the first bytes, for fewer than eight bytes. */
 // @ts-ignore
 @inline
 function maskOf(bytes: u32): u64 {
@@ -155,16 +163,17 @@ function isEqual(a: usize, b: usize, length: u32): bool {
   return length == 0 || ((load<u64>(a) ^ load<u64>(b)) & maskOf(length)) == 0;
 }
 
-// The dictionary: different values in the order in which they come, and for each value the index of its equal.
+// The dictionary: distinct values in the order in which they occur, and for each value the index of
+// its entry.
 
-/** Of an entry: its hash, its length, and where it is. */
+/** The size of an entry: the hash, the length and the address of a value. */
 const ENTRY_BYTES: u32 = 12;
 const FIRST_SLOTS: u32 = 256;
-/** A power of two. */
+/** The number of slots, a power of two. */
 let slotCount: u32 = 0;
 let indexed: u32 = 0;
 export let entryCount: u32 = 0;
-/** The size of the different values in the encoding PLAIN. */
+/** The size of the distinct values in the encoding PLAIN. */
 export let plainBytes: u32 = 0;
 
 export function beginDictionary(
@@ -184,7 +193,9 @@ export function beginDictionary(
   memory.fill(slots, 0, slotCount << 2);
 }
 
-/** Adds the values of the block; `false` once the different ones have more bytes than `maxBytes`. */
+/**
+ * Adds the values of the block. Returns `false` when the distinct values have more than `maxBytes`.
+ */
 export function addBlock(maxBytes: u32): bool {
   for (let index: u32 = 0; index < count; index++) {
     const length = lengthOf(index);
@@ -195,7 +206,7 @@ export function addBlock(maxBytes: u32): bool {
   return true;
 }
 
-/** The index of a value, which is added where it is new. */
+/** Returns the index of a value. Adds the value if it is new. */
 function indexOf(start: usize, length: u32): u32 {
   const hash = hashOf(start, length);
   let slot = hash & (slotCount - 1);
@@ -240,25 +251,28 @@ function growSlots(): void {
   }
 }
 
-// Bounds: the least and the greatest value.
+// The bounds: the smallest and the largest value.
 
 let hasBounds: bool = false;
 let minimum: i64 = 0;
 let maximum: i64 = 0;
 let minimumDouble: f64 = 0;
 let maximumDouble: f64 = 0;
-/** Of the bounds that are texts: their first bytes, as a number in their order. */
+/** For bounds that are strings, their first bytes as a number that sorts like them. */
 let minimumStart: u64 = 0;
 let maximumStart: u64 = 0;
-/** Of a text that is a bound, at most this is kept: one byte more than statistics have. */
+/** The number of bytes kept of a string that is a bound: one more than the statistics have. */
 const BOUND_BYTES: u32 = 65;
-/** Where the bounds are, and how long texts are there. */
+/** The address of the bounds, and the lengths of strings there. */
 let bounds: usize = 0;
 const MAXIMUM_OFFSET: usize = 96;
 export let minimumLength: u32 = 0;
 export let maximumLength: u32 = 0;
 
-/** Takes the values of the block into the bounds, which are written to a place: the maximum 96 bytes after the minimum. */
+/**
+ * Updates the bounds with the values of the block. They are written to `place`: the minimum, and 96
+ * bytes later the maximum.
+ */
 export function boundBlock(place: usize): void {
   bounds = place;
   let from = data;
@@ -270,7 +284,7 @@ export function boundBlock(place: usize): void {
   storeBounds();
 }
 
-/** Takes the different values. */
+/** Updates the bounds with the distinct values. */
 export function boundDictionary(place: usize): void {
   bounds = place;
   for (let index: u32 = 0; index < entryCount; index++) {
@@ -329,7 +343,7 @@ function boundText(start: usize, length: u32): void {
   hasBounds = true;
 }
 
-/** In the order of their bytes, which is that of code points. */
+/** Compares strings by their bytes, which is also the order of code points. */
 function isBefore(a: usize, aLength: u32, b: usize, bLength: u32): bool {
   const length = aLength < bLength ? aLength : bLength;
   for (let byte: u32 = 0; byte < length; byte++) {
@@ -351,21 +365,23 @@ function storeBounds(): void {
   }
 }
 
-// Pages.
+// The pages of a column.
 
 let pageBytes: u32 = 0;
 let pageFirst: u32 = 0;
 let pageCount: u32 = 0;
 let out: usize = 0;
 export let pageRows: u32 = 0;
-/** Values and nulls; an empty list is one. */
+/** The number of values and nulls in the page. An empty list counts as one. */
 export let pageLevels: u32 = 0;
 export let pageNulls: u32 = 0;
 /** The sizes of what `endPage` has written. */
 export let repetitionBytes: u32 = 0;
 export let definitionBytes: u32 = 0;
 export let valueBytes: u32 = 0;
-/** Whether pages have the indexes of values in the dictionary, of how many bits each. */
+/**
+ * Whether pages contain the indexes of values in the dictionary, and the width of an index in bits.
+ */
 let hasIndexes: bool = false;
 let bitWidth: u32 = 0;
 
@@ -395,10 +411,13 @@ function beginPage(): void {
   out = values;
 }
 
-/** Adds rows of the block to the page; `true` where it is full, and the block has more. */
+/**
+ * Adds rows of the block to the page. Returns `true` when the page is full and the block has more
+ * rows.
+ */
 export function fillPage(): bool {
   for (; row < rows; row++) {
-    // Nulls take little, but readers hold levels of a page, too.
+    // Nulls need little space, but readers also hold the levels of a page in memory.
     if (pageBytes + pageRows >= PAGE_BYTES) return true;
     const cell = load<u32>(counts + (row << 2));
     pageRows++;
@@ -448,7 +467,7 @@ function addValue(): void {
   at += length;
 }
 
-/** Writes the levels of the page, and its values where they are indexes. */
+/** Writes the levels of the page and, if its values are indexes, the values. */
 export function endPage(): void {
   let to = runs;
   if (isList) to = appendRuns(to, repetitions, 0, pageLevels, 1);
@@ -467,7 +486,10 @@ export function nextPage(): void {
   beginPage();
 }
 
-/** Numbers as runs of equal ones, and packed bits where there are none: the hybrid encoding of the format. */
+/**
+ * Writes numbers in the hybrid encoding of the format: equal numbers as runs, all others as packed
+ * bits.
+ */
 function appendRuns(to: usize, numbers: usize, from: u32, end: u32, bits: u32): usize {
   let packed = from;
   let index = from;
@@ -506,7 +528,7 @@ function appendPacked(to: usize, numbers: usize, from: u32, end: u32, bits: u32)
     held >>= 32;
     used -= 32;
   }
-  // Zeros fill the last group.
+  // The last group is filled up with zeros.
   for (; to < after; to += 4) {
     store<u32>(to, held as u32);
     held = 0;
@@ -520,18 +542,24 @@ function varint(to: usize, number: u32): usize {
   return to;
 }
 
-// Snappy, raw.
+// The raw Snappy format.
 
 const MAX_TABLE_BITS: u32 = 14;
-/** Each piece of this size is compressed by itself, as in the library of the format: positions fit in 16 bits. */
+/**
+ * Pieces of this size are compressed independently, as in Google's library, so that positions fit
+ * in 16 bits.
+ */
 const FRAGMENT_BYTES: usize = 1 << 16;
-/** The end is never looked up: four bytes are read at a time, and a lookup looks ahead. */
+/** No lookups near the end, because four bytes are read at a time and a lookup reads ahead. */
 const SNAPPY_MARGIN: usize = 15;
 
-/** The last position of each hash in a fragment. */
+/** The table of the last position of each hash in a fragment. */
 let table: usize = 0;
 
-/** Compresses bytes, and returns where the result ends. `tableAt` is memory for 16,384 numbers of 16 bits. */
+/**
+ * Compresses bytes and returns the end of the result. `tableAt` is the address of memory for 16,384
+ * numbers of 16 bits.
+ */
 export function snappy(from: usize, length: usize, to: usize, tableAt: usize): usize {
   table = tableAt;
   to = varint(to, length as u32);
@@ -552,7 +580,7 @@ function compress(start: usize, end: usize, to: usize): usize {
   let emitted = start;
   let position = start + 1;
   while (position <= limit) {
-    // The longer nothing matches, the larger the steps.
+    // The steps grow while nothing matches.
     let skip: usize = 32;
     let candidate = start;
     for (;;) {
@@ -567,7 +595,7 @@ function compress(start: usize, end: usize, to: usize): usize {
     if (position > emitted) to = literal(emitted, position, to);
     const matchEnd = endOfMatch(candidate + 4, position + 4, end);
     to = copy((position - candidate) as u32, (matchEnd - position) as u32, to);
-    // What follows the match is likely to match what followed it before.
+    // What follows the match is likely to match what followed the earlier occurrence.
     if (matchEnd <= limit)
       store<u16>(
         table + (((load<u32>(matchEnd - 1) * 0x1e35a7bd) >> shift) << 1),
@@ -579,7 +607,7 @@ function compress(start: usize, end: usize, to: usize): usize {
   return emitted < end ? literal(emitted, end, to) : to;
 }
 
-/** Where the bytes from `start` on no longer equal those from `from` on. */
+/** Returns where the bytes from `start` on stop being equal to the bytes from `from` on. */
 function endOfMatch(from: usize, start: usize, end: usize): usize {
   while (start + 8 <= end) {
     const different = load<u64>(start) ^ load<u64>(from);
@@ -611,7 +639,7 @@ function literal(from: usize, end: usize, to: usize): usize {
 }
 
 function copy(offset: u32, length: u32, to: usize): usize {
-  // A copy has at most 64 bytes, and a rest of at least four.
+  // A copy has at most 64 bytes, and the last one at least four.
   for (; length >= 68; length -= 64) to = shortCopy(offset, 64, to);
   if (length > 64) {
     to = shortCopy(offset, 60, to);

@@ -126,7 +126,8 @@ export class ParquetEncoder {
     const { rows, blocks } = group;
     const write = (chunks: readonly ColumnChunk[]) => {
       const bytes = Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
-      // The main thread creates too little garbage for this memory to be collected soon.
+      // Released here, because the main thread creates too little garbage for this memory to be
+      // collected soon.
       for (const { pieces } of chunks) for (const piece of pieces) releaseMemory(piece);
       return bytes;
     };

@@ -67,7 +67,7 @@ interface Global {
   readonly value: number;
 }
 
-/** Declared here, because the types of Node lack it. */
+/** Declared here, because Node's types do not contain it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
@@ -91,7 +91,7 @@ const LENGTH_BYTES = 4;
 const SAMPLE = 1_000;
 /** If the distinct values of a sample have more than this part of its bytes, a dictionary is not tried. */
 const MAX_SAMPLE_RATIO = 0.9;
-/** Limited, because readers hold a whole dictionary in memory. */
+/** The maximum size of a dictionary in bytes, because readers hold a whole dictionary in memory. */
 const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024;
 const MAX_DICTIONARY_VALUES = 1 << 24;
 
@@ -134,8 +134,8 @@ export class ValueEncoder {
   }
 
   /**
-   * The dictionary of the column; `undefined` unless it and the indexes take at most half of the size of the
-   * values.
+   * Returns the dictionary of the column, or `undefined` unless the dictionary and the indexes take
+   * at most half of the size of the values.
    */
   dictionary(): EncodedDictionary | undefined {
     const count = this.#count;
@@ -203,7 +203,10 @@ export class ValueEncoder {
     if (exports.pageRows.value > 0) end();
   }
 
-  /** The bounds of a column without lists; `undefined` if the column has no value. Call it after `pages`. */
+  /**
+   * Returns the bounds of a column without lists, or `undefined` if the column has no value. Call
+   * it after `pages`.
+   */
   bounds(): EncodedBounds | undefined {
     if (this.#count === 0) return undefined;
     const { minimumLength, maximumLength } = this.#exports;
