@@ -4,9 +4,8 @@ import { OptionError } from '../base/errors.js';
 import { type Flags, flagsOf } from '../base/flags.js';
 import { withoutUndefined } from '../base/record.js';
 import { SHARD_OPTION } from '../base/shard.js';
-import { FILE_SINK_OPTIONS } from '../sinks/commit/file-sink.js';
+import { CSV_OPTIONS } from '../sinks/csv.js';
 import { type FileSinkName, pathExtension } from '../sinks/write/path-template.js';
-import { TABLE_OPTIONS } from '../tables/table-options.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 
 /** The arguments with which a command was called. */
@@ -62,11 +61,11 @@ export const SINK_FLAGS: Flags = [
     undefined,
     { out: { placeholder: 'file.jsonl, .csv or .parquet', shownDefault: '-' } },
   ),
-  ...flagsOf(FILE_SINK_OPTIONS, ['checkpoint', 'damaged', 'maxBytes'], {
+  ...flagsOf(CSV_OPTIONS, ['checkpoint', 'damaged', 'maxBytes', 'columns'], {
     checkpoint: { placeholder: 'file' },
     damaged: { placeholder: 'file' },
+    columns: { placeholder: 'id,text,...' },
   }),
-  ...flagsOf(TABLE_OPTIONS, ['columns'], { columns: { placeholder: 'id,text,...' } }),
 ];
 
 /** The flag for commands whose source has shards. */

@@ -35,7 +35,8 @@ export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   readonly bom?: boolean | undefined;
 }
 
-const OPTIONS = {
+/** The options of `csv`, with their checks. */
+export const CSV_OPTIONS = {
   ...FILE_SINK_OPTIONS,
   ...TABLE_OPTIONS,
   formulas: oneOf('what happens to formulas', ['keep', 'escape'], 'keep'),
@@ -68,7 +69,7 @@ export function csv<T = Activity>(options: CsvOptions<T> & NeedsColumns<T>): Sin
 export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Written> {
   const { columns, invalidValues, formulas, bom, ...checked } = checkOptions(
     'csv',
-    OPTIONS,
+    CSV_OPTIONS,
     options as CsvOptions<unknown>,
   );
   const list = listColumns(columns);
