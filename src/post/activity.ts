@@ -61,6 +61,7 @@ const HISTORY = Buffer.from('edit_history"');
 const SHARED = Buffer.from('retweeted_status"');
 const QUOTED = Buffer.from('quoted_status"');
 const WITHHELD = Buffer.from('withheld_in_countries"');
+const RULES = Buffer.from('matching_rules"');
 /** The start of an escape for an ASCII letter. If a post contains it, its keys may be escaped. */
 const ESCAPED_LETTER = Buffer.from('\\u00');
 
@@ -371,6 +372,7 @@ export class Activity {
     const inGnip = this.#readsGnip;
     const last = inGnip ? undefined : matchesAtEnd(this.raw);
     if (last !== undefined) return last;
+    if (this.#lacks(RULES)) return NO_MATCHES;
     const root = this.#root;
     if (inGnip) root.seekFromEnd('gnip');
     const span = inGnip
