@@ -16,16 +16,23 @@ const MIN_WORD = 3;
 const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 
+/** Begins an encoded character, such as `%3D`, `&lt;` or `\\u003d`. */
+const ESCAPE = /[%&\\]/;
+
+interface Known {
+  /** The number of objects that hold the secret. */
+  uses: number;
+  /** Created for the first text that may contain the secret, because this takes milliseconds. */
+  pattern?: RegExp;
+}
+
+/** The secrets of this process by their text. */
+const known = new Map<string, Known>();
 /**
- * The secrets of this process by their text. `uses` counts the objects that hold a secret. The pattern is
- * created for the first error.
+ * The longest secret first. Otherwise a short secret would be replaced inside a longer one, whose rest would
+ * stay visible.
  */
-const known = new Map<string, { uses: number; pattern?: RegExp }>();
-/**
- * The patterns, longest secret first. Otherwise a short secret would be replaced inside a longer one, whose
- * rest would stay visible.
- */
-let patterns: readonly RegExp[] | undefined;
+let byLength: readonly (readonly [string, Known])[] | undefined;
 
 /** Ends the protection of a `Secret` that was garbage-collected. */
 const unused = new FinalizationRegistry<() => void>(release => release());
@@ -74,13 +81,13 @@ export function protect(...texts: readonly string[]): () => void {
     secret.uses++;
     known.set(text, secret);
   }
-  patterns = undefined;
+  byLength = undefined;
   return () => {
     for (const text of texts) {
       const secret = known.get(text);
       if (secret !== undefined && --secret.uses === 0) known.delete(text);
     }
-    patterns = undefined;
+    byLength = undefined;
   };
 }
 
@@ -90,17 +97,41 @@ export function protect(...texts: readonly string[]): () => void {
  */
 export function forgetSecrets(): void {
   known.clear();
-  patterns = undefined;
+  byLength = undefined;
 }
 
 /** Removes the secrets of this process from text. Truncate the text only afterwards: half a secret is not found. */
 export function redact(text: string): string {
-  patterns ??= [...known]
+  byLength ??= [...known]
     .filter(([secret]) => secret !== '')
-    .sort(([a], [b]) => b.length - a.length)
-    .map(([text, secret]) => (secret.pattern ??= patternOf(text)));
-  return patterns.reduce((rest, pattern) => rest.replace(pattern, REDACTED), withoutSource(text));
+    .sort(([a], [b]) => b.length - a.length);
+  const shown = withoutSource(text);
+  const mayContain = secretFilter(shown);
+  return byLength.reduce((rest, [secret, entry]) => {
+    if (!mayContain(secret)) return rest;
+    entry.pattern ??= patternOf(secret);
+    return rest.replace(entry.pattern, REDACTED);
+  }, shown);
 }
+
+/** Returns a function that tells whether the pattern of a secret may match a text. */
+function secretFilter(text: string): (secret: string) => boolean {
+  if (ESCAPE.test(text)) return () => true;
+  const plain = withSpaces(text);
+  const base64 = text.replaceAll('+', '-').replaceAll('/', '_');
+  const hex = text.toLowerCase();
+  return secret => {
+    const bytes = Buffer.from(secret);
+    return (
+      plain.includes(withSpaces(secret)) ||
+      base64.includes(bytes.toString('base64url')) ||
+      hex.includes(bytes.toString('hex'))
+    );
+  };
+}
+
+/** In forms, a plus sign is a space. */
+const withSpaces = (text: string) => text.replaceAll('+', ' ');
 
 /** Removes secrets from every string of an error that may quote a response, and from its causes. */
 export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown {
