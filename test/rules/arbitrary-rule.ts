@@ -7,6 +7,7 @@ import { hasValues } from '../../src/rules/operators/flag-operators.js';
 import { isAvailable, operators } from '../../src/rules/operators/operators.js';
 import type { RuleProduct } from '../../src/rules/post/dialect.js';
 import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/rules/tree.js';
+import { codePoint } from '../code-point.js';
 
 export interface RuleVocabulary {
   /** The words of rules. With fewer words, more rules match. Any words by default. */
@@ -230,7 +231,7 @@ function arbitraryText(vocabulary: RuleVocabulary): fc.Arbitrary<string> {
   if (words !== undefined) return some;
   const any = fc
     .oneof(
-      fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }),
+      fc.string({ unit: codePoint, minLength: 1, maxLength: 12 }),
       fc.string({ unit: fc.constantFrom('"', '\\', ' ', 'a', '(', '-', ':'), minLength: 1 }),
     )
     .filter(text => text.trim() !== '');

@@ -18,6 +18,7 @@ import { filesOn } from '../../src/sinks/files.js';
 import { type ParquetOptions, parquet, parquetOn } from '../../src/sinks/parquet.js';
 import { tee } from '../../src/sinks/tee.js';
 import * as tables from '../../src/tables/tables.js';
+import { codePoint } from '../code-point.js';
 import { arbitraryPost } from '../post/arbitrary-post.js';
 import { nodeError, PowerCut, SimulatedDisk } from '../storage/simulated-disk.js';
 import { bySuite } from '../suite.js';
@@ -81,7 +82,7 @@ async function valuesOf(type: tables.ColumnType, values: readonly unknown[], opt
 }
 
 const VALUES: Readonly<Record<tables.ScalarType, fc.Arbitrary<unknown>>> = {
-  string: fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '🍕', '\0', '"')),
+  string: fc.oneof(fc.string({ unit: codePoint }), fc.constantFrom('', '🍕', '\0', '"')),
   int32: fc.integer(),
   int64: fc.oneof(
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -162,7 +163,7 @@ describe('parquet', () => {
       );
     };
     const LONG = fc
-      .tuple(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 90 }))
+      .tuple(fc.string({ unit: codePoint }), fc.integer({ min: 1, max: 90 }))
       .map(([text, times]) => `${text}ü🍕`.repeat(times));
     await fc.assert(
       fc.asyncProperty(

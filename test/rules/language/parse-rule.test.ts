@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseRule } from '../../../src/rules/language/parse-rule.js';
 import { printRule } from '../../../src/rules/language/print-rule.js';
 import type { RuleNode } from '../../../src/rules/tree.js';
+import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 import { arbitraryRule } from '../arbitrary-rule.js';
 
@@ -169,7 +170,7 @@ describe('the rule parser', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: 'binary' }),
+          fc.string({ unit: codePoint }),
           fc.array(PIECES).map(p => p.join('')),
         ),
         survives,

@@ -3,6 +3,7 @@ import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { checkRule } from '../../../src/rules/language/check-rule.js';
 import { renderProblem } from '../../../src/rules/language/render-problem.js';
+import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 
 function drawn(text: string): string {
@@ -58,7 +59,7 @@ test('a caret marks the end of an empty rule', () => {
 
 test('any text is drawn without wide lines, with a pointer into it', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
+    fc.property(fc.string({ unit: codePoint, maxLength: 300 }), text => {
       for (const problem of checkRule(text, { product: 'replay' }).problems) {
         const [, rule = '', carets = ''] = renderProblem(text, problem).split('\n');
         expect(stringWidth(rule)).toBeLessThan(115);

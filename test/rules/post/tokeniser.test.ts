@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fold, Scanner, tokenise } from '../../../src/rules/post/tokeniser.js';
+import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 
 const text = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: codePoint }),
   fc.string({ unit: 'grapheme' }),
   fc
     .array(

@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LiveResponse } from '../../../src/service/http/live-response.js';
+import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 
 function wireOf(options: Partial<ConstructorParameters<typeof LiveResponse>[0]> = {}) {
@@ -18,7 +19,7 @@ function wireOf(options: Partial<ConstructorParameters<typeof LiveResponse>[0]> 
 }
 
 const message = fc.oneof(
-  fc.string({ unit: 'binary' }).map(text => JSON.stringify(text)),
+  fc.string({ unit: codePoint }).map(text => JSON.stringify(text)),
   fc.integer({ min: 1, max: 30_000 }).map(length => `"${'x'.repeat(length)}"`),
 );
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Entity, entitiesIn, escapeText } from '../../../src/service/posts/entities.js';
+import { codePoint } from '../../code-point.js';
 
 /** A folder with the test vectors of twitter-text. */
 const folder = process.env.MILLRACE_REAL_DATA ?? '';
@@ -81,7 +82,7 @@ describe('entitiesIn', () => {
     );
     const texts = fc.oneof(
       fc.array(piece, { maxLength: 40 }).map(pieces => pieces.join('')),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: codePoint }),
     );
     fc.assert(
       fc.property(texts, text => {

@@ -4,6 +4,7 @@ import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { MINUTE, SECOND } from '../../../src/base/time.js';
 import { parseExact } from '../../../src/json/exact-ids.js';
+import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 import { AUTHORIZATION } from '../local-service.js';
 import { hourOfPosts, localStreams, type Reply } from './local-streams.js';
@@ -174,7 +175,7 @@ describe('a request to add rules', () => {
     const { rules } = await localStreams();
     const value = '"Toys \\"R\\" Us" (\u2028 OR "🍕")';
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 50 }), async tag => {
+      fc.asyncProperty(fc.string({ unit: codePoint, maxLength: 50 }), async tag => {
         await rules('DELETE', '.json', { rules: [{ value: 'tea' }] });
         await rules('POST', '.json', { rules: [{ value: 'tea', tag }] });
         const [rule] = bodyOf(await rules('GET', '.json')).rules;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { OptionError } from '../../../src/base/errors.js';
 import { createService } from '../../../src/service/index.js';
 import { isRegistered, withQuery } from '../../../src/service/users/applications.js';
+import { codePoint } from '../../code-point.js';
 
 describe('the callback of an application', () => {
   it.each([
@@ -68,7 +69,7 @@ describe('the callback of an application', () => {
 
   it('matches only its own origin and path', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), text => {
+      fc.property(fc.string({ unit: codePoint }), text => {
         const callback = `https://app.example.com/callback${text}`;
         if (!isRegistered(callback, registered)) return;
         const { origin, pathname } = new URL(withQuery(callback, { oauth_token: 'x' }));

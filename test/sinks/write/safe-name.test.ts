@@ -2,10 +2,11 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MIN_NAME_BYTES, safeName } from '../../../src/sinks/write/safe-name.js';
+import { codePoint } from '../../code-point.js';
 import { bySuite } from '../../suite.js';
 
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: codePoint }),
   fc.string({
     unit: fc.constantFrom('.', '/', '\\', '\0', '%', 'a', '~', ' ', '\ud800', 'é', 'e\u0301'),
   }),
@@ -61,7 +62,7 @@ describe('safeName', () => {
   it('truncates a long name at a whole character and distinguishes similar names', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary', minLength: 30, maxLength: 80 }),
+        fc.string({ unit: codePoint, minLength: 30, maxLength: 80 }),
         fc.integer({ min: MIN_NAME_BYTES, max: 200 }),
         (text, max) => {
           const [a, b] = [safeName(`${text.repeat(4)}a`, max), safeName(`${text.repeat(4)}b`, max)];

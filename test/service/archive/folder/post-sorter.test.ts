@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { floorTo, MINUTE } from '../../../../src/base/time.js';
 import { PostSorter } from '../../../../src/service/archive/folder/post-sorter.js';
 import type { IndexedPost, IndexedTerm } from '../../../../src/service/archive/folder/read-post.js';
+import { codePoint } from '../../../code-point.js';
 import { bySuite } from '../../../suite.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
 
@@ -15,7 +16,10 @@ const post: fc.Arbitrary<IndexedPost> = fc.record({
   id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String),
   terms: fc.array(
     fc
-      .tuple(fc.string({ unit: 'binary', maxLength: 40 }), fc.array(fc.nat(1000), { maxLength: 3 }))
+      .tuple(
+        fc.string({ unit: codePoint, maxLength: 40 }),
+        fc.array(fc.nat(1000), { maxLength: 3 }),
+      )
       .map(([text, occurrences]): IndexedTerm => [text, ...occurrences]),
     { maxLength: 12 },
   ),
