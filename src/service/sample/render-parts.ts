@@ -267,13 +267,26 @@ export function retweetParts(
   };
 }
 
-/** The bounding box of a place: four corners, longitude first, not closed. */
-export function boxOf({ center: [longitude, latitude] }: SamplePlace): string {
+/** The bounding box of a place: four corners, not closed. */
+export function boxOf(place: SamplePlace): string {
+  const corners = cornersOf(place).map(corner => `[${corner}]`);
+  return `{"type":"Polygon","coordinates":[[${corners}]]}`;
+}
+
+/** The corners of a place's bounding box, longitude first. */
+export function cornersOf({
+  center: [longitude, latitude],
+}: SamplePlace): readonly (readonly [string, string])[] {
   const west = (longitude - 0.08).toFixed(3);
   const east = (longitude + 0.08).toFixed(3);
   const south = (latitude - 0.06).toFixed(3);
   const north = (latitude + 0.06).toFixed(3);
-  return `{"type":"Polygon","coordinates":[[[${west},${south}],[${west},${north}],[${east},${north}],[${east},${south}]]]}`;
+  return [
+    [west, south],
+    [west, north],
+    [east, north],
+    [east, south],
+  ];
 }
 
 /** The exact position inside the place, longitude first, if the post has one. */

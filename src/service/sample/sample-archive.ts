@@ -11,11 +11,20 @@ import {
 } from '../../base/time.js';
 import type { Activity, Author, Format } from '../../post/activity.js';
 import type { Archive } from '../archive/archive.js';
-import { type Block, type BlockStore, DocumentSet } from '../archive/block.js';
+import {
+  type Block,
+  type BlockDetails,
+  type BlockStore,
+  DocumentSet,
+  type Occurrence,
+  type PostLocation,
+} from '../archive/block.js';
 import { BlockArchive, firstWhere } from '../archive/block-archive.js';
 import { getOrMake, WeightedCache } from '../cache.js';
 import { EventLoopYield } from '../event-loop-yield.js';
 import { seedOf } from './random.js';
+import { cornersOf, pointOf } from './render-parts.js';
+import { type AtomIndex, IMAGES, MAX_ATOMS, PLACE } from './sample-atoms.js';
 import { SampleAuthors } from './sample-authors.js';
 import {
   DraftSlot,
@@ -26,7 +35,9 @@ import {
   type SampleHead,
 } from './sample-draft.js';
 import { renderActivity, SAMPLE_OPTIONS, type SampleOptions } from './sample-posts.js';
-import { type AtomIndex, MAX_ATOMS, SampleTerms } from './sample-terms.js';
+import { SampleTerms } from './sample-terms.js';
+import { PLACES, type SamplePlace } from './sample-vocabulary.js';
+import { SampleWords } from './sample-words.js';
 
 export interface SampleArchiveOptions extends SampleOptions {
   /** Returns the current time in epoch milliseconds. Later posts do not exist. */
@@ -85,6 +96,7 @@ interface SamplePosts {
 interface Sample {
   readonly drafts: SampleDrafts;
   readonly terms: SampleTerms;
+  readonly words: SampleWords;
   readonly format: Format;
   /** Opened blocks, by their start. */
   readonly opened: WeightedCache<number, SampleBlock>;
@@ -102,7 +114,13 @@ function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {
   if (known !== undefined) return known;
   const drafts = new SampleDrafts(seedOf(seed), postsPerMinute);
   const opened = new WeightedCache<number, SampleBlock>(MAX_CACHED_POSTS);
-  const sample = { drafts, terms: new SampleTerms(drafts), format, opened };
+  const sample = {
+    drafts,
+    terms: new SampleTerms(drafts),
+    words: new SampleWords(drafts),
+    format,
+    opened,
+  };
   SAMPLES.set(key, new WeakRef(sample));
   return sample;
 }
@@ -141,7 +159,8 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
 let scratch = new Int32Array(0);
 const SLOT = new DraftSlot();
 
-class SampleBlock implements Block {
+class SampleBlock implements Block, BlockDetails {
+  readonly details: BlockDetails = this;
   readonly count: number;
   readonly #sample: Sample;
   readonly #firstMinute: number;
@@ -178,10 +197,40 @@ class SampleBlock implements Block {
       for (const document of this.#reactions.get(term) ?? []) found.add(document);
       return found;
     }
-    this.#index ??= this.#makeIndex();
     const headAt = (document: number) => this.#headAt(document);
-    this.#sample.terms.find(term, this.#index, headAt, document => found.add(document));
+    this.#sample.terms.find(term, this.#atoms, headAt, document => found.add(document));
     return found;
+  }
+
+  occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]> {
+    const headAt = (document: number) => this.#headAt(document);
+    return this.#sample.words.occurrences(term, this.#atoms, among, headAt);
+  }
+
+  locations(): readonly PostLocation[] {
+    const { starts, atoms } = this.#atoms;
+    const found: PostLocation[] = [];
+    for (let document = 0; document < this.count; document++) {
+      const own = atoms.subarray(starts[document], starts[document + 1]);
+      if (!own.some(atom => atom >= PLACE && atom < IMAGES)) continue;
+      const draft = this.#draftAt(document);
+      const place = PLACES[draft.place] as SamplePlace;
+      const point = pointOf(draft, place);
+      found.push({
+        document,
+        position: point && [Number(point[0]), Number(point[1])],
+        corners: cornersOf(place).map(([longitude, latitude]) => [
+          Number(longitude),
+          Number(latitude),
+        ]),
+      });
+    }
+    return found;
+  }
+
+  get #atoms(): AtomIndex {
+    this.#index ??= this.#makeIndex();
+    return this.#index;
   }
 
   async load(documents: readonly number[], signal?: AbortSignal): Promise<readonly Activity[]> {

@@ -1,42 +1,38 @@
-import type { AuthorFields, Home, Link, PostFields } from '../../post/post-fields.js';
-import { postTerms } from '../../rules/operators/post-terms.js';
-import { dialectOf } from '../../rules/post/dialect.js';
+import type { PostFields } from '../../post/post-fields.js';
 import { wordTerms } from '../../rules/post/phrase.js';
-import { RulePost } from '../../rules/post/rule-post.js';
-import { isSingle, tokenise } from '../../rules/post/tokeniser.js';
+import { isSingle } from '../../rules/post/tokeniser.js';
 import { getOrMake } from '../cache.js';
-import { pageDisplay, postPage } from './render-parts.js';
-import { AUTHORS } from './sample-authors.js';
 import {
-  DraftSlot,
-  MAX_PARTS,
-  type SampleDraft,
-  type SampleDrafts,
-  type SampleHead,
-} from './sample-draft.js';
+  homeIn,
+  linkTo,
+  NO_AUTHOR,
+  NOBODY,
+  pageLink,
+  placeFields,
+  termsOf,
+  wordsIn,
+} from './partial-posts.js';
+import {
+  ANIMATION,
+  ATOMS,
+  type AtomIndex,
+  FROM,
+  IMAGES,
+  LANGUAGE,
+  MENTIONS,
+  PLACE,
+  QUOTES,
+  RETWEETS_OF,
+  SOURCE,
+  TO,
+  VIDEO,
+  WORDLESS,
+} from './sample-atoms.js';
+import { AUTHORS } from './sample-authors.js';
+import { DraftSlot, type SampleDraft, type SampleDrafts, type SampleHead } from './sample-draft.js';
 import { FRAGMENTS, type FragmentEntity, fragmentKey, MENTION } from './sample-fragments.js';
 import { mediaLink, quoteLink } from './sample-text.js';
-import { LANGUAGES, PLACES, type SamplePlace, SOURCES } from './sample-vocabulary.js';
-
-const SEARCH = dialectOf('search');
-
-// The numbers of atoms: first fragments, then people in each relation to a post, then the rest.
-const FROM = FRAGMENTS;
-const MENTIONS = fragmentKey(MENTION, 0);
-const TO = FROM + AUTHORS;
-const RETWEETS_OF = TO + AUTHORS;
-const QUOTES = RETWEETS_OF + AUTHORS;
-const LANGUAGE = QUOTES + AUTHORS;
-/** The atom for the language of posts without words. */
-const WORDLESS = LANGUAGE + LANGUAGES.length;
-const SOURCE = WORDLESS + 1;
-const PLACE = SOURCE + SOURCES.length;
-const IMAGES = PLACE + PLACES.length;
-const VIDEO = IMAGES + 1;
-const ANIMATION = IMAGES + 2;
-const ATOMS = IMAGES + 3;
-/** The maximum number of atoms of a post. */
-export const MAX_ATOMS: number = MAX_PARTS + 8;
+import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
 /** The first atom of the authors, by the operator that matches an author. */
 const PEOPLE = {
@@ -48,12 +44,6 @@ const PEOPLE = {
 
 /** The maximum number of terms whose atoms are cached as bits, with 35 KB each. */
 const MAX_LOOKUPS = 256;
-
-/** The posts of a block as atoms, one post after another. `starts` has the start of each post. */
-export interface AtomIndex {
-  readonly starts: Int32Array;
-  readonly atoms: Int32Array;
-}
 
 /** The atoms and pairs of words that have a term. */
 interface Lookup {
@@ -372,57 +362,6 @@ function isIn(bits: Uint32Array, atom: number): boolean {
   return (((bits[atom >>> 5] as number) >>> (atom & 31)) & 1) === 1;
 }
 
-const NOBODY = { id: '', handle: '', writtenHandle: '' };
-
-const NO_AUTHOR: AuthorFields = {
-  ...NOBODY,
-  name: '',
-  bio: '',
-  location: '',
-  url: '',
-  image: '',
-  verified: undefined,
-  protected: undefined,
-  createdAt: undefined,
-  statuses: undefined,
-  followers: undefined,
-  friends: undefined,
-  listed: undefined,
-  favorites: undefined,
-  homes: [],
-};
-
-/** A post without any terms. */
-const NOTHING: PostFields = {
-  id: '',
-  text: '',
-  link: '',
-  hashtags: [],
-  cashtags: [],
-  mentions: [],
-  links: [],
-  media: [],
-  author: NO_AUTHOR,
-  replyTo: undefined,
-  repliedId: '',
-  retweeted: undefined,
-  isQuote: false,
-  quotedId: '',
-  favorites: undefined,
-  retweets: undefined,
-  replies: undefined,
-  quotes: undefined,
-  possiblySensitive: undefined,
-  withheldIn: undefined,
-  isNullcast: false,
-  lang: '',
-  place: undefined,
-  position: undefined,
-  source: { name: '', link: '' },
-  quoted: undefined,
-  quotedText: '',
-};
-
 /** The words that all short links have. */
 const SHORT_LINK = 'https://t.co/';
 
@@ -460,39 +399,6 @@ function linkTerms(
   return new Set([...terms, ...wordTerms(wordsIn(url)), ...wordTerms(wordsIn(display))]);
 }
 
-function wordsIn(text: string): readonly string[] {
-  // Most fragments are names.
-  if (/^[a-z]+$/i.test(text)) return [text.toLowerCase()];
-  return tokenise(text, SEARCH.accents).words;
-}
-
-function placeFields({ code, country, region, name, id }: SamplePlace): Partial<PostFields> {
-  const fullName = `${name}, ${region}`;
-  const place = { id, name, fullName, countryCode: code, country, type: 'city', corners: [] };
-  return { place };
-}
-
-function homeIn({ code, region, name }: SamplePlace): Home {
-  return { countryCode: code, region, subregion: '', locality: name, position: undefined };
-}
-
 function mediaFields(type: string): Partial<PostFields> {
   return { text: SHORT_LINK, media: [{ type, url: '' }] };
-}
-
-function linkTo(expanded: string, display: string): Link {
-  return { url: '', expanded, unwound: '', display, title: '', description: '' };
-}
-
-/** The link in a quote to the quoted post. */
-function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
-  const page = postPage(quoted, drafts);
-  return linkTo(page, pageDisplay(page));
-}
-
-/** The terms of a post with only these fields. Terms of empty fields, which are only a prefix, are removed. */
-function termsOf(fields: Partial<PostFields>): readonly string[] {
-  return [...postTerms(new RulePost({ ...NOTHING, ...fields }, SEARCH))].filter(
-    term => !term.endsWith(':') && !term.endsWith('@'),
-  );
 }

@@ -4,9 +4,10 @@ import { postTerms } from '../../../src/rules/operators/post-terms.js';
 import { rulePost } from '../../../src/rules/post/rule-post.js';
 import { getOrMake } from '../../../src/service/cache.js';
 import { seedOf } from '../../../src/service/sample/random.js';
+import { MAX_ATOMS } from '../../../src/service/sample/sample-atoms.js';
 import { SampleDrafts } from '../../../src/service/sample/sample-draft.js';
 import { renderActivity } from '../../../src/service/sample/sample-posts.js';
-import { MAX_ATOMS, SampleTerms } from '../../../src/service/sample/sample-terms.js';
+import { SampleTerms } from '../../../src/service/sample/sample-terms.js';
 
 test('SampleTerms finds the terms of posts in either format without printing the posts', () => {
   const drafts = new SampleDrafts(seedOf('millrace'), 60);

@@ -1,0 +1,28 @@
+import { AUTHORS } from './sample-authors.js';
+import { MAX_PARTS } from './sample-draft.js';
+import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
+import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
+
+// The numbers of atoms: first fragments, then people in each relation to a post, then the rest.
+export const FROM: number = FRAGMENTS;
+export const MENTIONS: number = fragmentKey(MENTION, 0);
+export const TO: number = FROM + AUTHORS;
+export const RETWEETS_OF: number = TO + AUTHORS;
+export const QUOTES: number = RETWEETS_OF + AUTHORS;
+export const LANGUAGE: number = QUOTES + AUTHORS;
+/** The atom for the language of posts without words. */
+export const WORDLESS: number = LANGUAGE + LANGUAGES.length;
+export const SOURCE: number = WORDLESS + 1;
+export const PLACE: number = SOURCE + SOURCES.length;
+export const IMAGES: number = PLACE + PLACES.length;
+export const VIDEO: number = IMAGES + 1;
+export const ANIMATION: number = IMAGES + 2;
+export const ATOMS: number = IMAGES + 3;
+/** The maximum number of atoms of a post. */
+export const MAX_ATOMS: number = MAX_PARTS + 8;
+
+/** The posts of a block as atoms, one post after another. `starts` has the start of each post. */
+export interface AtomIndex {
+  readonly starts: Int32Array;
+  readonly atoms: Int32Array;
+}
