@@ -9,7 +9,7 @@ afterTests(async () => {
 });
 
 describe('the cleanup of a shared module', () => {
-  it.each([0, 1])('runs after each test, as after the first: %i', before => {
+  it.each([0, 1])('has run %i times before this test', before => {
     expect(cleaned).toBe(before);
   });
 

@@ -363,7 +363,7 @@ describe('the examples work as described', () => {
     expect(stdout).toMatch(/^\d+ likes: \S/m);
   });
 
-  it('15-into-sqlite: every post once, and nothing more to do when it is run again', async () => {
+  it('15-into-sqlite: stores every post once, and does nothing when it is run again', async () => {
     const first = await run('15-into-sqlite.ts');
     expect(first).toMatchObject({
       code: 0,
@@ -385,7 +385,7 @@ describe('the examples work as described', () => {
     expect(post.text).toBe('coffee');
   });
 
-  it('28-files-and-sqlite: the same posts once in files and in the database', async () => {
+  it('28-files-and-sqlite: writes the same posts once to files and to the database', async () => {
     const first = await run('28-files-and-sqlite.ts');
     const [, posts, files, rows] =
       /^(\d+) posts in (\d+) files, and (\d+) in /.exec(first.stdout) ?? [];
@@ -399,7 +399,7 @@ describe('the examples work as described', () => {
     expect(await run('28-files-and-sqlite.ts')).toEqual(first);
   });
 
-  it('22-into-duckdb: every post once, and nothing more to do when it is run again', async () => {
+  it('22-into-duckdb: stores every post once, and does nothing when it is run again', async () => {
     const first = await run('22-into-duckdb.ts');
     expect(first).toMatchObject({ code: 0, stdout: '{ rows: 2000 }\n', stderr: '' });
     if (!runsTwice) return;
@@ -410,7 +410,7 @@ describe('the examples work as described', () => {
     });
   });
 
-  it('17-search-to-csv: writes rows with the chosen columns, the same when it is run again', async () => {
+  it('17-search-to-csv: writes rows with the chosen columns, and the same rows when it is run again', async () => {
     const first = await run('17-search-to-csv.ts');
     const [, posts, files] = /^(\d+) posts in (\d+) files\n$/.exec(first.stdout) ?? [];
     expect(first).toMatchObject({ code: 0, stderr: '' });
@@ -429,7 +429,7 @@ describe('the examples work as described', () => {
     if (runsTwice) expect(await run('17-search-to-csv.ts')).toEqual(first);
   });
 
-  it('18-job-to-parquet: asks DuckDB about a dataset, the same when it is run again', async () => {
+  it('18-job-to-parquet: writes files that DuckDB can query, and the same files when it is run again', async () => {
     const first = await run('18-job-to-parquet.ts');
     expect(first).toMatchObject({ code: 0 });
     expect(first.stdout).toMatch(/^\d+ rows in 2 files\n/);
@@ -443,7 +443,7 @@ describe('the examples work as described', () => {
     expect(again).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  it('16-shards: four processes find the same posts as one', async () => {
+  it('16-shards: finds the same posts with four processes as with one', async () => {
     const { code, stdout } = await run('16-shards.ts');
     const counts = [...stdout.matchAll(/^(?:\d\/4|all): (\d+) posts$/gm)].map(match => +match[1]!);
     expect(counts.length).toBe(5);
@@ -453,7 +453,7 @@ describe('the examples work as described', () => {
     expect(code).toBe(0);
   });
 
-  it('14-several-searches: every post that a search finds, once', async () => {
+  it('14-several-searches: writes every post that a search finds, once', async () => {
     const first = await run('14-several-searches.ts');
     expect(first.code).toBe(0);
     const [, posts, found] = /^(\d+) posts, of (\d+) found by 3/.exec(first.stdout) ?? [];
@@ -473,7 +473,7 @@ describe('the examples work as described', () => {
     });
   });
 
-  it('24-many-rules: each post once in the files of its tags, within the budget', async () => {
+  it('24-many-rules: writes each post once to the files of its tags, within the budget', async () => {
     const { code, stdout, stderr } = await run('24-many-rules.ts');
     expect(stderr).not.toContain('Error');
     expect(code).toBe(0);
@@ -495,7 +495,7 @@ describe('the examples work as described', () => {
     expect(stdout).toContain(`complete: ${ids.flat().length} lines in 3 files`);
   });
 
-  it('19-replay-to-three-sinks: files, table and count have the same posts', async () => {
+  it('19-replay-to-three-sinks: writes the same posts to the files and the table, and counts them', async () => {
     const first = await run('19-replay-to-three-sinks.ts');
     expect(first.code).toBe(0);
     const names = (await readdir(path.join(folder, 'out/three'))).filter(n => n.endsWith('.gz'));
@@ -516,7 +516,7 @@ describe('the examples work as described', () => {
   });
 
   it.skipIf(!hasNatsServer)(
-    '20-several-machines: two readers of a log match the same posts as one, even in a second run',
+    '20-several-machines: matches the same posts with two readers of a log as with one, even in a second run',
     async () => {
       const outputs: string[][] = [];
       for (let times = 0; times < bySuite(1, 2); times++) {

@@ -60,7 +60,7 @@ describe('commands', () => {
     ['posts/{day}', 'files'],
     ['v1.2/{day}.gz', 'files'],
     ['-', 'stdout'],
-  ])('write %s with %s', async (out, sink) => {
+  ])('write the file %s with the sink %s', async (out, sink) => {
     expect(await stagesOf('convert', ['archive'], { out })).toEqual([
       ...['localFiles', 'gunzip', 'jsonLines', 'activities', 'dedupe', sink],
     ]);

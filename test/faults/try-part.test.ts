@@ -173,7 +173,7 @@ describe('results', () => {
     expect(kept.part.other).toMatchObject({ trials: 2, day: expect.stringMatching(/^\d{4}-/) });
   });
 
-  it('of a cell that is gone are forgotten', async () => {
+  it('are removed if their cell no longer exists', async () => {
     const { file, part } = await recordOfTwo();
     expect(Object.keys(record(file, part, []).part ?? {})).toEqual(['only/cell']);
   });
@@ -216,7 +216,7 @@ describe('results', () => {
     expect(page).toMatch(/script\.js ended with 1: .*MillraceError: the disk is full \}/);
   });
 
-  it('make a page that says where a cell has not been tried since it promises something else', async () => {
+  it('are marked on the page if their cell has changed its promise since', async () => {
     const part = partOf(async () => ({ hits: 1 }), { expects: 'holds', why: '1 KiB each' });
     const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);
     expect(resultsPage([part], recorded)).toContain('| holds: 1 KiB each | 1 |');
@@ -226,7 +226,7 @@ describe('results', () => {
     expect(page).not.toContain('1 KiB');
   });
 
-  it('make a page that has the cells with nothing to try, without a record of them', async () => {
+  it('make a page that also lists cells with nothing to try, which have no record', async () => {
     const part = partOf(async () => ({ hits: 1 }));
     const none: Cell = { name: 'absent', expects: 'none', why: 'has no clock' };
     const recorded = record(path.join(folder, 'results.json'), part, [await resultOf(part, 1)]);
@@ -253,7 +253,7 @@ describe('results', () => {
     expect(page).toContain(process.version);
   });
 
-  describe('replace what is recorded', () => {
+  describe('a result', () => {
     const ofTrials = async (trials: number) => ({
       ...(await resultOf(
         partOf(async () => ({ hits: 1 })),
@@ -265,37 +265,37 @@ describe('results', () => {
     const ofNothing = async () =>
       ({ ...(await ofTrials(0)), expects: 'none', counts: {} }) as const;
 
-    it('where nothing is', async () => {
+    it('replaces a missing one', async () => {
       expect(replaces(await ofTrials(1), undefined)).toBe(true);
     });
 
-    it('with more seeds', async () => {
+    it('replaces one of fewer seeds', async () => {
       expect(replaces(await ofTrials(6), await ofTrials(1))).toBe(true);
     });
 
-    it('not with fewer seeds', async () => {
+    it('does not replace one of more seeds', async () => {
       const [one, six] = [await ofTrials(1), await ofTrials(6)];
       expect(replaces(one, six, { seeds: 1 })).toBe(false);
       expect(replaces(one, six)).toBe(false);
     });
 
-    it('where they have failed', async () => {
+    it('replaces one of more seeds if it failed', async () => {
       expect(replaces({ ...(await ofTrials(1)), failures }, await ofTrials(6))).toBe(true);
     });
 
-    it('that starts again after a failure', async () => {
+    it('replaces a failure if it starts again', async () => {
       const failed = { ...(await ofTrials(6)), failures };
       expect(replaces(await ofTrials(1), failed, { startsAgain: true })).toBe(true);
     });
 
-    it('not of a cell with nothing to try', async () => {
+    it('replaces nothing if its cell has nothing to try', async () => {
       const none = await ofNothing();
       expect(replaces(none, none, { seeds: 1 })).toBe(false);
       expect(replaces(none, undefined)).toBe(false);
     });
   });
 
-  it('of a cell that has nothing to try any more are forgotten', async () => {
+  it('are removed if their cell no longer has anything to try', async () => {
     const file = path.join(folder, 'results.json');
     const part = partOf(async () => ({ hits: 1 }));
     const result = await resultOf(part, 1);
@@ -304,7 +304,7 @@ describe('results', () => {
     expect(record(file, part, [none]).part).toEqual({});
   });
 
-  it('of a cell whose files have had 50 commits or more are marked as stale, with their number', async () => {
+  it('are marked as stale, with the number of commits, after 50 commits to the files of their cell', async () => {
     const cells = ['new', 'old', 'unknown'].map((name): Cell => ({ name, expects: 'recovers' }));
     const part: Part = { ...partOf(async () => ({ hits: 1 })), cells };
     const result = await resultOf(part, 1);
@@ -319,7 +319,7 @@ describe('results', () => {
     expect(resultsPage([part], recorded, () => 49)).not.toContain('Stale:');
   });
 
-  it('are as old as the commits to the files of their cell since', () => {
+  it('have an age, which is the number of later commits to the files of their cell', () => {
     const here = currentCommit() as string;
     expect(commitsSince(here, ['src'])).toBe(0);
     expect(commitsSince('0000000', ['src'])).toBeUndefined();

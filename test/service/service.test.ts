@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { COUNTS_PATH, idsOf, local, SEARCH_PATH, teaPosts } from './local-service.js';
 
 describe('start and stop', () => {
-  it('reject for a port in use, and can be repeated', async () => {
+  it('reject for a port in use, and work again after a stop', async () => {
     const first = await local(teaPosts(1));
     const port = Number(new URL(first.baseUrl).port);
     await expect(local([], { port })).rejects.toMatchObject({

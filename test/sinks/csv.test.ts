@@ -293,7 +293,7 @@ describe('csv', () => {
     );
   });
 
-  it('puts an apostrophe only before formulas, with an option', async () => {
+  it('puts an apostrophe only before formulas, and only if `formulas` is "escape"', async () => {
     const texts = ['=1+2', '+1', '-1', '@jack hi', '\tx', '\rx', '\n=1', '＝1', "'=", 'a=1', ''];
     const columns = [own('string')];
     const kept = rowsOf(await textOf(texts, { columns })).slice(1);

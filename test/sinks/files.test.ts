@@ -95,7 +95,7 @@ describe('files', () => {
     );
   });
 
-  it('writes bytes as they are and any JSON value as its JSON', async () => {
+  it('writes bytes unchanged, and any other JSON value as JSON', async () => {
     const out = await temporaryFolder();
     const values = [
       Uint8Array.of(0xff, 0x00, 0x41),

@@ -25,7 +25,7 @@ describe('without a working folder', () => {
     expect(() => absolutePath('out/a')).toThrow('Could not find out/a: the working folder');
   });
 
-  it('an absolute path stays as it is', () => {
+  it('an absolute path stays unchanged', () => {
     expect(absolutePath('/out/a')).toBe('/out/a');
   });
 });

@@ -22,10 +22,10 @@ const BEFORE = `import { type Activity, csv, type Flow, parquet, pipeline, table
 declare const posts: Flow<Activity>;
 declare const words: tables.Column<Activity>;`;
 
-describe('a wrong column', () => {
+describe('a column', () => {
   const errors = errorsOf(BEFORE, CALLS);
 
-  it('is one error of one line, at its name, with the name that is meant', () => {
+  it('is one error of one line at its name if it is misspelt, and suggests the right name', () => {
     const [error, ...others] = errors.get('misspelt') ?? [];
     expect(others).toEqual([]);
     expect(error?.marked).toBe(`'postedAt'`);
@@ -39,7 +39,7 @@ describe('a wrong column', () => {
     expect(shown.filter(name => !Object.hasOwn(tables.posts, name))).toEqual([]);
   });
 
-  it('is one error with names of columns where none is near', () => {
+  it('is one error with names of columns if no name is similar', () => {
     const [error, ...others] = errors.get('unknown') ?? [];
     expect(others).toEqual([]);
     expect(error?.marked).toBe(`'frogs'`);
@@ -52,7 +52,7 @@ describe('a wrong column', () => {
     expect(found[0]?.says).toContain(`Did you mean '"author_id"'?`);
   });
 
-  it('is one error of tables.toCsv and of tables.toRow', () => {
+  it('is one error in tables.toCsv, and in tables.toRow', () => {
     const lines = errors.get('lines') ?? [];
     expect(lines.map(({ marked }) => marked)).toEqual([`'postedAt'`]);
     const rows = errors.get('rows') ?? [];
@@ -62,13 +62,13 @@ describe('a wrong column', () => {
     );
   });
 
-  it('with a value of another type is one error, at the value', () => {
+  it('is one error at its value if that has another type', () => {
     const found = errors.get('ofWrongType') ?? [];
     expect(found.map(({ marked }) => marked)).toEqual(['post.text']);
     expect(found[0]?.says).toBe(`Type 'string' is not assignable to type 'GivenValue<"int32">'.`);
   });
 
-  it('is none where all columns are right', () => {
+  it('compiles if its name and value are right', () => {
     expect(errors.get('right')).toEqual([]);
   });
 });

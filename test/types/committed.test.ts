@@ -13,7 +13,7 @@ interface Client {
 declare const transaction: (work: (client: Client) => Promise<void>) => Promise<void>;
 
 describe('types of committed', () => {
-  it('are those of the items that come, and of what a transaction passes on', () => {
+  it('follow from the items of the stage before, and from the client of the transaction', () => {
     const run = () =>
       pipeline(
         posts,
@@ -33,7 +33,7 @@ describe('types of committed', () => {
     expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
   });
 
-  it('refuse rows of another kind, and text that is not a row', () => {
+  it('refuse rows of another type, and a saved state that is not a string', () => {
     const calls = { load: () => undefined, save: () => {} };
     const wrong = () =>
       // @ts-expect-error The posts are no numbers.

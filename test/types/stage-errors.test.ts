@@ -194,7 +194,7 @@ describe('a pair of stages', () => {
   const calls = [...PAIRS.map(({ call }) => call), ...Object.keys(WRONG), ...RIGHT, OF_ROWS];
   const errors = errorsOf(BEFORE, Object.fromEntries(calls.map(call => [call, call])));
 
-  it('compiles if the second reads what the first gives, and is one error at the second if not', () => {
+  it('compiles if the second reads the items of the first, and is one error at the second if not', () => {
     for (const { reader, given, call } of PAIRS) {
       const found = errors.get(call)!.map(({ marked }) => marked);
       const expected = READ[reader]!.includes(given) ? [] : [expect.any(String)];

@@ -68,7 +68,7 @@ describe('types of rows', () => {
     expectTypeOf(more).returns.toHaveProperty('count').toEqualTypeOf<bigint | null>();
   });
 
-  it('of the tables of families take what the families give', () => {
+  it('are made from the items of each endpoint family by its table', () => {
     expectTypeOf<CountBucket>().toExtend<ItemOf<typeof tables.counts>>();
     expectTypeOf<UsageRow>().toExtend<ItemOf<typeof tables.usage>>();
     expectTypeOf<Engaged<EngagementType, Count<CountAs>>>().toExtend<
@@ -77,7 +77,7 @@ describe('types of rows', () => {
     expectTypeOf<CountBucket>().not.toExtend<ItemOf<typeof tables.usage>>();
   });
 
-  it('take posts that are on their way to a tag', () => {
+  it('can be made from the posts of routeByTag', () => {
     const routed = () =>
       pipeline(posts, routeByTag(), map(tables.toRow(['tag', tables.posts.id])), collect());
     expectTypeOf(routed).returns.resolves.toEqualTypeOf<
@@ -85,7 +85,7 @@ describe('types of rows', () => {
     >();
   });
 
-  it('refuse columns that are not there, and values of another type', () => {
+  it('refuse unknown columns, and values of another type', () => {
     // @ts-expect-error posts have no such column
     const unknown = () => tables.toRow(['created_at']);
     const wrong = () =>

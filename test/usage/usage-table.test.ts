@@ -10,7 +10,7 @@ beforeEach(() => server.start());
 afterEach(() => server.stop());
 
 describe('the rows of a usage report', () => {
-  it('are flat', async () => {
+  it('contain one product and one period each', async () => {
     server.script.push(json(REPORT));
     const rows = await pipeline(usageRows(acme({ timing: impatient() })), collect());
     expect(

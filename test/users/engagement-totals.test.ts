@@ -36,7 +36,7 @@ describe('engagement totals of the local service', () => {
     });
   });
 
-  it('follow the grouping, and are numbers with an option', async () => {
+  it('follow the grouping, and are numbers if `counts` is "number"', async () => {
     const { acme, token } = await signedIn();
     const groupings = {
       'by type': { group_by: ['engagement.type'] },

@@ -175,14 +175,14 @@ describe('millrace-service check', () => {
     return tableOf(pageNamed('src/service/README.md'), heading, 'Flag');
   };
 
-  it.concurrent('has the flags of its help on its page', async () => {
+  it.concurrent('has all flags of its help on its page', async () => {
     const { code, stdout } = await check({}, '--help');
     expect(code).toBe(0);
     const flags = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag);
     expect(rowsOfFlags().flatMap(([flag]) => namesIn(flag))).toEqual(flags);
   });
 
-  it('has its families on its page', () => {
+  it('has all its endpoint families on its page', () => {
     expect(namesIn(rowsOfFlags()[0]?.[1])).toEqual([...CHECK_FAMILIES]);
   });
 });

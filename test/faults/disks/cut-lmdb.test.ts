@@ -43,18 +43,18 @@ describe('a trace of system calls', () => {
   const left = (line: number, survives: Survives) =>
     fileAfterCut(calls, FILE, line, { survives, random: new Random('1') })?.toString();
 
-  it('has the changes of files below the folder by all threads', () => {
+  it('lists the changes of files below the folder by all threads', () => {
     expect(calls.map(({ kind, path: name }) => `${kind} ${path.basename(name)}`)).toEqual([
       ...['create new', 'write new', 'sync new', 'create data.mdb', 'remove new'],
       ...['sync deep', 'write data.mdb', 'line pipe:[1]', 'write data.mdb'],
     ]);
   });
 
-  it('has what is printed', () => {
+  it('lists the printed lines', () => {
     expect(calls.map(({ text }) => text).join('')).toBe('done 1\n');
   });
 
-  it('gives the file after a power cut: its name and its bytes once they are synced', () => {
+  it('gives the content of a file after a power cut, from its synced bytes and name', () => {
     expect(left(4, 'everything')).toBeUndefined();
     expect(left(7, 'nothing')).toBeUndefined();
     expect(left(7, 'everything')).toBe('first');
@@ -62,13 +62,13 @@ describe('a trace of system calls', () => {
     expect(left(12, 'everything')).toBe('firstsecond');
   });
 
-  it('takes a synced write for on disk, with what was written to the same page before', () => {
+  it('counts a synced write as on disk, with earlier writes to the same page', () => {
     expect(left(99, 'nothing')).toBe('First');
     expect(left(15.1, 'nothing')).toBe('first');
     expect(left(15.1, 'last write')).toBe('First');
   });
 
-  it('is refused where it has calls that are not simulated, or where bytes are lost', () => {
+  it('is refused if it contains a call that is not simulated, or lacks bytes', () => {
     const refused = (line: string) => () => systemCalls(`${TRACE}\n${line}`, FOLDER);
     expect(refused(`7 fallocate(${fd(4)}, 0, 0, 100) = 0`)).toThrow('not simulated');
     expect(
@@ -102,7 +102,7 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
   // The root of a transaction was once on disk before its pages. The file was then refused as
   // truncated and all its data lost. A half-written new file was refused as well.
   it.each([...KEPT_BY_LMDB.keys()])(
-    'have all that had resolved after a power cut, and nothing that is wrong: %s',
+    'contain all resolved writes after a power cut, and nothing wrong: %s',
     async name => {
       const folder = await temporaryFolder();
       const { hits, cuts } = await cutLmdb(name, {
@@ -119,7 +119,7 @@ describe.skipIf(withoutStrace() !== undefined)('the files of LMDB', () => {
 
   // LMDB once refused all calls, while the next transaction and `close` waited forever.
   it.each([...KEPT_BY_LMDB.keys()])(
-    'are a StorageError where a root cannot be written, and can be used again: %s',
+    'cause a StorageError if a root cannot be written, and remain usable: %s',
     async name => {
       const folder = await temporaryFolder();
       const isTried = (call: string) => call === 'pwrite64 2';

@@ -20,7 +20,7 @@ function callsOf(name: string, fault: DiskFault): number {
 
 describe.each([...KEPT])('%s', (name, open) => {
   it.each(faultsOf(name).filter(fault => SAMPLED.includes(fault)))(
-    'are in the state before or after: %s',
+    'are in the state before or after a step: %s',
     async fault => {
       const kept = await open(SRC);
       onTestFinished(() => kept.close?.());
@@ -31,7 +31,7 @@ describe.each([...KEPT])('%s', (name, open) => {
 
   // A lost index is rebuilt, so no data is lost.
   it.skipIf(name === 'index')(
-    'are lost by a disk that does not sync files, so that these tests can fail',
+    'are damaged by a disk that does not sync files, which the sweep notices',
     async () => {
       const kept = await open(SRC);
       onTestFinished(() => kept.close?.());

@@ -58,26 +58,29 @@ const FINDS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-it('the inputs that once failed are of parsers that are tried', () => {
+it('every input that once failed names a parser that is fuzzed', () => {
   expect([...PARSERS.keys()]).toEqual(expect.arrayContaining(Object.keys(FINDS)));
 });
 
-describe.each([...PARSERS])('%s', (name, { open }) => {
+describe.each([...PARSERS])('the parser %s', (name, { open }) => {
   const opened = async () => {
     const parser = await open(SRC);
     onTestFinished(() => parser.close?.());
     return parser;
   };
 
-  it('give a valid result or a typed error, for mutations of valid inputs', async () => {
+  it('gives a valid result or a typed error for every mutation of a valid input', async () => {
     const fuzzed = await fuzzParser(await opened(), { name, seed: 1, inputs: INPUTS });
     expect(fuzzed.inputs).toBe(INPUTS);
     expect(fuzzed.accepted).toBeGreaterThan(0);
   });
 
-  it.each(FINDS[name] ?? [])('still do for an input that once failed: %s', async find => {
-    await tryInput(await opened(), Buffer.from(find, 'base64'));
-  });
+  it.each(FINDS[name] ?? [])(
+    'gives a valid result or a typed error for an input that once failed: %s',
+    async find => {
+      await tryInput(await opened(), Buffer.from(find, 'base64'));
+    },
+  );
 });
 
 describe('a fuzzer', () => {
@@ -87,7 +90,7 @@ describe('a fuzzer', () => {
     attempt,
   });
 
-  it('prints the input that fails, made small', async () => {
+  it('prints the smallest input that it finds to fail', async () => {
     const fails = parser(input => {
       if (input.includes('!')) throw new RangeError('found');
       return true;
@@ -97,7 +100,7 @@ describe('a fuzzer', () => {
     );
   });
 
-  it('tries a number of inputs however long they take', async () => {
+  it('tries at least `minInputs` inputs, however long they take', async () => {
     const slow = parser(async () => {
       await new Promise(resolve => setTimeout(resolve, 2));
       return true;

@@ -52,7 +52,7 @@ describe('WireProxy', () => {
     expect(proxy.connections).toBe(2);
   });
 
-  it('ends a connection in order, with all bytes before it', async () => {
+  it('ends a connection without a reset, after it has passed all bytes', async () => {
     proxy.plant({ kind: 'early end', direction: 'to client', afterBytes: 7 });
     const { closed, text } = client();
     await closed;
@@ -77,7 +77,7 @@ describe('WireProxy', () => {
     expect(proxy.splits).toBeGreaterThan(8);
   });
 
-  it('reads the sequences of messages, also where their subjects are cut', async () => {
+  it('reads the sequence of each message, even if its subject arrives in two parts', async () => {
     const socket = net.createServer(near => {
       const line = (seq: number) => `HMSG x 1 $JS.ACK.posts.abc.1.${seq}.2.1700000000.0 10 20\r\n`;
       near.on('error', () => {});

@@ -10,8 +10,8 @@ const FIXED = { measure: () => ({ cpuMs: 1, diskMs: 1 }) };
 const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /**
- * Measures in a separate process, because the suite's own process may release memory of other tests
- * at any time.
+ * Simulates the memory of a process. The real memory of this process would change when other tests
+ * release theirs.
  */
 function memoryOf(mebibytes: number) {
   let all = mebibytes * MIB;
@@ -24,7 +24,7 @@ function memoryOf(mebibytes: number) {
 }
 
 describe('the course of a run', () => {
-  it('notices memory that is taken before the first step and kept', () => {
+  it('notices memory that is allocated before the first step and kept', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     take(256);
@@ -39,7 +39,7 @@ describe('the course of a run', () => {
     });
   });
 
-  it('notices memory that comes with the steps', () => {
+  it('notices memory that grows with the steps', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     for (let step = 0; step < 20; step++) {
@@ -51,7 +51,7 @@ describe('the course of a run', () => {
     );
   });
 
-  it('draws the time of each step by the clock, or the times that it is given, which have to stay flat', () => {
+  it('checks that the measured time of each step, or the given time, does not grow', () => {
     const course = new Course(FIXED, memoryOf(100).memory);
     for (let step = 0; step < 20; step++) course.step();
     expect(course.curves['a step by the clock, ms']).toHaveLength(20);
@@ -80,7 +80,7 @@ describe('the course of a run', () => {
     else expect(flat).not.toThrow();
   });
 
-  it('notices memory that is kept late in a run that has to settle', () => {
+  it('notices growth late in a run that has to settle', () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     for (let step = 0; step < 40; step++) {
@@ -93,7 +93,7 @@ describe('the course of a run', () => {
     );
   });
 
-  it('samples memory before the first step, and judges its peak', async () => {
+  it('samples memory before the first step, and checks its peak', async () => {
     const { take, memory } = memoryOf(100);
     const course = new Course(FIXED, memory);
     const end = course.watch('it lists');

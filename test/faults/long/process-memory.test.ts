@@ -6,7 +6,7 @@ import { processMemory } from './process-memory.js';
 
 // Measures in a separate process, because the suite's own process may release memory of other tests
 // at any time.
-it('the memory of a process has what it takes', async () => {
+it('processMemory counts the memory that a process allocates', async () => {
   const outfile = path.join(inject('compiledSources'), 'process-memory-child.js');
   await build({
     entryPoints: [path.join(import.meta.dirname, 'process-memory-child.ts')],
@@ -22,7 +22,7 @@ it('the memory of a process has what it takes', async () => {
   expect(mebibytes).toBeLessThan(300);
 });
 
-it('young objects are a part of it', () => {
+it('processMemory counts young objects as a part of all memory', () => {
   const { all, young } = processMemory();
   expect(young).toBeGreaterThan(0);
   expect(young).toBeLessThan(all);

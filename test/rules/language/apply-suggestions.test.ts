@@ -107,7 +107,7 @@ const problem = (...edits: [number, number, string][]): Problem => ({
   },
 });
 
-test('of two overlapping suggestions only the first is applied, completely', () => {
+test('only the first of two overlapping suggestions is applied', () => {
   const first = problem([1, 3, 'X']);
   expect(applySuggestions('abcdef', [first, problem([2, 4, 'Y'], [5, 6, 'Z'])])).toBe('aXdef');
   expect(applySuggestions('abcdef', [first, problem([3, 4, 'Y'], [0, 1, 'Z'])])).toBe('ZXYef');

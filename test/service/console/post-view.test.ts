@@ -123,7 +123,7 @@ describe('indented JSON', () => {
     );
   });
 
-  it('keeps long ids and escapes as they are', () => {
+  it('keeps long ids and escapes unchanged', () => {
     expect(indented('{"id":12345678901234567890,"a":"\\u00e9\\"{ , }"}')).toBe(
       '{\n  "id": 12345678901234567890,\n  "a": "\\u00e9\\"{ , }"\n}',
     );

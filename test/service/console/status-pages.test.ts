@@ -33,7 +33,7 @@ describe('the status page', () => {
     expect(text).not.toMatch(/<form|Signed in/);
   });
 
-  it('shows that button to visitors who are signed in', async () => {
+  it('shows a button to sign out to visitors who are signed in', async () => {
     const { browser } = await signedIn();
     expect(readable((await browser.get('/status')).text)).toContain(
       'Signed in as dev@example.com Sign out',

@@ -78,7 +78,7 @@ describe('the job endpoints', () => {
     expect((await jobs.ask(new URL(path, jobs.base).href)).status).toBe(404);
   });
 
-  it('also exist under the name that clients know, which the jobs then show', async () => {
+  it('also exist under the path name `powertrack`, which the jobs then show', async () => {
     const jobs = await localJobs();
     const uuid = await jobs.create();
     const base = jobs.base.replace('rulestream', 'powertrack');
@@ -86,7 +86,7 @@ describe('the job endpoints', () => {
     expect(job.jobURL).toBe(`${base}/jobs/${uuid}.json`);
   });
 
-  it('contain the configured account and publisher', async () => {
+  it('have the configured account and publisher in their paths', async () => {
     const jobs = await localJobs({ account: 'ac me', publisher: 'posts' });
     expect(uuidOf(JSON.parse((await jobs.post({ publisher: 'posts' })).text))).not.toBe('');
     expect((await jobs.post({ title: 'b' })).message).toMatch(/The only publisher is 'posts'/);

@@ -79,7 +79,7 @@ describe('the exact posts of an archive', () => {
     });
   });
 
-  it('may be retweeted at any time, unlike posts of the archive', () => {
+  it('can be retweeted at any time, unlike posts of the archive', () => {
     const archive = unchecked<Archive>({ format: 'original', reactionsMs: DAY });
     const reactionsMs = (posts: readonly GivenPost[]) =>
       joinedArchive(new PostsArchive(added(posts), 'original', () => NOW), archive).reactionsMs;
@@ -97,7 +97,7 @@ describe('the exact posts of an archive', () => {
     expect(await pipeline(search(acme, query), collect())).toHaveLength(25);
   });
 
-  it('and other posts together need a second page', async () => {
+  it('need a second page if other posts fill the first', async () => {
     const archiveOf = (text: string, postedAt: number) =>
       new PostsArchive(added([{ text, postedAt }]), 'original', () => NOW);
     const others = unchecked<Archive>(archiveOf('tea', NOW - MINUTE));

@@ -80,7 +80,7 @@ describe('a broken replay connection', () => {
     ['close', { complete: false, error: 'ECONNRESET' }],
     ['finish', { complete: true, error: undefined }],
   ] as const)(
-    'may break after whole messages by %s, and all of them can be read',
+    'can break after whole messages by %s, and all of them can be read',
     async (end, how) => {
       const { see, replayPath, service } = await localStreams(cafes());
       service.faults.plant({ kind: 'content-cut', afterMessages: 7, end });
@@ -95,7 +95,7 @@ describe('a broken replay connection', () => {
     },
   );
 
-  it('may break before the first message and just before the info message', async () => {
+  it('can break before the first message and just before the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     for (const afterMessages of [0, 60]) {
       service.faults.plant({ kind: 'content-cut', afterMessages, end: 'finish' });
@@ -104,7 +104,7 @@ describe('a broken replay connection', () => {
     }
   });
 
-  it('may break within a message', async () => {
+  it('can break within a message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 3, within: 'message' });
     const { messages, text, complete } = await see(replayPath());
@@ -113,7 +113,7 @@ describe('a broken replay connection', () => {
     expect(() => JSON.parse(messages[3] as string)).toThrow();
   });
 
-  it('may break within the info message', async () => {
+  it('can break within the info message', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({
       kind: 'content-cut',
@@ -126,7 +126,7 @@ describe('a broken replay connection', () => {
     expect(messages.at(-1)).toMatch(/^\{"info":\{"message":"Replay[^}]*$/);
   });
 
-  it('may break within a character', async () => {
+  it('can break within a character', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'content-cut', afterMessages: 2, within: 'character' });
     const { messages } = await see(replayPath());
@@ -154,7 +154,7 @@ describe('a broken replay connection', () => {
     expect((await see(replayPath())).messages).toHaveLength(6);
   });
 
-  it('may break within gzip, at any byte of the wire', async () => {
+  it('can break within gzip, at any byte of the wire', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     const bytes = whole.wire.length;
@@ -166,7 +166,7 @@ describe('a broken replay connection', () => {
     }
   });
 
-  it('may stall and continue', async () => {
+  it('can stall and continue', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     service.faults.plant({ kind: 'stall', endpoint: 'replay', afterBytes: 500, forMs: 60 });
     const began = performance.now();
@@ -175,7 +175,7 @@ describe('a broken replay connection', () => {
     expect(performance.now() - began).toBeGreaterThan(57);
   });
 
-  it('may stall forever without a heartbeat', async () => {
+  it('can stall forever without a heartbeat', async () => {
     const { open, replayPath, service } = await localStreams(cafes(), { heartbeatMs: 5 });
     service.faults.plant({ kind: 'stall', afterBytes: 200 });
     const connection = await open(replayPath());
@@ -184,7 +184,7 @@ describe('a broken replay connection', () => {
     expect((await connection.end()).wire).toHaveLength(200);
   });
 
-  it('may have a flipped bit, which every gzip reader notices', async () => {
+  it('can have a flipped bit, which every gzip reader notices', async () => {
     const { see, replayPath, service } = await localStreams(cafes());
     const whole = await see(replayPath());
     service.faults.plant({ kind: 'flip', atByte: whole.wire.length - 6 });

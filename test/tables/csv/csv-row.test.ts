@@ -58,7 +58,7 @@ describe('a CSV row for different readers', () => {
 
 describe('a field that a spreadsheet would run', () => {
   it.each(['=1', '+1', '-1', '@a', '\ta', '\ra', '\na', '＝1', '＋1', '－1', '＠a'])(
-    'starts with an apostrophe, with an option: %j',
+    'starts with an apostrophe if it is escaped: %j',
     text => {
       expect(parse(csvField(text, true), { record_delimiter: '\0' })).toEqual([[`'${text}`]]);
       expect(parse(csvField(text, false), { record_delimiter: '\0' })).toEqual([[text]]);
