@@ -40,7 +40,10 @@ export function environmentOf(
   };
 }
 
-/** One line for each variable, for a shell and, unless a value needs shell syntax, for a `.env` file of Node. */
+/**
+ * Prints one line for each variable, for a shell and, unless a value needs shell syntax, for a
+ * `.env` file of Node.
+ */
 export function exportLines(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, value]) => `export ${name}=${quoted(value)}\n`)

@@ -117,7 +117,7 @@ async function run(): Promise<void> {
   // The service and its checks continue if the reader of their output closes the pipe.
   process.stdout.on('error', () => {});
   if (ARGUMENTS[0] === 'check') {
-    // Loaded only here, because the service uses no code of the client.
+    // The checks use code of the client, so they are loaded only for this command.
     const { checkConformance } = await import('../command/conformance/conformance-command.js');
     process.exitCode = await checkConformance(ARGUMENTS.slice(1), calledAs());
     return;
@@ -148,7 +148,8 @@ async function run(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (process.env.npm_lifecycle_event !== undefined) onParentGone(end);
   const addresses = await service.start(port as number | undefined);
-  // An error is ignored: a running service must not end because nobody can read its addresses.
+  // An error is ignored, because a running service must not end only because nobody can read its
+  // addresses.
   await print(
     json === true
       ? `${addressesLine(addresses)}\n`

@@ -131,7 +131,7 @@ function postsResponse(status: number, posts: readonly Activity[]): HandlerRespo
 const health: Handler<ControlParts> = async ({ request }, { clock, whyNotReady, settings }) => {
   const reason = await whyNotReady();
   const now = new Date(clock.now()).toISOString();
-  // Other clients are only told whether the service is ready.
+  // A client that is not trusted is only told whether the service is ready.
   const isTrusted =
     settings.token === undefined || isBearer(request.headers.authorization, settings.token);
   return jsonResponse(reason === undefined ? 200 : 503, {
@@ -181,7 +181,7 @@ function numbersOf(texts: Readonly<Record<string, string | undefined>>): object 
 }
 
 const injectEvent: Handler<ControlParts> = async ({ request }, { compliance }) => {
-  // Kept as text, because ids may not fit in numbers.
+  // The event is kept as text, because its ids may not fit in numbers.
   const event = (await readBody(request, MAX_BODY_BYTES)).toString();
   await checked(() => compliance.inject(event));
   return jsonResponse(201, {});

@@ -84,7 +84,8 @@ export class Service extends Server {
 
   constructor(settings: ServiceSettings) {
     super({
-      // Large enough for the longest query in a GET, even if each character takes twelve bytes in the URL.
+      // This is enough for the longest query in a GET, even if each character takes twelve bytes in
+      // the URL.
       maxHeaderSize: 64 * 1024,
       ...SLOW_CLIENTS,
       keepAliveTimeout: 30_000,
@@ -168,7 +169,7 @@ export class Service extends Server {
       await this.#close();
       throw error;
     }
-    // Not enumerable, because addresses are printed, compared and spread.
+    // The property is not enumerable, because addresses are printed, compared and spread.
     const value = () => this.stop();
     const addresses = this.addresses() as Addresses & AsyncDisposable;
     return Object.defineProperty(addresses, Symbol.asyncDispose, { value });

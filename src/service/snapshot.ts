@@ -76,7 +76,7 @@ export async function resetState(
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
-  // Converted to JSON and back, so that the digest will be the same.
+  // The state is converted to JSON and back, so that its digest is the same after it was stored.
   const printed = JSON.stringify(state);
   return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
 }

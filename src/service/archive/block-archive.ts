@@ -68,7 +68,7 @@ export class BlockArchive implements Archive {
         reached = keyOf(block, batch.at(-1) as number);
       }
       const edge = { at: range.from, id: '0' };
-      // After an earlier edge, the first block may have no posts left.
+      // `after` may be earlier than `edge`, and then the first block may have no posts left.
       if (after === undefined || newestFirst(after, edge) < 0) reached = edge;
     }
     return { posts, more: false };
@@ -105,7 +105,8 @@ export class BlockArchive implements Archive {
       let last: number | undefined;
       for (const batch of batches(members, POSTS_PER_TEST)) {
         const at = block.timeAt(batch[0] as number);
-        // The counted part ends between two seconds, so that each post is either in it or after it.
+        // Counting stops between two seconds, so that each post is either counted or left for the
+        // next call.
         if (at !== last && deadline.isPast) return stopAt(newestFirst ? at + SECOND : at);
         for (const document of await verifiedMatches(rule, block, batch, work))
           counts.add(block.timeAt(document));

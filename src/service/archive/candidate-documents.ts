@@ -47,7 +47,7 @@ export function candidateDocuments(node: RuleNode, block: Block): CandidateDocum
       return joined(node, block);
     case 'not': {
       const { documents, exact } = candidateDocuments(node.node, block);
-      // Candidates may turn out not to match the negated rule, so none can be excluded.
+      // The candidates of an inexact rule may not match it, so none of them can be excluded.
       if (!exact) return { documents: DocumentSet.all(block.count), exact: false };
       documents.invert();
       return { documents, exact: true };

@@ -80,8 +80,8 @@ async function findSequential(
 }
 
 /**
- * The newest post of a window. Searches parts of growing length from its end, because the first part usually
- * has a post.
+ * Returns the newest post of a window. Searches parts of growing length from its end, because the
+ * first part usually has a post.
  */
 async function lastBefore(
   archive: Archive,

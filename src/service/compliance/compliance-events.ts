@@ -228,7 +228,7 @@ export class Compliance {
         .archive()
         .then(archive => this.#generated.events(archive, window, signal));
       this.#minute = { from: minute, events };
-      // The next call retries.
+      // After a failure, the next call must compute the events again.
       events.catch(() => {
         this.#minute = { ...this.#minute, from: Number.NaN };
       });

@@ -101,7 +101,7 @@ export class GeneratedEvents {
     if (this.isOff) return [];
     const events: PrintedEvent[] = [];
     const work = new EventLoopYield(signal);
-    // Events follow their post after known delays, so only the posts of six windows have to be read.
+    // Events follow their post after known delays, so reading the posts of six windows is enough.
     for (const delay of DELAYS.flatMap(delay => [delay, delay + UNDO_DELAY])) {
       const posted = { from: window.from - delay - 1000, to: window.to - delay };
       const eventAfterDelay = (id: string, at: number, isRepost: boolean) => {
@@ -114,8 +114,8 @@ export class GeneratedEvents {
           .filter(event => Math.floor((event.at - at) / 1000) * 1000 === delay)
           .map(event => ({ ...event, country }))[0];
       };
-      // Before a post is read, it is unknown whether it is a retweet. The test treats it as one, because every event
-      // of a retweet can be undone, so no post with an event is missed.
+      // Before a post is read, it is unknown whether it is a retweet, so the test assumes a
+      // retweet. Any event of a retweet can be undone, so this misses no post with an event.
       const wanted = ({ id, at }: SortKey) => eventAfterDelay(id, at, true) !== undefined;
       for await (const { posts } of archive.scan(posted, { wanted, signal }))
         for (const { at, id, activity } of posts) {

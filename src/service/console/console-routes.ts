@@ -119,8 +119,8 @@ async function respond(
   const menu = ({ user, csrf } = visitor()) =>
     menuOf(page.section, user === undefined ? undefined : { user, csrf });
   try {
-    // Before the session is read, so that a cross-site form, which has no cookie, is refused without setting a
-    // cookie.
+    // The form is read before the session, because a cross-site form has no cookie. It must be
+    // refused without setting a new cookie.
     const form = method === 'POST' ? await sessions.readForm(request, MAX_FORM_BYTES) : undefined;
     const { user, headers } = visitor();
     if (user !== undefined || (page.isPublic && settings.token === undefined))
@@ -139,7 +139,7 @@ async function respond(
   }
 }
 
-/** @param refused A form that is shown again with the typed values. */
+/** @param refused The form to show again, with the typed values. */
 async function answer(
   page: ConsolePage,
   incoming: RequestContext,

@@ -44,7 +44,7 @@ export const explorePages: readonly ConsolePage[] = [
       const isInvalid = problems.some(({ severity }) => severity === 'error');
       const withRule = (rule: string) =>
         withParameters(url, { query: rule, next: undefined, check: undefined });
-      // While the user types, only the problems of the query are requested.
+      // While the user types, the script requests only the problems of the query.
       const isDue = url.searchParams.has('query') && !url.searchParams.has('check');
       return {
         title: 'Explore',
@@ -95,7 +95,7 @@ async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): 
   };
 }
 
-/** Windows until now that a button selects. */
+/** The windows that buttons select. Each ends now. */
 const SPANS = {
   '1h': ['hour', HOUR],
   '1d': ['day', DAY],

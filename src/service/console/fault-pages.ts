@@ -30,7 +30,10 @@ import {
 import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
 
 const HERE = '/console/faults';
-/** The number of faults on a page. Fewer than in other lists, because this page has forms, too. */
+/**
+ * The number of faults on a page. It is smaller than in other lists, because the page also has
+ * forms.
+ */
 const PAGE_FAULTS = 5;
 /** The time that a response waits for events that are due after the clock was moved, in milliseconds of real time. */
 const PATIENCE_MS = 2_000;

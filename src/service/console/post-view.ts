@@ -22,7 +22,7 @@ ${quoted !== undefined && html`<blockquote><p>${authorOf(quoted)}</p><p class="t
 <details><summary>JSON</summary>${jsonView(undefined, activity.raw.toString())}</details></article>`;
 }
 
-/** JSON with line breaks. */
+/** Renders JSON with line breaks and an optional caption. */
 export function jsonView(caption: string | undefined, json: string): Html {
   return html`<figure class="command">${caption !== undefined && html`<figcaption>${caption}</figcaption>`}<pre class="json"><code>${indented(json)}</code></pre></figure>`;
 }
@@ -88,7 +88,9 @@ function linkTo({ url, expanded, display }: PostFields['links'][number]): Html {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|([{[])\s*([}\]])?|[}\]]|,|:|\s+/g;
 
-/** JSON with line breaks. Changes only white space between tokens, so that ids and escapes stay unchanged. */
+/**
+ * Indents JSON. Changes only white space between tokens, so that ids and escapes stay unchanged.
+ */
 export function indented(json: string): string {
   let indent = '\n';
   return json.replace(TOKEN, (token, opening?: string, closing?: string) => {

@@ -55,8 +55,8 @@ const WRONG_TOKEN =
   'That is not the token of this service. It prints another one at each start, unless it was given one.';
 
 /**
- * A separate page that leads to the console. After a redirect, a browser that came from another site would
- * not send the cookie.
+ * Renders a separate page that leads to the console, instead of a redirect. After a redirect, a
+ * browser that came from another site would not send the cookie.
  */
 function signedInPage(next: string, headers: Readonly<Record<string, string>>): HandlerResponse {
   const body = html`<div class="card"><p><a class="button" href="${next}">To the console</a></p></div>`;
@@ -95,7 +95,8 @@ ${hasToken ? secretField('token', 'Token', problem) : signInFields(['email', 'Em
  */
 function consoleAddress(next: string | null): string {
   if (next === null || !/^\/console(?:\/[\w/%.:-]*)?(?:\?[!-~]*)?$/.test(next)) return CONSOLE_HOME;
-  // Browsers resolve `..`, even if it is percent-encoded. Node's `URL` does not resolve it in `/.x/..`.
+  // Browsers resolve `..` even if it is percent-encoded, but Node's `URL` does not resolve it in
+  // `/.x/..`.
   const [path = ''] = next.split('?');
   return /\/(\.|%2e){1,2}(\/|$)/i.test(path) ? CONSOLE_HOME : next;
 }

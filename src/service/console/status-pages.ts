@@ -36,7 +36,7 @@ export const statusPages: readonly ConsolePage[] = [
         ...FAMILIES.map(([endpoint, name]) => ({
           name,
           own: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
-          // A fault affects pages only if it names them.
+          // The pages are affected only by faults that name them.
           others: endpoint === 'pages' ? [] : untargeted,
         })),
       ];

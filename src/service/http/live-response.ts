@@ -51,7 +51,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
   #lastPush = performance.now();
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Wake the producer, which waits in `room`, and the consumer. */
+  /** Wakes the producer, which waits in `room`, and the consumer. */
   readonly #wakeUps = { producer: new WakeUp(), consumer: new WakeUp() };
 
   constructor(options: LiveResponseOptions) {
@@ -93,7 +93,8 @@ export class LiveResponse implements AsyncIterable<Buffer> {
         this.#cutHere();
         return;
       }
-      // A message without a multi-byte character is sent unchanged.
+      // Only a message with a multi-byte character can be cut inside one, so others are sent
+      // unchanged.
     } else {
       this.#recent[this.#messages++ % KEPT_MESSAGES] = message;
       this.#rate.add();

@@ -157,7 +157,7 @@ export class RequestListener {
     return route.handle({ request, method, url, path, signal, countPosts, bucketsUntilTimeout });
   }
 
-  /** The fault that hits the body, which may be the body of an error. */
+  /** Returns the fault that hits the body. The body of an error can be hit, too. */
   #bodyHit(matched: MatchedFaults | undefined): BodyHit | undefined {
     const fault = matched?.other;
     if (fault === undefined || fault.kind === 'status' || fault.kind === 'counts-timeout')

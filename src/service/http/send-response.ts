@@ -22,8 +22,8 @@ export async function sendResponse(
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
-    // Not compressed, because the client must see the end of the response before its request body is read, and gzip
-    // ends late.
+    // An early response is not compressed. The client must see its end before its request body is
+    // read, and gzip ends late.
     !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
     // A cut inside a character needs an uncompressed body.
@@ -69,7 +69,7 @@ function byteLength(pieces: readonly Uint8Array[]): number {
 
 const BLOCK_BYTES = 64 * 1024;
 
-/** The same bytes in fewer chunks, because each write costs a system call or a call of the compressor. */
+/** Joins small chunks, because each write costs a system call or a call of the compressor. */
 export function* blocksOf(pieces: Iterable<Uint8Array>): Generator<Buffer> {
   let block: Uint8Array[] = [];
   let bytes = 0;
@@ -198,7 +198,10 @@ function withFlippedBit(chunk: Buffer, offset: number): Buffer {
   return copy;
 }
 
-/** Waits, by default for the longest time of a timer, which is 24 days. */
+/**
+ * Waits until the signal fires, or for `forMs`. By default, for the longest time of a timer, which
+ * is 24 days.
+ */
 async function stall(signal: AbortSignal, forMs = MAX_TIMER_MS): Promise<void> {
   await setTimeout(forMs, undefined, { signal });
 }

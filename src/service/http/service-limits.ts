@@ -24,9 +24,9 @@ const STRICT = {
   /** The maximum time span of one response of search or counts. */
   responseSpanMs: 31 * DAY,
   thirtyDaySpanMs: 31 * DAY,
-  /** Shared by data and counts. */
+  /** Requests for posts and for counts share this rate. */
   searchRate: rate(20, SECOND),
-  /** The documentation says "set by contract", so there is none by default. */
+  /** The documentation says that the contract sets this rate, so there is none by default. */
   searchPerMinuteRate: rate(Number.POSITIVE_INFINITY, MINUTE),
   /** The earliest time that can be searched, in epoch milliseconds. */
   searchEarliest: FIRST_POST,
@@ -37,7 +37,7 @@ const STRICT = {
   jobsEstimating: 2,
   jobsRunning: 2,
   rulesPerJob: 1000,
-  /** Shared by status, results and list. */
+  /** Requests for the status, the results and the list of jobs share this rate. */
   jobReadRate: rate(5, 5 * SECOND),
   jobRetentionMs: 15 * DAY,
   jobEstimateMin: 100,
@@ -47,19 +47,19 @@ const STRICT = {
   replayFromAgeMs: 31 * MINUTE,
   replayToAgeMs: 30 * MINUTE,
   ruleChangeBytes: 1_000_000,
-  /** Shared by add, delete and list. */
+  /** Adding, deleting and listing rules share this rate. */
   ruleChangeRate: rate(5, 5 * SECOND),
   ruleReadBytes: 5_000_000,
-  /** Shared by all requests about rules. */
+  /** All requests about rules share this rate. */
   ruleReadRate: rate(60, MINUTE),
   complianceConnectRate: rate(10, 60 * SECOND),
   /** The minimum read timeout that clients should have. Heartbeats are more frequent. */
   streamReadTimeoutMs: 30 * SECOND,
   usageRate: rate(2, MINUTE),
   usageHistoryMonths: 12,
-  /** Shared by all applications. */
+  /** All applications share this rate. */
   requestTokenRate: rate(60, MINUTE),
-  /** Over all users. */
+  /** All users share this rate. */
   signInRate: rate(20, MINUTE),
   accessTokenRate: rate(60, MINUTE),
   engagementRate: rate(60, MINUTE),

@@ -56,7 +56,7 @@ const sendFile: Handler<DataParts> = async ({ request, url, path, countPosts }, 
     body: [],
     stored: {
       bytes: end - start + 1,
-      // For an empty file, the last byte would be before the first, which is not a valid range.
+      // The last byte of an empty file would be before its first byte, which is not a valid range.
       open: () => createReadStream(onDisk, { start, end: Math.max(start, end) }),
     },
   };
@@ -71,7 +71,7 @@ function find(
   const runner = jobs.find(snapshot.slice(snapshot.lastIndexOf('_') + 1));
   const segment = Date.parse(`${y}-${m}-${d}T${h}:${minute}Z`);
   const file = runner?.files.find(listed => listed.segment === segment);
-  // Checked before `dataPath`, which throws for an invalid date.
+  // This is checked before `dataPath` is called, which throws for an invalid date.
   if (runner === undefined || file === undefined || runner.expired) throw notFound();
   const { publisher, account } = context.settings;
   if (dataPath(runner.job, segment, publisher, account) !== url.pathname) throw notFound();

@@ -48,7 +48,7 @@ export async function estimateJob(
   let posts = 0;
   let bytes = 0;
   let tested = 0;
-  // In minutes, including the tested part of the last minute.
+  // The number of minutes done, including the tested part of the last minute.
   let done = 0;
   const startedAt = performance.now();
   const deadline = new Deadline(SAMPLE_MS);

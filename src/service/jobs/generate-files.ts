@@ -96,7 +96,7 @@ function* linesOf(
   yield Buffer.from(JSON.stringify({ info }));
 }
 
-/** Compresses the chunks to a gzip file in memory, since the posts, which are larger, are in memory, too. */
+/** Compresses the chunks to a gzip file in memory. The posts are in memory, too, and are larger. */
 function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
   const blocks = Readable.from(blocksOf(chunks), { objectMode: false });
   return pipeline(blocks, createGzip(), buffer, { signal });

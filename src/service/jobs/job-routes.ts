@@ -101,7 +101,8 @@ export class JobEndpoints {
     await this.jobs.remove();
     this.jobs = new ServiceJobs(this.context);
     this.#loaded = undefined;
-    // Another process may hold the lock of the state folder, so leave it alone unless this process runs jobs.
+    // Another process may hold the lock of the state folder, so this changes nothing in it unless
+    // this process runs jobs.
     if (this.#opened === undefined && kept.length === 0) return;
     await this.#load();
     await this.jobs.add(kept);
@@ -112,7 +113,7 @@ export class JobEndpoints {
     await (this.#opened ?? this.#loaded)?.catch(() => {});
     await closeServer(this.#files);
     await this.jobs.close();
-    // Recreated, because a service that was stopped can be started again.
+    // The jobs are recreated, because a service that was stopped can be started again.
     this.jobs = new ServiceJobs(this.context);
     this.#opened = undefined;
     this.#loaded = undefined;
@@ -184,7 +185,8 @@ const create: Handler<JobParts> = async ({ request }, { access: { context, jobs 
   const { outcomes, rules } = await checkJobRules(job.rules);
   if (rules === undefined) return textResponse(400, invalidView(job, outcomes, address, now));
   await checkFormat(context, job.format);
-  // Checked again, because other creates may have finished while the archive opened.
+  // The limits are checked again, because other creates may have finished while the archive was
+  // opened.
   checkCreations();
   if (hasTitle(job.title)) throw new HttpProblem(400, titleTaken(job.title));
   const runner = await jobs.create(job, rules);

@@ -213,7 +213,7 @@ export class JobRunner {
     }
     const workMs = Math.ceil(performance.now() - startedAt);
     if (change !== undefined) await idle.waitUntil(due, signal);
-    // Computed as if the clock had not jumped, but never in the future.
+    // The end is computed as if the clock had not jumped, but it is never in the future.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(phase, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);

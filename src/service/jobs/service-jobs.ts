@@ -84,7 +84,8 @@ export class ServiceJobs {
       since: now,
     };
     const runner = new JobRunner(job, [], this.#shared);
-    // Added before the write, so that a concurrent create sees the title and counts this job.
+    // The runner is added before the write, so that a concurrent create sees the title and counts
+    // this job.
     this.#runners.set(job.uuid, runner);
     for (const rate of this.creationWindows) rate.count();
     try {

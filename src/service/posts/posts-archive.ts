@@ -124,7 +124,10 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
     format: archive.format,
     author: archive.author && (handle => exact.author(handle) ?? archive.author?.(handle)),
     post: id => exact.post(id) ?? archive.post?.(id),
-    /** `undefined` if a test has added posts, because these can retweet or reply after any time. */
+    /**
+     * This is `undefined` if a test has added posts, because these can retweet or reply after any
+     * time.
+     */
     get reactionsMs() {
       return exact.isEmpty ? archive.reactionsMs : undefined;
     },

@@ -63,7 +63,7 @@ export function splitPosts(given: Buffer): readonly Buffer[] {
     parseExact(body);
     return [body];
   } catch {
-    // Ignored, because JSON on several lines is not a single document.
+    // The error is ignored, because JSON on several lines is not a single document.
   }
   return body
     .toString()

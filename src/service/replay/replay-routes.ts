@@ -94,7 +94,8 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
     } finally {
       logEnd(end);
     }
-    // Released before the client sees the end, because it may change rules right after that.
+    // The rules are released before the client sees the end, because it may change them right after
+    // that.
     release();
   };
   const stream = streamConnection(incoming, context, settings.streamLabel, feed);

@@ -70,7 +70,7 @@ const add: Handler<RuleParts> = async ({ request }, { rules, clock, limits, chec
   const invalid = rejected(await checkRuleSyntax(requested, 'replay'));
   if (invalid !== undefined)
     return { status: 422, body: bytesOf(outcomesText(invalid, clock.now())) };
-  // Checked again, because a replay may have connected during the check of the syntax.
+  // This is checked again, because a replay may have connected while the syntax was checked.
   rules.checkIdle();
   const added = await rules.add(requested);
   return { status: 201, body: bytesOf(outcomesText(added, clock.now())) };
@@ -109,7 +109,7 @@ const validate: Handler<RuleParts> = async ({ request }, { clock, limits, checkR
   checkRates(false);
   const requested = readRules(await readBody(request, limits.ruleChangeBytes));
   const outcomes = await checkRuleSyntax(requested, 'replay');
-  // Valid rules come first.
+  // Responses list valid rules first.
   const sorted = outcomes.toSorted((a, b) => Number(b.done) - Number(a.done));
   const text = outcomesText(sorted, clock.now(), ['valid', 'not_valid']);
   return { status: 200, body: bytesOf(text) };

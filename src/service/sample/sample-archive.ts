@@ -132,7 +132,7 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
   const length = [DAY, HOUR, SEGMENT].find(fits) ?? MINUTE;
   let sample: Sample | undefined;
   return {
-    // Yielded one by one, because a window of 20 years has millions of blocks.
+    // Windows are yielded one by one, because 20 years have millions of blocks.
     *within({ from, to }, newestFirst) {
       const first = floorTo(length, Math.max(from, FIRST_POST));
       const count = Math.max(Math.ceil((to - first) / length), 0);

@@ -170,7 +170,7 @@ export function yearsOf(author: SampleAuthor, at: number): number {
 function joinedAt(index: number): number {
   if (index < FOUNDERS) return FIRST_POST + index;
   const progress = Math.sqrt((index - FOUNDERS + 1) / (AUTHORS - FOUNDERS));
-  // A minute early, so that rounding never lets an author post before joining.
+  // The time is a minute early, so that rounding never lets an author post before joining.
   return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
 }
 

@@ -63,13 +63,13 @@ function kindOf(roll: number, at: number): SampleKind {
  * retweeted post.
  */
 const PERCENT = {
-  /** Posts in English, by authors of other languages. */
+  /** The percentage of posts in English by authors of other languages. */
   english: 7,
-  /** Posts without a sentence. */
+  /** The percentage of posts without a sentence. */
   wordless: 3,
   secondSentence: 40,
   thirdSentence: 15,
-  /** Posts with more than 140 characters, since these are allowed. */
+  /** The percentage of posts with more than 140 characters, since these are allowed. */
   long: 13,
   emoji: 30,
   emojiIfWordless: 70,
@@ -81,10 +81,13 @@ const PERCENT = {
   linkIfWordless: 60,
   media: 15,
   place: 6,
-  /** Of the posts with a place: posts in the author's city, and posts with an exact position. */
+  /**
+   * The percentages, among posts with a place, of posts in the author's city and of posts with an
+   * exact position.
+   */
   ownCity: 80,
   position: 30,
-  /** Posts with at least one retweet, and posts with at least one like. */
+  /** The percentages of posts with at least one retweet, and with at least one like. */
   retweeted: 30,
   liked: 50,
 } as const;
@@ -234,7 +237,7 @@ export class SampleDrafts {
     into.minute = minute;
     into.index = index;
     into.kind = target === undefined ? 'post' : kind;
-    // An edit has the same author as the edited post.
+    // The author of an edit is the author of the edited post.
     into.author = kind === 'edit' && target !== undefined ? target.author : author;
     into.target = target;
     return into;

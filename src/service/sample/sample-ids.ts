@@ -15,7 +15,8 @@ const HALF = 100_000;
  * Ids before `SNOWFLAKES` are sequential, about 200 per second.
  */
 export function snowflake(at: number, low: number): string {
-  // Computed as two halves of decimal digits. With bigint, ids took most of the time to generate a post.
+  // The id is computed as two halves of decimal digits, because bigint took most of the time to
+  // generate a post.
   const ms = at - ID_EPOCH;
   const tail = (ms % HALF) * 0x400000 + (low & 0x3fffff);
   const head = Math.floor(ms / HALF) * 0x400000 + Math.floor(tail / HALF);

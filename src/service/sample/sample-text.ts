@@ -41,7 +41,10 @@ export interface CutText {
 const SHORT_LINK = 23;
 const CUT_TO = 140;
 
-/** The text of a draft. Not for a retweet, which has the text of another post. */
+/**
+ * Returns the text of a draft. Must not be called for a retweet, which has the text of another
+ * post.
+ */
 export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText {
   let full = '';
   let length = 0;

@@ -246,7 +246,8 @@ function searchWindow(
     return text === undefined ? undefined : readDate(text, what, bounds, problems);
   };
   const from = given('fromDate');
-  // To the second, because only the repetition of the window in the response is floored to the minute.
+  // The window ends at the second. Only the window that the response repeats is floored to the
+  // minute.
   const to = given('toDate') ?? asOf;
   if (problems.length === before && from !== undefined && from >= to)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");

@@ -114,7 +114,7 @@ async function countAgain(asked: Window, page: PageRequest): Promise<CountsResul
   const answer = await countWindow(asked, page);
   const { from, to } = answer.counted;
   if (next === undefined || (from === asked.from && to === asked.to)) return answer;
-  // The same request may have been answered since.
+  // Another response to the same request may have been sent while this one waited.
   if (cutPages.has(next)) return countAgain(asked, page);
   cutPages.set(next, answer.counted);
   const [oldest = next] = cutPages.keys();
@@ -146,7 +146,7 @@ async function countFound(
   { request, rule, context, incoming, bucketMs, newestFirst }: PageRequest,
   deadlineMs?: number,
 ): Promise<CountsResult> {
-  // Newer posts are not found yet.
+  // Posts after this time are too new to be found yet.
   const full = Math.min(to, request.asOf - context.settings.limits.searchDelayMs);
   const found: CountedBucket[] = [];
   let counted = { from, to };

@@ -141,7 +141,8 @@ export class UsageMeter {
     this.#prunedOn = today;
     await this.#store.prune(
       today - (DAYS_OF_IDS - 1) * DAY,
-      // One month more than reports cover, because reports may start on any day of a month.
+      // This keeps one month more than reports cover, because reports may start on any day of a
+      // month.
       monthsLater(today, -this.#settings.limits.usageHistoryMonths - 1),
     );
   }
@@ -298,7 +299,7 @@ export class UsageStore {
       return LmdbDatabase.open(absolutePath(this.#folder ?? (this.#temporary as string)));
     });
     this.#opened = opened;
-    // The next call retries.
+    // After a failure, the next call must open the database again.
     opened.catch(() => {
       if (this.#opened === opened) this.#opened = undefined;
     });

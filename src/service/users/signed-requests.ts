@@ -221,7 +221,8 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
   const all = [...parseForm(query), ...parameters].filter(([name]) => name !== 'oauth_signature');
-  // Sorted by name, then by value. NUL comes before any other character, and encoded text is ASCII.
+  // Parameters are sorted by name, then by value. NUL comes before any other character, and encoded
+  // text is ASCII.
   const normalized = all
     .map(([name, value]) => `${percentEncode(name)}\0${percentEncode(value)}`)
     .sort()

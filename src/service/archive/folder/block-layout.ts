@@ -32,7 +32,7 @@ export const BUCKET_BYTES = 4;
 const BUCKET_TERMS = 6;
 
 export function bucketOf(term: Buffer, buckets: number): number {
-  // As Latin-1, which has one character per byte.
+  // Latin-1 makes one character of each byte, so that all bytes are hashed.
   let hash = hashText(HASH_START, term.toString('latin1'));
   hash ^= hash >>> 15;
   return (Math.imul(hash, 0x2c1b3c6d) >>> 0) % buckets;
@@ -74,7 +74,7 @@ class ByteWriter {
     this.add(bytes);
   }
 
-  /** The added bytes, valid until `clear`. */
+  /** Returns the added bytes. They are valid until `clear`. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
@@ -250,7 +250,7 @@ function writeTerms(posts: readonly SortedPost[]): { table: Buffer; terms: Buffe
 
 const part = new ByteWriter();
 
-/** The numbers as varints, valid until the next call. */
+/** Encodes numbers as varints. The result is valid until the next call. */
 function varints(numbers: readonly number[]): Buffer {
   part.clear();
   for (const number of numbers) part.varint(number);

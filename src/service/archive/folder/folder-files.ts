@@ -64,7 +64,7 @@ const CARRIAGE_RETURN = 0x0d;
  * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
  */
 export async function* fileLines(path: string): AsyncGenerator<readonly FileLine[]> {
-  /** The start of a line from earlier blocks. */
+  /** The bytes of earlier blocks that belong to the current line. */
   const rest = new CarryOver();
   let offset = 0;
   let number = 0;

@@ -136,7 +136,7 @@ async function makeIndex(
       cause,
     });
   } finally {
-    // If this fails, the folder is removed as abandoned later.
+    // If the removal fails, a later start removes the folder as abandoned.
     await rm(aside, { recursive: true, force: true }).catch(() => {});
   }
 }

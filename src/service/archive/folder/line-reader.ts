@@ -17,8 +17,8 @@ import { fileBlocks, type ListedFile } from './folder-files.js';
 /** A file as it was when it was indexed. */
 export interface IndexedFile extends ListedFile {
   /**
-   * How lines are read: `plain` in place; `gzip` and `zstd` by inflating the file into memory; `packed` from
-   * a seekable copy in the index.
+   * How lines are read. A `plain` file is read in place. A `gzip` or `zstd` file is inflated into
+   * memory. A `packed` file is read from a seekable copy in the index.
    */
   readonly form: 'plain' | 'gzip' | 'zstd' | 'packed';
   /** Set for a packed file: the start of each chunk in the copy, and the end of the last. */
@@ -102,7 +102,7 @@ export class LineReader {
     if (text !== undefined) return text;
     if (file.form === 'zstd' && nodeZstd === undefined) throw lacksZstd(path);
     return buffer(fileBlocks(path)).catch(cause => {
-      // The file was undamaged when it was indexed, so it has changed.
+      // The file was intact when it was indexed, so damage means that it has changed.
       throw cause instanceof DataError ? hasChanged(path, cause) : cause;
     });
   }
@@ -200,7 +200,7 @@ export async function writePackedText(
   return starts;
 }
 
-/** The same bytes in chunks of equal size. The last chunk may be shorter. */
+/** Regroups the bytes into chunks of equal size. The last chunk may be shorter. */
 async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   for await (const block of blocks) {

@@ -21,7 +21,7 @@ export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
-/** The typed values of a form, as hidden fields of another form. */
+/** Repeats the typed values of a form as hidden fields of another form. */
 export function hiddenFields(form: URLSearchParams): readonly Html[] {
   return [...form]
     .filter(([name]) => name !== 'csrf')
@@ -79,7 +79,10 @@ export function breakable(code: string): Html {
   );
 }
 
-/** A command that a click selects completely, and the same as a script in TypeScript. */
+/**
+ * Renders a command that a click selects completely, and the same command as a script in
+ * TypeScript.
+ */
 export function command(caption: HtmlValue, text: string, typescript?: string): Html {
   return html`<figure class="command"><figcaption>${caption}</figcaption><pre><code>${breakable(text)}</code></pre>${
     typescript !== undefined &&

@@ -130,7 +130,8 @@ export class Sessions<User> {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;
     if (said?.path === path && said.until > Date.now()) return said;
-    // The response to HEAD shows no message, and the script of a page loads only parts without messages.
+    // A response to HEAD shows no message. The script of a page loads only parts that have no
+    // messages.
     const isShown = request.method !== 'HEAD' && request.headers['sec-fetch-dest'] !== 'empty';
     if (session !== undefined && isShown) session.said = undefined;
     return undefined;
