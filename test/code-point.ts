@@ -9,7 +9,7 @@ const SURROGATE_COUNT = 0x800;
  */
 export const codePoint = fc.nat(0x10ffff - SURROGATE_COUNT).map(
   index => String.fromCodePoint(index < SURROGATES ? index : index + SURROGATE_COUNT),
-  // With this, `fc.string` also draws texts such as `__proto__`.
+  // With this inverse function, `fc.string` also draws texts such as `__proto__`.
   character => {
     const code = [...String(character)].length === 1 ? String(character).codePointAt(0)! : -1;
     if (code < 0 || (code >= SURROGATES && code < SURROGATES + SURROGATE_COUNT))

@@ -16,21 +16,24 @@ const MIN_WORD = 3;
 const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 
-/** Begins an encoded character, such as `%3D`, `&lt;` or `\\u003d`. */
+/** Matches the first character of an encoded character, such as `%3D`, `&lt;` or `\\u003d`. */
 const ESCAPE = /[%&\\]/;
 
 interface Known {
   /** The number of objects that hold the secret. */
   uses: number;
-  /** Created for the first text that may contain the secret, because this takes milliseconds. */
+  /**
+   * The pattern that finds the secret in text. It is created for the first text that may contain
+   * the secret, because that takes milliseconds.
+   */
   pattern?: RegExp;
 }
 
 /** The secrets of this process by their text. */
 const known = new Map<string, Known>();
 /**
- * The longest secret first. Otherwise a short secret would be replaced inside a longer one, whose rest would
- * stay visible.
+ * The secrets, longest first, because a short secret must not be replaced inside a longer one,
+ * whose rest would stay visible. It is `undefined` after a change of `known`.
  */
 let byLength: readonly (readonly [string, Known])[] | undefined;
 
@@ -130,7 +133,7 @@ function secretFilter(text: string): (secret: string) => boolean {
   };
 }
 
-/** In forms, a plus sign is a space. */
+/** Replaces plus signs with spaces, because a plus sign is a space in forms. */
 const withSpaces = (text: string) => text.replaceAll('+', ' ');
 
 /** Removes secrets from every string of an error that may quote a response, and from its causes. */

@@ -77,13 +77,13 @@ export function termsOf(fields: Partial<PostFields>): readonly string[] {
   );
 }
 
-/** A post with only these fields. */
+/** Creates a post with only these fields. */
 export function postWith(fields: Partial<PostFields>): PostFields {
   return { ...NOTHING, ...fields };
 }
 
 export function wordsIn(text: string): readonly string[] {
-  // Most fragments are names.
+  // Most calls pass a name, which is a single word.
   if (/^[a-z]+$/i.test(text)) return [text.toLowerCase()];
   return tokenise(text, SEARCH.accents).words;
 }

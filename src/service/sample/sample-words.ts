@@ -32,7 +32,10 @@ const FIELDS = indexedOperators(dialectOf('search')).fields;
 
 type IndexedField = (typeof FIELDS)[number];
 
-/** The words of a fragment, and those of the address and the display form of its link. */
+/**
+ * The words of a fragment's text. If the fragment is a link, also the words of its address and of
+ * its display form.
+ */
 interface FragmentWords {
   readonly text: readonly string[];
   readonly address?: readonly string[];
@@ -43,7 +46,7 @@ interface FragmentWords {
 export class SampleWords {
   readonly #drafts: SampleDrafts;
   readonly #fragments: FragmentWords[] = [];
-  /** The words of the strings of a field, by its prefix and an atom. */
+  /** The words of each string that an atom adds to a field, cached by field and atom. */
   readonly #fields = new Map<string, readonly (readonly string[])[]>();
 
   constructor(drafts: SampleDrafts) {
@@ -75,7 +78,7 @@ export class SampleWords {
     headAt: () => SampleHead,
     found: Occurrence[],
   ): void {
-    // The first word is that of a retweet, in the text of any other post it is absent.
+    // Position 0 is for the word `rt` of a retweet. In other posts, it stays empty.
     if (word === 'rt' && atoms.some(atom => atom >= RETWEETS_OF && atom < QUOTES))
       addOccurrences(found, word, ['rt'], TEXT, 0);
     let position = 1;
@@ -142,13 +145,16 @@ export class SampleWords {
   }
 }
 
-/** The words of a short link. */
+/** The number of words of a short link. */
 const SHORT_LINK_WORDS = 4;
 
-/** The number of a string of a kind. */
+/** Returns the number of a string in a post: the `index`-th string of its kind. */
 const numberOf = (index: number, kind: TextKind): number => index * 4 + kind;
 
-/** Adds the positions of a word among the words of a string that starts at a position. */
+/**
+ * Adds each position at which a word occurs in a string. The first word of the string has the
+ * position `start`.
+ */
 function addOccurrences(
   found: Occurrence[],
   word: string,
@@ -160,7 +166,10 @@ function addOccurrences(
     if (words[i] === word) found.push(text * TEXT_STRIDE + start + i);
 }
 
-/** The same for a link that is not tokenised yet. */
+/**
+ * Does the same for a link that is not tokenised yet. Skips the tokeniser if the link cannot
+ * contain the word.
+ */
 function addOccurrencesIn(
   found: Occurrence[],
   word: string,

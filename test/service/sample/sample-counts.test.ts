@@ -74,7 +74,7 @@ test('a generated post is found by the first three and the last six words of its
   }
 });
 
-/** Since then, posts may end in two short links: of a quoted post, and of media. */
+/** Posts since this day may end in two short links: of a quoted post, and of media. */
 const PICTURED_QUOTES = new Date('2015-04-07');
 
 function arbitraryWindow() {
@@ -87,7 +87,7 @@ function arbitraryWindow() {
     .map(([start, from, to]) => ({ from: start + from * 1_000, to: start + to * 1_000 }));
 }
 
-/** Generates rules of clauses that match at least one of the posts, some in other rules. */
+/** Generates rules whose clauses match at least one of the posts. Some have other clauses, too. */
 function tree(): fc.Arbitrary<RuleNode> {
   const clause = arbitraryPost().chain(clauseOf);
   const any = arbitraryRule({ product: 'search' });
