@@ -41,7 +41,7 @@ export const SKIPPED_TESTS: Readonly<Record<string, readonly string[]>> = {
     'exits with 2 for a wrong password, without showing it',
     'refuses the arguments',
     'exits with 3 if nothing listens',
-    'has all flags of its help on its page',
+    'explains its flags with the same words in its help and on its page',
     'keeps its exit code when the reader of its output closes the pipe',
     'prints one JSON object for a script',
     'sends nothing to another machine without a yes',

@@ -37,7 +37,7 @@ export const SHARED_FLAGS: Flags = flagsOf(
     printScript: flag('print the script that does the same, and run nothing'),
     json: flag('report results and errors as JSON'),
     quiet: flag('show no progress'),
-    help: flag('print this, as -h does'),
+    help: flag('print this help, as -h does'),
   },
   undefined,
   { envFile: { placeholder: 'file' } },

@@ -74,7 +74,7 @@ const SERVICE_FLAGS: Flags = [
       json: flag('print one line of JSON once ready, and nothing else'),
       env: flag('print the variables for scripts of the service that runs at --port, and end'),
       version: flag('print the version'),
-      help: flag('print this'),
+      help: flag('print this help'),
     },
     undefined,
     { posts: { placeholder: 'file' } },

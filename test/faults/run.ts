@@ -175,7 +175,7 @@ Flags:
   --library FOLDER  try another compiled library, such as one with a mistake; not recorded
   --json            print the results as JSON, and nothing else
   --list            list the cells and what each expects
-  --help            print this
+  --help            print this help
 
 The exit code is 1 if any trial failed.`;
 }

@@ -17,7 +17,7 @@ const FLAGS = flagsOf(
     envFile: text('a file of variables, such as MILLRACE_URL'),
     json: flag('print one JSON object instead of a table'),
     yes: flag('send the requests to an account that is not on this machine, without a question'),
-    help: flag('print this'),
+    help: flag('print this help'),
   },
   undefined,
   {
