@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -20,12 +20,17 @@ if (work.warmUp !== undefined) {
   await mkdir(out);
   await run({ ...work, ...work.warmUp, out, compared: false });
 }
+let openFiles = 0;
+const counting = setInterval(() => {
+  openFiles = Math.max(openFiles, countOpenFiles());
+}, 250);
 const mainBefore = mainSeconds();
 const cpuBefore = process.cpuUsage();
 const before = performance.now();
 await run(work);
 const seconds = (performance.now() - before) / 1000;
 const { user, system } = process.cpuUsage(cpuBefore);
+clearInterval(counting);
 const mainAfter = mainSeconds();
 const sample: Sample = {
   seconds,
@@ -33,6 +38,7 @@ const sample: Sample = {
   mainSeconds:
     mainBefore === undefined || mainAfter === undefined ? undefined : mainAfter - mainBefore,
   peakMegabytes: peakMemory() / 2 ** 20,
+  openFiles: openFiles === 0 ? undefined : openFiles,
 };
 process.stdout.write(`${JSON.stringify(sample)}\n`);
 
@@ -47,4 +53,8 @@ function mainSeconds(): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+function countOpenFiles(): number {
+  return process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0;
 }

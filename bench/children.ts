@@ -1,6 +1,27 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Sample, Work } from './question.js';
+
+const execute = promisify(execFile);
+
+/** Runs a variant in a separate process, and returns what it has measured. */
+export function measureWork(module: string, work: Work): Promise<Sample> {
+  return answerOfChild('child', [path.join(import.meta.dirname, `${module}.js`)], work);
+}
+
+/** Runs a script in a separate process, which reads its work from stdin and prints JSON. */
+export async function answerOfChild<T>(
+  script: string,
+  args: readonly string[],
+  work: Work,
+): Promise<T> {
+  const file = path.join(import.meta.dirname, `${script}.js`);
+  const running = execute(process.execPath, [file, ...args]);
+  running.child.stdin?.end(JSON.stringify(work));
+  return JSON.parse((await running).stdout) as T;
+}
 
 /** Starts a script of the benchmarks in a separate process. */
 export function start(script: string, ...args: readonly (string | number)[]): ChildProcess {

@@ -1,85 +1,110 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { storedCorpus } from './corpus.js';
-import { measure, median } from './measure.js';
-import type { Bar, Digest, Places, Question, Study } from './question.js';
+import { measureWork } from './children.js';
+import { type Corpus, storedCorpus } from './corpus.js';
+import type { Bar, Report, Sample, Study, Work } from './question.js';
 
-const TIMES = [1, 10, 100];
-const FILES = 24;
-const RUNS = 3;
+/** How often the files are read. With 144 files, this is 0.6, 6 and 24 GB of JSON. */
+const TIMES = [1, 10, 40];
+const FILES = 144;
 
-/** Measures how the cost of the raw path grows with the size of the input. */
+interface Pipeline {
+  readonly name: string;
+  readonly module: string;
+}
+
+const PIPELINES: readonly Pipeline[] = [
+  { name: 'JSON lines by tag', module: 'stored-files/millrace' },
+  { name: 'JSON lines, gzip', module: 'tables/json-lines' },
+  { name: 'CSV, twelve columns', module: 'tables/csv-twelve' },
+  { name: 'Parquet, twelve columns', module: 'tables/parquet-twelve' },
+  { name: 'item by item, output discarded', module: 'cost/items' },
+];
+
+/** Measures how seconds, memory and open files of pipelines grow with the size of the input. */
 export const cost: Study = {
   name: 'cost',
-  title: 'Cost as work grows: the raw path at 1, 10 and 100 times the corpus',
+  title: 'Cost as work grows: pipelines over 0.6, 6 and 24 GB of JSON',
   async run({ quick, places }) {
-    const rows: string[] = [];
-    const bars: Bar[] = [];
-    for (const times of TIMES.slice(0, quick ? 2 : 3)) {
-      const { input, samples } = await pass(times, places);
-      const seconds = samples.map(sample => sample.seconds);
-      const cpu = median(samples.map(sample => sample.cpuSeconds));
-      rows.push(
-        `| ${times} | ${input.files.length.toLocaleString('en')} | ${(input.bytes / 1e9).toFixed(2)} | ` +
-          `${input.posts.toLocaleString('en')} | ${median(seconds).toFixed(2)} | ${cpu.toFixed(2)} | ` +
-          `${((cpu * 1e9) / input.bytes).toFixed(2)} | ` +
-          `${Math.max(...samples.map(sample => sample.peakMegabytes)).toFixed(0)} |`,
-      );
-      bars.push({
-        name: `${times} times`,
-        kind: 'ours',
-        values: samples.map(sample => input.bytes / 1e6 / sample.seconds),
-      });
-    }
-    return {
-      markdown: [
-        `${FILES} gzip files again and again, in one pipeline: gunzip, frame, dedupe, route by tag, and lines that`,
-        'are gathered as `files` does, then thrown away. The window of `dedupe` is 10,000 ids, fewer than the corpus has, so a post',
-        'passes once in every round; as many came out as that makes, and not one more.',
-        '',
-        '| times | files | GB of JSON | posts | seconds | cpu s | cpu ns a byte | peak MiB |',
-        '| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
-        ...rows,
-        '',
-      ].join('\n'),
-      charts: [
-        {
-          name: 'cost',
-          title: 'Raw path at 1, 10 and 100 times the corpus',
-          unit: 'MB/s',
-          better: 'more',
-          bars,
-        },
-      ],
-    };
+    const corpus = await storedCorpus({ files: quick ? 24 : FILES });
+    const rows: Row[] = [];
+    for (const pipeline of PIPELINES)
+      for (const times of TIMES.slice(0, quick ? 2 : TIMES.length))
+        rows.push(await rowOf(pipeline, times, corpus, path.join(places.disk, 'cost')));
+    return reportOf(rows, corpus);
   },
 };
 
-async function pass(times: number, places: Places) {
-  const corpus = await storedCorpus({ files: FILES });
+interface Row {
+  readonly pipeline: Pipeline;
+  readonly times: number;
+  readonly gigabytes: number;
+  readonly sample: Sample;
+}
+
+async function rowOf(pipeline: Pipeline, times: number, corpus: Corpus, out: string): Promise<Row> {
+  await mkdir(out, { recursive: true });
+  try {
+    const work: Work = {
+      files: Array.from({ length: times }, () => corpus.files).flat(),
+      posts: corpus.posts * times,
+      compared: true,
+      out,
+    };
+    const sample = await measureWork(pipeline.module, work);
+    if (pipeline.module === 'cost/items') await checkItems(out, corpus, times);
+    return { pipeline, times, gigabytes: (corpus.bytes * times) / 1e9, sample };
+  } finally {
+    await rm(out, { recursive: true, force: true });
+  }
+}
+
+/** Each post passes once in every round, because `dedupe` remembers fewer ids than the corpus has. */
+async function checkItems(out: string, corpus: Corpus, times: number): Promise<void> {
+  const { posts } = JSON.parse(await readFile(path.join(out, 'passed.json'), 'utf8'));
   const expected = (corpus.posts - corpus.duplicates) * times;
-  const question: Question = {
-    name: 'cost',
-    title: `${times} times`,
-    async prepare() {
-      return {
-        files: Array.from({ length: times }, () => corpus.files).flat(),
-        bytes: corpus.bytes * times,
-        posts: corpus.posts * times,
-        note: '',
-      };
-    },
-    variants: [{ name: 'millrace', module: 'millrace' }],
-    async digest(folder): Promise<Digest> {
-      const { posts } = JSON.parse(await readFile(path.join(folder, 'passed.json'), 'utf8'));
-      if (posts !== expected) throw new Error(`cost: ${posts} posts passed, not ${expected}`);
-      return { posts };
-    },
-  };
-  const { input, measured } = await measure(question, {
-    quick: false,
-    runs: times > 10 ? 1 : RUNS,
-    places: { ...places, inMemory: false },
+  if (posts !== expected) throw new Error(`cost: ${posts} posts passed, not ${expected}`);
+}
+
+function reportOf(rows: readonly Row[], corpus: Corpus): Report {
+  const lines = rows.map(({ pipeline, times, gigabytes, sample }) => {
+    const cells = [
+      pipeline.name,
+      gigabytes.toFixed(1),
+      ((corpus.posts * times) / 1e6).toFixed(2),
+      sample.seconds.toFixed(1),
+      ((gigabytes * 1000) / sample.seconds).toFixed(0),
+      sample.cpuSeconds.toFixed(1),
+      sample.peakMegabytes.toFixed(0),
+      sample.openFiles ?? '',
+    ];
+    return `| ${cells.join(' | ')} |`;
   });
-  return { input, samples: measured[0]?.samples ?? [] };
+  const bars = rows.map(
+    ({ pipeline, gigabytes, sample }): Bar => ({
+      name: `${pipeline.name}, ${gigabytes.toFixed(1)} GB`,
+      kind: 'ours',
+      values: [(gigabytes * 1000) / sample.seconds],
+    }),
+  );
+  return {
+    markdown: [
+      `${corpus.files.length} gzip files, read once or repeatedly in one pipeline that writes to a disk; one run each. The last pipeline has stages`,
+      'that run item by item on the main thread, and discards its output.',
+      '',
+      '| | GB of JSON | million posts | seconds | MB/s | cpu s | peak MiB | open files |',
+      '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
+      ...lines,
+      '',
+    ].join('\n'),
+    charts: [
+      {
+        name: 'cost',
+        title: 'Pipelines over 0.6, 6 and 24 GB of JSON',
+        unit: 'MB/s',
+        better: 'more',
+        bars,
+      },
+    ],
+  };
 }

@@ -85,6 +85,8 @@ export interface Sample {
   /** The part of this on the main thread. Only Linux provides it. */
   readonly mainSeconds?: number | undefined;
   readonly peakMegabytes: number;
+  /** The highest number of open files, sampled four times a second. Only Linux provides it. */
+  readonly openFiles?: number | undefined;
 }
 
 /**

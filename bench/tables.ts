@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import { answerOfChild, measureWork } from './children.js';
 import { CORPORA, type Corpus, type NamedCorpus } from './corpus.js';
 import { median, touchMemory } from './measure.js';
 import type { Chart, Places, Sample, Study, Work } from './question.js';
@@ -121,7 +120,7 @@ async function measureOn(
       await mkdir(out, { recursive: true });
       if (places.inMemory) await touchMemory(out, bytes);
       const work: Work = { files, out, posts, format, compared: false };
-      samples.get(writer)?.push(await child<Sample>('child.js', `${writer.module}.js`, work));
+      samples.get(writer)?.push(await measureWork(writer.module, work));
       if (round === 0) written.set(writer, await askedOf(writer, work));
       await rm(out, { recursive: true, force: true });
     }
@@ -241,10 +240,10 @@ function titleOf({ name, about }: NamedCorpus): string {
 
 async function askedOf({ query }: Writer, work: Work): Promise<Written> {
   const bytes = await sizeOf(work.out);
-  const script = path.join('tables', 'query.js');
+  const script = path.join('tables', 'query');
   return {
     bytes,
-    asked: query === undefined ? undefined : await child<Asked>(script, query, work),
+    asked: query === undefined ? undefined : await answerOfChild<Asked>(script, [query], work),
   };
 }
 
@@ -253,17 +252,4 @@ async function sizeOf(folder: string): Promise<number> {
     async name => (await stat(path.join(folder, name))).size,
   );
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-}
-
-const run = promisify(execFile);
-
-/** Runs a script in a separate process. It gets its work on stdin and prints its measurements. */
-async function child<T>(script: string, argument: string, work: Work): Promise<T> {
-  const here = (name: string) => path.join(import.meta.dirname, name);
-  const running = run(process.execPath, [
-    here(script),
-    argument.endsWith('.js') ? here(argument) : argument,
-  ]);
-  running.child.stdin?.end(JSON.stringify(work));
-  return JSON.parse((await running).stdout) as T;
 }

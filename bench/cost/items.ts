@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
-  type Activity,
   activities,
   dedupe,
   type FlowSink,
@@ -37,15 +36,15 @@ const nowhere: FlowSink<Routed, number> = async (input, run) => {
   const lines = Buffer.allocUnsafe(BUFFER);
   let used = 0;
   let posts = 0;
-  let last: Activity | undefined;
+  let last = '';
   for await (const { items } of input.batches(run)) {
     for (const { activity } of items) {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);
       used += activity.raw.length;
       // A post with several tags arrives several times.
-      if (activity !== last) posts++;
-      last = activity;
+      if (activity.id !== last) posts++;
+      last = activity.id;
     }
   }
   return posts;
