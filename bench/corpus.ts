@@ -19,7 +19,7 @@ export interface Corpus {
 /** A corpus for measuring stored files and tables. */
 export interface NamedCorpus {
   readonly name: string;
-  /** Describes its posts, for a title. */
+  /** Describes the posts of the corpus, for a title. */
   readonly about: string;
   readonly format: Format;
   make(options: { files: number }): Promise<Corpus>;

@@ -38,7 +38,7 @@ export const jobs: Question = {
   },
 };
 
-/** The same job, written to files by tag. The bound is the one of stored files. */
+/** Downloads the same job into files by tag. The bound is the one of stored files. */
 export const jobsToFiles: Question = {
   name: 'jobs-to-files',
   folder: 'jobs',

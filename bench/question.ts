@@ -31,7 +31,7 @@ export interface Variant {
 export interface Need {
   readonly kind: 'command' | 'package';
   readonly name: string;
-  /** The command that installs it. */
+  /** The command that installs the needed command or package. */
   readonly hint: string;
 }
 

@@ -44,7 +44,7 @@ export function report(question: Question, { input, measured, skipped }: Answer)
   ].join('\n');
 }
 
-/** Even in a complete run, slow variants run only once. */
+/** A slow variant runs only once, even in a complete run, so it has no spread. */
 function spreadOf(seconds: readonly number[]): string {
   if (seconds.length === 1) return 'one run';
   return `${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}`;

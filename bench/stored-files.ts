@@ -54,7 +54,7 @@ export const storedFiles: Question = {
   digest: idsByTag,
 };
 
-/** The same with the corpora on which the code was not tuned. */
+/** Asks the same question with the corpora on which the code was not tuned. */
 export const storedFilesOthers: readonly Question[] = CORPORA.slice(1).map(corpus => ({
   name: `stored-files-${corpus.name}`,
   folder: 'stored-files',

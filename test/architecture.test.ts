@@ -94,7 +94,7 @@ const ARROWS: Record<string, readonly string[]> = {
     ...['service/http/service-limits', 'service/users/applications'],
     ...['service/sample/sample-posts', 'service/posts/read-given'],
   ],
-  // Only types: what handlers of all families can use from the service.
+  // These are only types of the parts of the service that handlers of all families use.
   'service/service-context': [
     ...[...SERVICE_LEAVES, 'post', 'service/http', 'service/archive/archive'],
     ...['service/compliance/compliance-events', 'service/posts/posts', 'service/usage/usage-meter'],
@@ -114,7 +114,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'service/replay': [...SERVICE_FAMILY, 'service/compliance'],
   'service/compliance': SERVICE_FAMILY,
   'service/console': [...SERVICE_FAMILY, 'service'],
-  // What threads can run: columns and encoders are defined next to their features.
+  // The functions that threads can run. Columns and encoders are defined next to their features.
   worker: ['files/thread-calls', 'compliance', 'operators', 'sinks', 'tables'],
   index: [
     ...[...MACHINERY, 'operators', 'sinks', 'search', 'jobs', 'replay', 'usage', 'users'],

@@ -248,8 +248,8 @@ if (!hasNatsServer) it.skip(`callbacks of jetstream ${INSTALL}`);
 
 const runnable = Object.entries({ ...RUNS, ...OTHERS }).filter(([name]) => canRun(name));
 describe.each(runnable)('%s', (_, run) => {
-  // One of the library's own retryable errors. If a callback throws it, it must be neither retried
-  // nor wrapped.
+  // This is one of the library's own retryable errors. If a callback throws it, it must be neither
+  // retried nor wrapped.
   const failure = new ConnectionError('no room in the log', { failure: 'reset', url: 'http://x/' });
 
   it('rejects the run with the error that it throws', async () => {

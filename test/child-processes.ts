@@ -12,11 +12,11 @@ const running = new Set<ChildProcess>();
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
 
-/** See `spawn`. */
+/** Like `fork` of `node:child_process`, but the child ends like a child of `spawn`. */
 export const fork = ((script: string, args: readonly string[], options: object = {}) =>
   keep(nodeFork(script, args, { ...options, detached: true }))) as typeof nodeFork;
 
-/** What a child printed, and how it ended. */
+/** The output of a child process, and how it ended. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -57,7 +57,7 @@ export function endChildren(): void {
 }
 
 process.once('exit', endChildren);
-// In a test, `setup.ts` kills them.
+// In a test, `setup.ts` kills the children.
 if (!('__vitest_worker__' in globalThis)) {
   // A script of `npm run faults`. Its children have their own process groups, so Ctrl-C does not
   // reach them.

@@ -51,7 +51,8 @@ export default defineConfig(({ mode }) => {
   const skipped = suite === 'everyday' ? SKIPPED_FILES : [];
   const test = {
     setupFiles: ['test/setup.ts'],
-    // Only detects hangs: a test of five seconds still passes on a machine with a load of 20.
+    // This limit only detects hangs: a test of five seconds still passes on a machine with a load
+    // of 20.
     testTimeout: suite === 'nightly' ? 3_600_000 : 120_000,
     hookTimeout: suite === 'nightly' ? 600_000 : 120_000,
     expect: { poll: { timeout: 60_000 } },

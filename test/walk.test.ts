@@ -106,7 +106,7 @@ async function idsIn(output: string): Promise<readonly string[]> {
   return lines.map(line => JSON.parse(line).id_str);
 }
 
-// Only detects hangs: with a load of 12, the 20,000 posts took two minutes.
+// The time limit only detects hangs: with a load of 12, the 20,000 posts took two minutes.
 it('the walkthrough leads from the README to posts in files and through the linked pages', {
   timeout: 900_000,
 }, async () => {

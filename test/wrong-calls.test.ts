@@ -83,7 +83,7 @@ interface Stage {
   readonly right?: () => readonly unknown[];
   /** The items that the stage accepts. Any other item ends the run with a `DataError`. */
   readonly reads?: readonly ItemName[];
-  /** What the error for other items says if no operator would help. */
+  /** The end of the error for other items, if no operator would help. */
   readonly refusal?: string | RegExp;
   /** Further advice of the error, besides an operator to insert. */
   readonly or?: string;

@@ -37,7 +37,7 @@ interface Findings {
   /** DuckDB's version, if it is installed. */
   readonly duckdb: string | undefined;
   readonly rows: readonly Row[];
-  /** The same rows, with requests to the service. */
+  /** The results of the same questions, asked by requests to the service. */
   readonly http: readonly Row[];
 }
 

@@ -6,7 +6,9 @@ import type { Work } from '../question.js';
 /** Keeps posts by authors with more followers than this, about one in three. */
 export const FOLLOWERS = 1_000;
 
-/** In the compared run, writes which posts were kept. */
+/**
+ * Writes the number of kept posts and a hash of their ids, in the run whose results are compared.
+ */
 export async function tell({ compared, out }: Work, ids: readonly string[]): Promise<void> {
   if (!compared) return;
   const hash = createHash('sha256').update(ids.join('\n')).digest('hex');

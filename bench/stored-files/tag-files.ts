@@ -15,7 +15,8 @@ export interface Post {
 }
 
 /**
- * What careful users write around their own parser: a set of ids, and a write stream for each tag.
+ * Writes files by tag like careful users would around their own parser: with a set of ids, and a
+ * write stream for each tag.
  */
 export class TagFiles {
   readonly #out: string;

@@ -100,8 +100,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Whether a value is a promise, in a place where promises are not accepted. The caller throws an error about
- * it. A later rejection of the promise is ignored, so that it does not end the process.
+ * Whether a value is a promise that was passed by mistake. The caller throws an error about it. A
+ * later rejection of the promise is ignored, so that it does not end the process.
  */
 export function isStrayPromise(value: unknown): boolean {
   if (!isThenable(value)) return false;

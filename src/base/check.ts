@@ -33,7 +33,7 @@ export interface Option<T, Else = T | undefined> {
   readonly fromText?: (text: string) => T | undefined;
   /** Whether messages must not show the value. */
   readonly isSecret?: boolean;
-  /** Only for the compiler. It is never set. */
+  /** This member is only for the compiler, and is never set. */
   readonly type?: T;
 }
 

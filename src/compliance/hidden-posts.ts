@@ -39,7 +39,7 @@ export interface HidingOptions extends VisibilityOptions {
   readonly mask?: boolean | undefined;
 }
 
-/** The rest of a post without its hidden parts. */
+/** A post after its hidden parts were removed. */
 export interface HidingResult {
   /** The post. The same object if nothing changed; absent if the post is hidden. */
   readonly activity: Activity | undefined;

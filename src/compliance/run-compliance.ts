@@ -99,7 +99,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // Without this, the connection would be reopened.
+      // Without this call, the connection would be reopened.
       fail(thrown);
       throw thrown;
     }

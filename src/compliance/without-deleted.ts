@@ -141,7 +141,7 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
 
 // The state of a post, as far as its ids tell.
 const SHOWN = 1;
-/** One of its ids has a tombstone. */
+/** At least one of the post's ids has a tombstone. */
 const SUSPECT = 2;
 const HIDDEN = 3;
 

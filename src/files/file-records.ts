@@ -159,7 +159,7 @@ export class FileRecords implements Records {
     const before = this.content;
     const size = moveRecords(before.length, this, rows, records);
     if (size > before.length) {
-      // Not allocated from Node's shared pool, because the memory may be transferred.
+      // The memory does not come from Node's shared pool, because it may be transferred.
       this.content = Buffer.allocUnsafeSlow(size);
       before.copy(this.content);
       releaseMemory(before);

@@ -10,7 +10,7 @@ interface Emitter {
 interface StreamState {
   /** Set when a listener handles its `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
-  /** The error that it has failed with. */
+  /** The error with which the stream has failed. */
   failure?: { readonly error: unknown };
   /** Set for a source that was closed, usually because it was read to its end. */
   isClosed?: boolean;

@@ -47,8 +47,8 @@ export function changedOption(before: Options, now: Options): string | undefined
 }
 
 /**
- * Whether the next run of a flow continues where a complete one ended: its source is `incremental`, or at least one
- * of its joined sources is.
+ * Whether a flow has an `incremental` source, alone or among joined sources. The next run of such a
+ * flow continues where a complete run ended.
  */
 export function isIncremental(flow: FlowIdentity): boolean {
   return flow.some(

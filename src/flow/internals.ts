@@ -41,7 +41,8 @@ export interface Argument {
 
 /** Adds internal data to an object that this package has created. Returns the object. */
 export function withInternals<Made extends object>(made: Made, more: Internals): Made {
-  // Not enumerable, because printing a flow would otherwise print everything it was made of.
+  // The property is not enumerable, because printing a flow would otherwise print everything it was
+  // made of.
   return Object.defineProperty(made, internals, {
     value: { ...internalsOf(made), ...more },
     configurable: true,

@@ -213,7 +213,10 @@ function gauge(fraction: number): string {
   return '='.repeat(filled).padEnd(GAUGE_WIDTH, '-');
 }
 
-/** As many whole parts as fit into this number of columns. If the first part does not fit, its middle is cut. */
+/**
+ * Returns as many whole parts as fit into this number of columns. If the first part does not fit,
+ * its middle is cut.
+ */
 function shorten(text: string, columns: number): string {
   const parts = text.split(SEPARATOR);
   while (parts.length > 1 && stringWidth(parts.join(SEPARATOR)) > columns) parts.pop();

@@ -122,7 +122,8 @@ export async function writeToWeb<T>(
     done.catch(fail);
     return abortable(done, linked.signal);
   };
-  // Set before closing, because Node 20 fails an assertion if a closed stream is written to.
+  // This is set before closing, because Node 20 fails an assertion if a closed stream is written
+  // to.
   let closing = false;
   writer.closed.then(() => {
     if (!closing) fail(new Error('The stream was closed before all items were written'));

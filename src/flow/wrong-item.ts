@@ -145,7 +145,10 @@ function operatorsFor(item: unknown, kind: string): string {
     : 'it into a pipeline of posts, such as those of search()';
 }
 
-/** The operators to decode these bytes with, judged by their content: a compressed file, lines, or one record. */
+/**
+ * Returns the operators that decode these bytes. The content shows whether they are a compressed
+ * file, lines, or one record.
+ */
 function decodersOf(bytes: Uint8Array): string {
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return 'gunzip(), jsonLines(), activities()';
   const text = Buffer.from(bytes).toString('latin1').trim();

@@ -184,7 +184,7 @@ export class ZstdFrames {
         this.#collected.push(input[at++] as number);
         this.read++;
         this.#need--;
-        // Only the last of these bytes tells whether they begin a frame.
+        // The last of these bytes tells whether they begin a frame. The earlier ones do not.
         if (field === 'magic' || field === 'skippable size') start = at;
       }
       while (this.#need === 0) {

@@ -143,7 +143,7 @@ export class RateLimiter {
     this.add(rates);
   }
 
-  /** Adds rates, which then apply, too. */
+  /** Adds rates. Requests then respect them, too. */
   add(rates: readonly Rate[]): void {
     for (const rate of rates) {
       const known = this.#rates.some(

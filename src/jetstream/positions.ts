@@ -151,7 +151,10 @@ export interface LostPositions extends Range {
   readonly subject: string;
 }
 
-/** What a cursor keeps for one publisher on one subject, as a list. See `Followed` for the members. */
+/**
+ * The position of one publisher on one subject in a cursor, as a list. See `Followed` for the
+ * members.
+ */
 type FollowedJson = readonly [
   series: number,
   acknowledged: number,

@@ -19,7 +19,7 @@ const NO_BYTES = new Uint8Array();
 
 /** A message with posts. */
 export interface PostsMessage extends Packed {
-  /** The number of its subject. */
+  /** The number of the message's subject. */
   readonly subject: number;
   /** The id of the message, without the prefix. */
   readonly id: string;

@@ -113,7 +113,7 @@ export function isScalar(byte: number): boolean {
 }
 
 /**
- * The same bytes as a `Buffer`, without copying.
+ * Returns the same bytes as a `Buffer`, without copying.
  *
  * @throws DataError for a value that is not a `Uint8Array`.
  */

@@ -60,7 +60,8 @@ export function matchesAtEnd(
   const span = spanNearEnd(document, MEMBER);
   if (span === undefined) return undefined;
   matches = parseMatches(document, ...span);
-  // Not cached if other members follow, such as the id, because these differ from post to post.
+  // The rules are cached only if no other members follow, such as the id, because these differ from
+  // post to post.
   if (span[1] === document.length - 1) known.set(bytes, rest, end, matches);
   return matches;
 }

@@ -7,7 +7,7 @@ const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
 /** The number of bytes that may wait for the disk before `add` waits. */
 const MAX_PENDING_BYTES = 8 * 1024 * 1024;
-/** No limits when records are read from the spool, because they were checked when they arrived. */
+/** Records from the spool have no limits, because they were checked when they arrived. */
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**

@@ -186,7 +186,7 @@ export function checkRulesToDelete(
   );
 }
 
-/** @throws OptionError unless it is an id in the notation of the service. */
+/** @throws OptionError if `id` is not an id in the notation of the service. */
 export function checkRuleId(call: string, id: unknown): string {
   // Ids are sent as bare integers, for which JSON does not allow leading zeros.
   if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))

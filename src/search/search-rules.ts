@@ -57,7 +57,7 @@ function sizes(rules: number, queries: number): string {
 interface State {
   /** The index of the query that is being fetched; the number of queries when all are complete. */
   readonly query: number;
-  /** The cursor of that query; `undefined` at its start. */
+  /** The cursor in the current query; `undefined` at the start of the query. */
   readonly at: Cursor | undefined;
   /** The last cursor of the first query, which determines the window of all others. */
   readonly first: Cursor | undefined;

@@ -252,7 +252,7 @@ export const SERVICE_OPTIONS = {
     isAmount,
     10_000,
   ),
-  /** One number for all states, or an object with some of them. */
+  /** This option is one number for all states, or an object with some of them. */
   jobDwellMs: orGroup(dwell(), DWELL_OPTIONS as OptionTable<Partial<JobDwell>>),
   jobDollarsPerDay: special<number>(
     'price in quotes (default: included in the subscription)',

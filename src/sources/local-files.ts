@@ -328,7 +328,10 @@ function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf:
   });
 }
 
-/** The number of files up to the cursor. */
+/**
+ * Returns the number of files that the cursor covers. Throws if they are not the files that are
+ * there now.
+ */
 function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
   const cursor = cursors[Number(resume.files) - 1];
   if (resume.source !== 'local-files' || cursor === undefined || cursor.done !== resume.done)

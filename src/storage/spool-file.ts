@@ -71,7 +71,7 @@ export class SpoolFile {
    */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
-      // Not allocated from Node's shared pool, because the consumer may keep parts of the block.
+      // The block does not come from Node's shared pool, because the consumer may keep parts of it.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
       const read = await this.#readInto(block, at);
       at += read;

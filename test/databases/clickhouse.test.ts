@@ -14,8 +14,8 @@ import { isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 /**
- * What goes wrong with a call: the request or the response is lost, or the script is killed before
- * or after the call.
+ * The kinds of failures of a call: the request or the response is lost, or the script is killed
+ * before or after the call.
  */
 type Mishap = 'request lost' | 'answer lost' | 'killed before' | 'killed after';
 

@@ -16,13 +16,13 @@ const BUSY_LOOPS = 8;
 const RUNS = 'test/faults/suite-runs.jsonl';
 
 interface SuiteRun {
-  /** When the run started, such as `2026-11-22T13:15Z`. */
+  /** The start of the run, such as `2026-11-22T13:15Z`. */
   readonly at: string;
   /** The commit, followed by `+` if files differed from it. */
   readonly commit: string;
   readonly machine: string;
   readonly cell: string;
-  /** The machine's load in the minute before the run. Other work makes a run take longer. */
+  /** The machine's load in the minute before the run. A high load explains a slow run. */
   readonly load: number;
   readonly seconds: number;
   readonly tests: number;

@@ -2,11 +2,14 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Random } from './random.js';
 
-/** What must happen in a cell. Every trial checks this. */
+/** The required outcome of a cell. Every trial checks it. */
 export type Expectation =
   /** Without help, every item is output once in the end. */
   | 'recovers'
-  /** The same, after a wait for a rate limit, a silent connection or a later time. */
+  /**
+   * Without help, every item is output once in the end, after a wait for a rate limit, a silent
+   * connection or a later time.
+   */
   | 'waits'
   /**
    * The run ends with a typed error. The committed items are exact, and when the fault is gone, the
@@ -27,7 +30,7 @@ export interface Cell {
   /** A name that is unique in its part, such as `search/reset`. `--cell` selects it. */
   readonly name: string;
   readonly expects: Expectation;
-  /** What `holds` means, or why there is nothing to try. */
+  /** The meaning of `holds` in this cell, or the reason why there is nothing to try. */
   readonly why?: string | undefined;
   /** The number of seeds in a complete run, if it differs from the part's. */
   readonly seeds?: number | undefined;
@@ -57,7 +60,7 @@ export interface Part {
   render?(results: readonly CellResult[]): string;
 }
 
-/** What a part gets before its first cell. */
+/** The library and the folder that a part gets before its first cell. */
 export interface Setting {
   /**
    * The URL of the compiled library's folder, ending in a slash, or of another library. Load it

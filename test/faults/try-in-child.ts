@@ -5,8 +5,8 @@ import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
 /**
- * Only for a blocked process, because a hanging trial fails earlier. A busy machine must not reach
- * it.
+ * This limit is only for a blocked process, because a hanging trial fails earlier. A busy machine
+ * must not reach it.
  */
 const LIMIT_MS = 900_000;
 

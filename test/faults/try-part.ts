@@ -22,7 +22,7 @@ export interface TryOptions {
   readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
 }
 
-/** Only detects hangs: a trial of one second must pass on a busy machine. */
+/** This limit only detects hangs: a trial of one second must pass on a busy machine. */
 const LIMIT_MS = 600_000;
 /** A broken cell fails with every seed, so it stops after this many failures. */
 const MAX_FAILURES = 5;

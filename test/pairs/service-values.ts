@@ -64,7 +64,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
   },
   counts: {
     ...query('counts'),
-    // Set in all rows, because the default of 30 days has 43,200 minutes.
+    // This is set in all rows, because the default of 30 days has 43,200 minutes.
     fromDate: date(START),
     bucket: { ...unset, day: is('day'), hour: is('hour'), minute: is('minute') },
   },

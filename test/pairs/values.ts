@@ -1,6 +1,6 @@
 import type { Domain, Row } from './covering-rows.js';
 
-/** What the value of an option may depend on. */
+/** The data from which the value of an option may be created. */
 export interface Context {
   /** The folder of outputs. */
   readonly out: string;

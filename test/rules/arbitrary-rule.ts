@@ -152,8 +152,8 @@ function arbitraryValues(vocabulary: RuleVocabulary): {
     followers_count: count,
     friends_count: count,
     listed_count: count,
-    // Often a language of the test posts. `id` and `in` are the same language, and so are `he` and
-    // `iw`.
+    // Usually picks a language of the test posts. `id` and `in` name the same language, and so do
+    // `he` and `iw`.
     lang: fc.oneof(
       fc.constantFrom('en', 'de', 'id', 'in', 'he', 'iw', 'xx-yy'),
       fc.constantFrom(...languageCodes),

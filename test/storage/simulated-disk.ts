@@ -366,7 +366,7 @@ function applied(bytes: Buffer, change: Change): Buffer {
   return longer;
 }
 
-/** Of a folder's unsynced names, the oldest survive, as with the journal of a file system. */
+/** The oldest of a folder's unsynced names survive, as with the journal of a file system. */
 function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<Node>): void {
   const kept = Math.floor(random() * (folder.changes.length + 1));
   for (const change of folder.changes.slice(0, kept)) rename(folder.safe, change);

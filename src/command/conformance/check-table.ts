@@ -210,7 +210,7 @@ function checksOf(
  */
 export const CHECKS: readonly Check[] = [
   ...checksOf('posts', {
-    // Search: login
+    // Checks of the login.
     'search without login': unauthorized(),
     'search with a wrong password': {
       rule: 'A wrong password is 401.',
@@ -232,7 +232,7 @@ export const CHECKS: readonly Check[] = [
       body: '{',
       status: 401,
     },
-    // Search: posts
+    // Checks of searches for posts.
     'a page of posts': {
       rule: 'A search answers with posts, newest first.',
       parameters: ONE_PAGE,
@@ -278,7 +278,7 @@ export const CHECKS: readonly Check[] = [
     'a toDate in the future': refused('Dates in the future are refused.', now => ({
       toDate: formatTimestamp(now + 10 * MINUTE),
     })),
-    // Search: refusals
+    // Checks of searches that are refused.
     'no query': {
       rule: '`query` is required.',
       parameters: ({ now }) => hourBefore(now),
@@ -422,7 +422,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('replay', {
-    // Streams. None of them is opened.
+    // Checks of streams. They open no stream.
     'a replay without login': unauthorized(),
     'a replay without gzip': {
       rule: 'A stream without `Accept-Encoding: gzip` is 406.',

@@ -118,7 +118,7 @@ const ELEMENT: u32 = 4;
 const CR: u32 = 0x0d;
 const LF: u32 = 0x0a;
 
-/** Where `decodeText` writes, and whether the field needs quotes. */
+/** The position at which `decodeText` writes, and whether the field needs quotes. */
 let out: usize = 0;
 let isQuoted: bool = false;
 
@@ -140,7 +140,7 @@ export function decodeText(
   return after == 0 ? -1 : ((after - DECODED) as i32);
 }
 
-/** The same as `decodeText`, but with addresses, and 0 instead of -1. */
+/** Does the same as `decodeText`, but for addresses. Returns 0 instead of -1. */
 // @ts-ignore
 @inline
 function decode(
@@ -209,7 +209,7 @@ const SURROGATE: u32 = 16;
 const TOO_LONG_2: u32 = 32;
 /** In four bytes, an overlong or too large character, by the low bits of the first byte. */
 const TOO_LONG_4: u32 = 64;
-/** Not an error if the byte is the third or fourth byte of a character. */
+/** Does not count as an error if the byte is the third or fourth byte of a character. */
 const TWO_CONTINUATIONS: u32 = 128;
 
 /** Sets the errors for a range of values of four bits. */
@@ -357,10 +357,10 @@ function fourDigits(at: usize, to: usize): u32 {
 
 /** Writes a character that was escaped. */
 function putAscii(byte: u32, mode: u32): bool {
-  // An entity may start with it.
+  // An ampersand may start an entity.
   if (byte == AMPERSAND && (mode & ENTITIES) != 0) return false;
   if ((mode & ELEMENT) != 0) {
-    // JSON has its own escapes for these characters.
+    // JSON has its own escapes for control characters.
     if (byte < 0x20) return false;
     if (byte == QUOTE || byte == BACKSLASH) putByte(BACKSLASH);
     if (byte == QUOTE) putByte(QUOTE);

@@ -30,7 +30,8 @@ export function memberValues({ bytes, spans }: MemberFinder) {
   const startOf = (value: number) => spans[value]!;
   const endOf = (value: number) => spans[value + 1]! & POSITION;
   const hasEscapes = (value: number) => (spans[value + 1]! & ESCAPES) !== 0;
-  // Also false for an absent value: its start is 0, where the document has its opening brace.
+  // Whether a value is a string. For an absent value, this is false: its start is 0, the opening
+  // brace of the document.
   const isText = (value: number) => bytes[spans[value]!] === QUOTE;
   const isList = (value: number) => bytes[spans[value]!] === OPEN_ARRAY;
   const isObject = (value: number) => spans[value] !== 0 && bytes[spans[value]!] === OPEN_OBJECT;

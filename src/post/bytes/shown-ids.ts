@@ -21,7 +21,10 @@ export const ID_OF = {
   user: 2,
   /** The id belongs to a quoted post. */
   quoted: 4,
-  /** Not an id, but the `countryNumber` of a country in which the post or its author is withheld. */
+  /**
+   * This kind is not an id. It is the `countryNumber` of a country in which the post or its author
+   * is withheld.
+   */
   country: 8,
 } as const;
 

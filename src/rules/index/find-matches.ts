@@ -24,9 +24,11 @@ export interface IndexedRules {
   readonly blocks: Int32Array;
   /** The blocks of rules that must be compared with every post. */
   readonly unanchored: Iterable<number>;
-  /** Pairs of a block and a second term that a match must have, or -1. */
+  /**
+   * Pairs of numbers: a block, and a second term that a match must have; -1 if none is required.
+   */
   readonly postings: Int32Array;
-  /** For each term, the start of its pairs in `postings`, and their number of integers. */
+  /** For each term, the start of its pairs in `postings`, and how many numbers they have. */
   readonly lists: Int32Array;
 }
 

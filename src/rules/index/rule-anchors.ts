@@ -145,7 +145,7 @@ const REVIEWED_A_POST = 16;
 /** The rules indexed under each term, in one pool of integers: pairs of a rule's block and its second term, or -1. */
 export class Postings {
   readonly #pool = new IntPool();
-  /** For each term, the start of its pairs in the pool, and their number of integers. */
+  /** For each term, the start of its pairs in the pool, and how many numbers they have. */
   lists: Int32Array = new Int32Array(2 << 10);
 
   get data(): Int32Array {

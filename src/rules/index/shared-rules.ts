@@ -86,7 +86,7 @@ export class SharedMatcher {
   /** The data for finding matches, with the copy of anchors that is in use now. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
-  /** For the last matched post: the place for its rules, or the post itself, if it was parsed. */
+  /** The place for the rules of the last matched post, or the post itself, if it was parsed. */
   #place: PlaceOfRules | undefined;
   #parsed: Activity | undefined;
   /** Written by the loops that prefetch memory, so that V8 does not remove them. */

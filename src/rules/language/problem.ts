@@ -41,9 +41,9 @@ export interface TextEdit extends Span {
 
 /** Identifies a kind of problem, for scripts. Codes do not change between versions. */
 export type ProblemCode =
-  /** Longer than 2048 characters. */
+  /** The rule is longer than 2048 characters. */
   | 'R001'
-  /** Groups nested too deep. */
+  /** Groups are nested too deep. */
   | 'R002'
   /** A character that cannot start a clause. */
   | 'R003'
@@ -59,11 +59,11 @@ export type ProblemCode =
   | 'R008'
   /** An explicit `AND`. */
   | 'R009'
-  /** Only negated clauses. */
+  /** All clauses are negated. */
   | 'R010'
-  /** No positive clause except stop words. */
+  /** The only positive clauses are stop words. */
   | 'R011'
-  /** Only operators that may not be used alone. */
+  /** The rule has only operators that must not be used alone. */
   | 'R012'
   /** An operator that does not exist. */
   | 'R013'
@@ -71,7 +71,7 @@ export type ProblemCode =
   | 'R014'
   /** An operator that the product does not have. */
   | 'R015'
-  /** An operator of version 1.0. */
+  /** An operator of version 1.0 of the rule language. */
   | 'R016'
   /** `sample:` within an `OR`. */
   | 'R017'
@@ -105,7 +105,10 @@ export type ProblemCode =
   | 'R108'
   /** Clauses that exclude each other. */
   | 'R109'
-  /** Only operators of which the service's pages differ on whether they may be used alone. */
+  /**
+   * The rule has only operators that, according to some of the service's pages, must not be used
+   * alone.
+   */
   | 'R110'
   /** A language code that the service is not known to use. */
   | 'R111'

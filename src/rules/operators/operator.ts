@@ -24,7 +24,7 @@ export interface OperatorSpec {
   /** Whether a rule may consist of this operator alone. */
   readonly alone: 'yes' | 'no' | 'not in search';
   readonly aliases: readonly string[];
-  /** What the operator matches, in a few words. */
+  /** The meaning of the operator in a few words. */
   readonly about: string;
 }
 
@@ -87,7 +87,7 @@ export function specOf(
 /** The terms of an operator for which none are known, so that an index cannot find matching posts. */
 export const NO_TERMS: RequiredTerms = { required: [], exact: false };
 
-/** For an operator that matches exactly the posts with this term. */
+/** Returns the terms of an operator that matches exactly the posts with this term. */
 export function exactTerm(term: string): RequiredTerms {
   return { required: [term], exact: true };
 }

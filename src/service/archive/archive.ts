@@ -77,7 +77,7 @@ export interface CountedBucket {
 
 /** The counted buckets, and the part of the window that they cover. */
 export interface CountsResult {
-  /** One bucket for each that the counted part overlaps, including empty buckets, in ascending order. */
+  /** Every bucket that the counted part overlaps, including empty buckets, in ascending order. */
   readonly buckets: readonly CountedBucket[];
   /**
    * The part of the window that was counted. If the deadline has passed, it ends before the end of the

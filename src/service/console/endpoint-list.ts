@@ -17,7 +17,7 @@ export interface ListedEndpoint {
   readonly curl?: string | undefined;
   /** A shell command that runs a short script. */
   readonly millrace: string;
-  /** The same script as a file. */
+  /** The content of a TypeScript file with the same script. */
   readonly typescript: string;
 }
 

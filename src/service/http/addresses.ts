@@ -94,7 +94,7 @@ export function addressesAt(url: string, names: Names, serviceTime: () => number
   };
 }
 
-/** One line of JSON with names in snake case: `base_url`, `account`, `label` ... */
+/** Returns one line of JSON with names in snake case: `base_url`, `account`, `label` ... */
 export function addressesLine(addresses: Addresses): string {
   const texts = Object.entries(addresses).filter(([, value]) => typeof value === 'string');
   const entries = texts.map(([name, value]) => [

@@ -78,7 +78,7 @@ function rate(requests: number, perMs: number, by?: Pick<Rate, 'byDay'>): Rate {
 /** All limits of the service. Durations are in milliseconds. */
 export type Limits = Readonly<typeof STRICT>;
 
-/** The same limits without rates. */
+/** The limits of the real service, without rates. */
 const RELAXED: Limits = { ...STRICT, ...lifted(STRICT) };
 
 /**

@@ -125,7 +125,9 @@ export function resultsView(
   };
 }
 
-/** The same files as text, one per line: the local name, a tab and the URL. */
+/**
+ * Returns the files of a delivered job as text, one per line: the local name, a tab and the URL.
+ */
 export function resultsCsv(runner: JobRunner, address: FileAddress): string {
   return runner.files
     .map(

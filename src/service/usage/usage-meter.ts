@@ -154,7 +154,10 @@ export function startOfMonth(ms: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
 }
 
-/** The same day `months` later, or earlier if negative. If that month is shorter, its last day. */
+/**
+ * Returns the same day `months` later, or earlier if negative. If that month is shorter, returns
+ * its last day.
+ */
 export function monthsLater(ms: number, months: number): number {
   const date = new Date(ms);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];

@@ -160,7 +160,7 @@ export class SignedRequests {
   #unauthorized(message: string): HttpProblem {
     return new HttpProblem(401, message, {
       'WWW-Authenticate': 'OAuth realm="millrace"',
-      // From this header, a client can tell how wrong its clock is.
+      // This header tells a client how wrong its clock is.
       Date: new Date(this.#clock.now()).toUTCString(),
     });
   }

@@ -66,7 +66,7 @@ export interface CheckpointText {
 export interface CheckpointPlace {
   /** The `path` of the errors. */
   readonly path: string;
-  /** The start of their messages: `The checkpoint out/checkpoint.json`. */
+  /** The start of the messages of these errors, such as `The checkpoint out/checkpoint.json`. */
   readonly subject: string;
 }
 

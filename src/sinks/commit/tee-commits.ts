@@ -146,7 +146,7 @@ export class TeeCommits {
       return before ?? null;
     if (reading.some(input => input === undefined || input.number !== first?.number))
       return undefined;
-    // The same form as in `commitIfAll`.
+    // The cursor has the same form as in `commitIfAll`.
     return { tee: ends as readonly Cursor[], inner: first?.cursor ?? null };
   }
 

@@ -302,7 +302,10 @@ function editCells(post: PostBytes): CellsOfColumns {
     return readList(editIds, ids, () => true);
   });
 
-  /** A column of edits. If one of the edits is invalid, it is left to the column. */
+  /**
+   * Reads a column of edits from the bytes. If one of the edits is invalid, the column itself
+   * returns the value.
+   */
   function editCell(cell: PostCell): PostCell {
     return out => {
       const valid = areValid();

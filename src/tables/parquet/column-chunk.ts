@@ -113,7 +113,10 @@ function encodeChunk(
 class PageWriter {
   plainBytes = 0;
   length = 0;
-  /** One piece per page. Joining them here would copy them again and take twice the memory. */
+  /**
+   * Each page is a separate piece. Joining the pages here would copy them again and take twice the
+   * memory.
+   */
   readonly pieces: Uint8Array<ArrayBuffer>[] = [];
   readonly #compress: (page: Uint8Array) => Uint8Array | undefined;
 

@@ -550,7 +550,10 @@ const MAX_TABLE_BITS: u32 = 14;
  * in 16 bits.
  */
 const FRAGMENT_BYTES: usize = 1 << 16;
-/** No lookups near the end, because four bytes are read at a time and a lookup reads ahead. */
+/**
+ * There are no lookups near the end, because four bytes are read at a time and a lookup reads
+ * ahead.
+ */
 const SNAPPY_MARGIN: usize = 15;
 
 /** The table of the last position of each hash in a fragment. */
@@ -595,7 +598,7 @@ function compress(start: usize, end: usize, to: usize): usize {
     if (position > emitted) to = literal(emitted, position, to);
     const matchEnd = endOfMatch(candidate + 4, position + 4, end);
     to = copy((position - candidate) as u32, (matchEnd - position) as u32, to);
-    // What follows the match is likely to match what followed the earlier occurrence.
+    // The bytes after the match are likely to repeat the bytes after the earlier occurrence.
     if (matchEnd <= limit)
       store<u16>(
         table + (((load<u32>(matchEnd - 1) * 0x1e35a7bd) >> shift) << 1),

@@ -79,7 +79,7 @@ export class RowBlockBuilder {
   }
 }
 
-/** A user of decoded strings that keeps nothing, because the strings are copied immediately. */
+/** Keeps no decoded strings, because they are copied immediately. */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
 /** Adds the cells of rows to a block. */

@@ -41,7 +41,7 @@ interface Run {
   readonly hits: number;
 }
 
-/** What a process leaves, and what the next process must find. */
+/** The files that a process leaves, and the content that the next process must find. */
 export interface Left {
   readonly what: string;
   readonly folder: string;

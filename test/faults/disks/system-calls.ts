@@ -18,7 +18,7 @@ export interface SystemCall {
   readonly isSynced: boolean;
   /** The text written to the output. */
   readonly text: string;
-  /** When the call started and ended, in the order of all calls. */
+  /** The start and the end of the call, as positions in the order of all calls. */
   readonly began: number;
   readonly ended: number;
 }

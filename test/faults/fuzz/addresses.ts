@@ -132,7 +132,7 @@ export const addresses: ParserKind = {
       ...['/oauth/request_token', '/oauth/authenticate?oauth_token=x', '/oauth/grants'],
       ...['/console/sign-in', '/console/sign-in', '/console/jobs/x', '/pages/style.css'],
       ...[...control, ...control],
-      // The same addresses in other spellings, and similar ones.
+      // Other spellings of the same addresses, and similar addresses.
       ...['/x/../status', '/./console/./jobs', '/%2e%2e/_control/clock', '\\console\\jobs'],
       ...[
         '//127.0.0.1/console',

@@ -1,7 +1,8 @@
 import net from 'node:net';
 
 /**
- * Only reached if the service does not answer. Each request is complete, so it must be answered.
+ * This limit is reached only if the service does not answer. Each request is complete, so it must
+ * be answered.
  */
 const LIMIT_MS = 15_000;
 

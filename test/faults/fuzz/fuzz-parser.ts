@@ -45,7 +45,7 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
   while (tried < inputs && (tried < minInputs || performance.now() < end)) {
     const other = parser.seed(random);
     const input = mutate(parser.seed(random), random, { other, tokens, maxBytes });
-    // The same random cuts for this input when it is repeated or reduced.
+    // With this seed, the input gets the same random cuts when it is repeated or reduced.
     const attemptSeed = `${name} ${seed} ${tried}`;
     tried++;
     options.onInput?.(input);

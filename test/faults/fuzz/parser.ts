@@ -23,7 +23,7 @@ export interface Parser {
 }
 
 export interface ParserKind {
-  /** What the parser promises for any bytes, besides the errors and limits of all parsers. */
+  /** The promise of the parser for any bytes, besides the errors and limits of all parsers. */
   readonly holds: string;
   open(library: URL): Promise<Parser>;
 }

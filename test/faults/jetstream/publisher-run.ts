@@ -36,7 +36,7 @@ export class PublisherRun {
   readonly name: string;
   readonly proxy: WireProxy;
   readonly expected: Expected;
-  /** Where the source of the last run started. */
+  /** The position at which the source of the last run started. */
   startedAt = 0;
   readonly #libraries: Libraries;
   readonly #publishing: Publishing;

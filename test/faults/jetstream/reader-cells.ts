@@ -17,7 +17,7 @@ const MIB = 2 ** 20;
 const PAUSE_MS = 2_000;
 const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
 
-/** What a reader does without a fault. */
+/** The outcome of a reader without a fault. */
 interface Clean {
   readonly passed: WireProxy['passed'];
   readonly diskCalls: number;

@@ -13,7 +13,7 @@ export interface StreamCell extends Cell {
   readonly attempt?: ((setting: StreamSetting, trial: Trial) => Promise<Counts>) | undefined;
 }
 
-/** What all trials with one server share. */
+/** Holds the libraries, and the results that all trials with one server share. */
 export class StreamSetting {
   readonly libraries: Libraries;
   readonly #setting: Setting;

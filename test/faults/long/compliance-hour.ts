@@ -19,7 +19,7 @@ const SPEED = 24;
  * this speed until then.
  */
 const TAIL_SPEED = 40;
-/** Only detects hangs. */
+/** This limit only detects hangs. */
 const TAIL_MS = 300 * MINUTE;
 /** The stream starts this long ago, so a replay also delivers its first minutes. */
 const SINCE_MS = 10 * MINUTE;

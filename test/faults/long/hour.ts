@@ -39,7 +39,7 @@ export class Hour {
         ...addresses,
         timing: clock,
         serviceTime: () => clock.now(),
-        // In real time, like the service's heartbeats.
+        // This is in real time, like the service's heartbeats.
         timeouts: { silenceMs: 4_000 },
         onRetry: ({ error }: { readonly error: MillraceError }) => {
           if ('status' in error && error.status === 429) this.tooMany++;

@@ -104,7 +104,7 @@ export function newArchive({ repeats = false, large = false } = {}): MemoryArchi
   return repeats ? new RepeatingArchive(archivedPosts) : new MemoryArchive(archivedPosts);
 }
 
-/** Only the posts of searches and jobs, without a sample to generate others from. */
+/** Creates an archive that has posts only in the windows of search, jobs and replay. */
 export function plainArchive(): MemoryArchive {
   const posts = [
     ...plainPosts(WINDOWS.search, 2 * HOUR),

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 
-// From the compiled library, even if `--library` names another one, whose recorded tombstones must
-// be readable by this one.
+// This import is always the compiled library. If `--library` names another one, the tombstones that
+// it recorded must be readable by this one.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';

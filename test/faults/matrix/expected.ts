@@ -14,7 +14,7 @@ import type { RowName } from './pipelines.js';
 import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
-// What a run must output, fetched from the service without the library.
+// The posts that a run must output, fetched from the service without the library.
 
 const SEARCH = '/search/fullarchive/accounts/local/dev';
 

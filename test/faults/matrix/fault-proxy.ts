@@ -11,7 +11,7 @@ import { setImmediate } from 'node:timers/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
 import { isItem } from './bare-client.js';
 
-/** What the proxy does to a response. */
+/** A change that the proxy makes to a response. */
 export interface Tampering {
   /** Applies only to requests whose path contains this. */
   readonly path: string;

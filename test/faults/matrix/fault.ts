@@ -6,7 +6,7 @@ import type { AimSetting } from './service-fault.js';
 import type { WorldOptions } from './world.js';
 
 export interface FaultSetting extends AimSetting {
-  /** What the row reads: the UUID of a job, or a folder. */
+  /** The input of the row: the UUID of a job, or a folder. */
   readonly input: string;
   /** The number of records that the test's own client got twice. */
   readonly repeated?: number | undefined;
@@ -49,7 +49,7 @@ export interface Planted {
 
 export interface Fault {
   readonly name: string;
-  /** When the process that runs the script is killed. `plant` then does nothing. */
+  /** The moment at which the process that runs the script is killed. `plant` then does nothing. */
   readonly kill?: 'random' | 'disk call' | 'commit' | undefined;
   /**
    * How often a trial is repeated at another place until the fault takes effect, because a run does

@@ -7,7 +7,7 @@ export interface Minutes {
   readonly to: number;
 }
 
-/** What the gaps of a trial must report. */
+/** The minutes that the gaps of a trial must report. */
 export interface NamedMinutes {
   readonly reason: string;
   /** The minutes by the service's current time, which changes during a run. */

@@ -21,7 +21,7 @@ export interface ChildWork {
   readonly paceMs: number;
   /** The call that changes a file below `out` before which the process kills itself. */
   readonly dieAt?: DiskPlace | undefined;
-  /** What the process does at each commit. */
+  /** The work of the process at each commit. */
   readonly commits?: CommitWork | undefined;
 }
 

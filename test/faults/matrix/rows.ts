@@ -51,7 +51,7 @@ export interface RowSetting {
 export interface Prepared {
   readonly input: string;
   readonly expected: Expected;
-  /** What may be output before the run has completed. @default `expected` */
+  /** The items that may be output before the run has completed. @default `expected` */
   readonly allowed?: Expected;
   /** The number of records that the test's own client got beyond the number of posts. @default 0 */
   readonly repeated?: number;

@@ -3,9 +3,9 @@ import type { Endpoint } from 'millrace/service';
 import { elementsIn, isItem } from './bare-client.js';
 import type { SeenResponse } from './fault-proxy.js';
 
-/** What a clean run of the row did, which tells where a fault can occur. */
+/** The course of a clean run of the row, which shows where a fault can occur. */
 export interface Clean {
-  /** What was sent in response to each request, in order, by family of endpoints. */
+  /** The responses that the service sent, in order, by family of endpoints. */
   readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;
   /** The number of calls that changed a file. */
   readonly diskCalls: number;
@@ -15,7 +15,7 @@ export interface Clean {
   readonly threadMessages: number;
 }
 
-/** What was sent in response to one request. */
+/** The response to one request, as the service sent it. */
 export interface Sent {
   /** The path and query, as far as they are the same in each run. */
   readonly address: string;

@@ -5,7 +5,7 @@ import type { Row } from './rows.js';
 import { type Clean, PATHS, type Sent } from './sent.js';
 import type { World } from './world.js';
 
-/** What a trial and the clean run of its row tell about requests. */
+/** The world of a trial and the clean run of its row, which determine where a fault is aimed. */
 export interface AimSetting {
   readonly row: Row;
   readonly world: World;
@@ -16,7 +16,7 @@ export interface AimSetting {
 /** A request of the clean run, and how to aim a fault at the same request of another run. */
 export interface Aimed {
   readonly endpoint: Endpoint;
-  /** What the request is sent at least. */
+  /** The smallest response that the service sends to the request. */
   readonly sent: Sent;
   /** The number of requests to let through first. */
   readonly skip: number;

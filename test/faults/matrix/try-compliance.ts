@@ -8,7 +8,7 @@ import { type Minutes, mustName } from './named-gaps.js';
 import { RowRun } from './row-run.js';
 import { mustHaveWaited, type Target } from './try-fault.js';
 
-/** Only detects hangs. */
+/** This limit only detects hangs. */
 const MAX_LATE_MS = 60_000;
 
 /**

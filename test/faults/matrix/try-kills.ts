@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-// From the compiled library, even if `--library` names another one.
+// This import is always the compiled library, even if `--library` names another one.
 import { openTombstones, type Tombstones } from '../../../src/compliance/tombstones.js';
 import { type CleanRun, type Ended, KilledChild, killAgainAndAgain } from '../../killed-child.js';
 import type { Counts, Trial } from '../part.js';
@@ -14,7 +14,7 @@ import type { Row } from './rows.js';
 import { NOW } from './windows.js';
 import type { WorldOptions } from './world.js';
 
-/** What a child does if it is not killed. */
+/** A child process that is not killed. */
 export interface CleanChild extends CleanRun {
   readonly bundle: BundledChild;
   readonly threadWrites: number;

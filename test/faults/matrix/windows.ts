@@ -1,4 +1,4 @@
-// In a separate file, because child processes do not generate the archive.
+// These are in a separate file, because child processes do not generate the archive.
 
 /**
  * The service's time at the start of every trial, so that a seed has the same effect on any day.

@@ -153,7 +153,7 @@ describe('a string in a document', () => {
    */
   function decodedBytes(bytes: Uint8Array, mode: keyof typeof DECODED): Buffer | undefined {
     const document = Buffer.concat([Buffer.from('{"text":"'), bytes, Buffer.from('"}')]);
-    // Not by `expect`, which would take most of the time.
+    // This does not use `expect`, which would take most of the time.
     if (!finder.find(document, 0, document.length)) throw new Error(`Not found: ${document}`);
     const memory = strings.memoryFor(user);
     const text = finder.members.get('text')!;

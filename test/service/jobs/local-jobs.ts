@@ -91,7 +91,7 @@ afterTests(async () => {
 });
 
 /**
- * In the hours before `NOW`, one post about tea every minute and one about coffee every ten
+ * Posts of the hours before `NOW`: one about tea every minute, and one about coffee every ten
  * minutes.
  */
 export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i) => {
