@@ -348,7 +348,7 @@ const SINKS: Stages = {
     right: () => [millrace.collect()],
     reads: ANY,
   },
-  // Its items are tested with a server, in test/jetstream/to-jet-stream.test.ts.
+  // The items of `toJetStream` are tested with a server, in test/jetstream/to-jet-stream.test.ts.
   toJetStream: { needs: 'options', wrong: OPTIONS },
 };
 

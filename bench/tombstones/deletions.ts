@@ -1,6 +1,6 @@
 /**
- * The period of the generated posts. Their ids contain a time, as the service's do: milliseconds
- * above 22 low bits.
+ * The period of the generated posts, in milliseconds. Their ids contain a time above the 22 low
+ * bits, like the ids of the service.
  */
 const FIVE_YEARS = 5 * 365 * 86_400_000;
 const NOW = 400_000_000_000;

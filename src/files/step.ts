@@ -35,7 +35,7 @@ export interface Step {
 export interface StepRun {
   /** The cursor from which the input resumes. */
   readonly resume: Cursor | undefined;
-  /** Returns the rows that pass. */
+  /** Returns the rows that the step lets pass. */
   pass(rows: Rows): Rows | Promise<Rows>;
   /** Adds the state of the step to a cursor of its input. */
   cursor?(inner: Cursor): Cursor;

@@ -38,7 +38,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
       this.#begin = resolve;
       this.#refuse = reject;
     });
-    // It may reject before the sender waits for it, which must not be an unhandled rejection.
+    // `begun` may reject before the sender waits for it, which must not be an unhandled rejection.
     this.begun.catch(() => {});
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);

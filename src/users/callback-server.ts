@@ -35,7 +35,7 @@ export class CallbackServer {
       this.#grant = resolve;
       this.#deny = reject;
     });
-    // It may reject before it is awaited, which must not be an unhandled rejection.
+    // The promise may reject before it is awaited, which must not be an unhandled rejection.
     this.#verifier.catch(() => {});
   }
 

@@ -254,7 +254,7 @@ describe.skipIf(!hasNatsServer)('messages that servers have lost or stored twice
     ]);
     const { error } = await readAll(stream, { until: 2 });
     expect(error).toMatchObject({ missing: [`${stream}.0: position 1 of the publisher one`] });
-    // The error names that message only after all earlier ones were read.
+    // The error names the missing message only after all earlier messages were read.
     expect((await readAll(stream, { until: 3 })).error).toMatchObject({
       message: expect.stringContaining(`sequence 3 of the subject ${stream}.0`),
     });

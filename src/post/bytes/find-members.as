@@ -159,7 +159,10 @@ function decode(
   const backslash = v128.load(BACKSLASHES);
   const ampersand = v128.load((mode & ENTITIES) != 0 ? AMPERSANDS : BACKSLASHES);
   const comma = v128.load(COMMAS);
-  /** A byte is beyond ASCII if a byte at the same place of any block is. */
+  /**
+   * All blocks combined by `or`. If a byte of it is beyond ASCII, so is the byte at this place of
+   * at least one block.
+   */
   let all = i8x16.splat(0);
   for (let at = from; at < to; ) {
     const block = v128.load(at);

@@ -27,7 +27,7 @@ const CURRENT = 0;
 export const IS_REVIEWED = 1;
 const POSTS = 2;
 export const REVIEW_AFTER = 3;
-/** Positions of the number of threads that read each of the two copies. */
+/** The positions of two counters: how many threads read each of the two copies. */
 const READERS = 4;
 const STATE_INTS = 6;
 

@@ -65,7 +65,7 @@ function withoutMediaLink({ text, links, media }: PostFields): string {
   return link !== undefined && isOfMedia ? text.slice(0, -link.length) : text;
 }
 
-/** The text between two positions, with marks. */
+/** Renders the text between two positions, and marks the matched parts. */
 function runsOf(text: string, isMarked: Uint8Array, from: number, to: number): Html[] {
   const runs: Html[] = [];
   for (let start = from; start < to; ) {

@@ -77,7 +77,7 @@ function damagedMessage(
   }
   const plain = Buffer.from(record);
   const flipped = Buffer.from(zipped);
-  // After the gzip header, most of whose bytes have no effect.
+  // The flipped bit is after the gzip header, because most bytes of the header have no effect.
   const at = random.whole(10, zipped.length - 5);
   flipped[at] = (flipped[at] as number) ^ (1 << random.whole(0, 7));
   const publisher = { 'Millrace-Publisher': 'another' };

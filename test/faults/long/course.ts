@@ -99,8 +99,8 @@ export class Course {
   /**
    * Call this after each step.
    *
-   * @param times The durations that must stay flat, in milliseconds and by name. They replace the
-   * duration of the step by the clock. May be empty.
+   * @param times The durations that must stay flat, in milliseconds and by name. If given, the
+   * clock does not measure the step. May be empty.
    */
   step(times?: Readonly<Record<string, number>>): void {
     const { user, system } = process.cpuUsage(this.#cpu);

@@ -20,7 +20,10 @@ export const REPLAY_CHUNK_MS = 8 * 60_000;
 /** How far in the past a compliance run starts. */
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;
 
-/** How late events may arrive. A run that starts in the past requests this much more. */
+/**
+ * The longest time by which events arrive late. A run that starts in the past requests this much
+ * more.
+ */
 export const LATE_MS = 60_000;
 
 export const QUERY = 'coffee';
