@@ -37,6 +37,8 @@ const LISTENED: readonly (readonly [EventEmitter, string])[] = [
 let runs = 0;
 process.on('uncaughtException', fail);
 process.on('message', run);
+// If the tests were killed, nothing reads its output, and each error would cause another one.
+process.once('disconnect', () => process.exit(1));
 process.send?.('ready');
 
 async function run({ script, args, cwd, env, mark }: Script): Promise<void> {
