@@ -94,6 +94,17 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       }
     return found;
   };
+  /** How many pairs are open of a value and those of a row. */
+  const gainOf = (row: Row, value: string): number => {
+    const own = numbers.get(value);
+    if (own === undefined) return 0;
+    let gain = 0;
+    for (const key of Object.keys(row)) {
+      const other = numbers.get(`${key}=${row[key]}`);
+      if (other !== undefined) gain += open[Math.min(own, other) * size + Math.max(own, other)]!;
+    }
+    return gain;
+  };
   const rows: Row[] = [];
   const missing: Pair[] = [];
   for (let next = 0; next < open.length; next++) {
@@ -103,7 +114,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
     let best: Row | undefined;
     let covered: number[] = [];
     for (let tried = 0; open[next] === 1 && tried < CANDIDATES; tried++) {
-      const row = rowWith(pair, domain, rules, random);
+      const row = rowWith(pair, domain, rules, random, gainOf);
       const found = row === undefined ? [] : newIn(row);
       if (!found.includes(next) || found.length <= covered.length) continue;
       best = row;
@@ -150,19 +161,31 @@ export function conflictOf(
   return undefined;
 }
 
-/** Returns a random row that contains both values, or nothing if no attempt succeeded. */
-function rowWith(pair: Pair, domain: Domain, rules: Rules, random: () => number): Row | undefined {
+/**
+ * Returns a row that contains both values, or nothing if no attempt succeeded. The keys come in random order, and each
+ * gets the value with the most gain.
+ */
+function rowWith(
+  pair: Pair,
+  domain: Domain,
+  rules: Rules,
+  random: () => number,
+  gainOf: (row: Row, value: string) => number,
+): Row | undefined {
   for (let tried = 0; tried < TRIES; tried++) {
     const row = { ...withStages(pair) } as Record<string, string>;
     for (const stage of rules.always) row[stage] = 'yes';
     const avoids = pair.some(value => rules.alone.values.includes(value));
     const isPossible = () => !rules.conflicts.some(({ holds }) => holds(row));
     const choose = (key: string, names: readonly string[]): boolean => {
-      const isFree = (name: string) =>
-        !rules.alone.others.some(
-          other => !hasValues(row, other) && hasValues({ ...row, [key]: name }, other),
-        );
-      const choices = shuffled(names, random);
+      const isFree = (name: string) => {
+        const own = `${key}=${name}`;
+        const completes = (other: readonly string[]) =>
+          other.includes(own) && other.every(value => value === own || hasValues(row, [value]));
+        return !rules.alone.others.some(completes);
+      };
+      const gains = new Map(names.map(name => [name, gainOf(row, `${key}=${name}`)]));
+      const choices = shuffled(names, random).toSorted((a, b) => gains.get(b)! - gains.get(a)!);
       if (avoids) choices.sort((a, b) => Number(isFree(b)) - Number(isFree(a)));
       for (const name of choices) {
         row[key] = name;
