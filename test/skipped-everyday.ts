@@ -16,6 +16,7 @@ export const SKIPPED_FILES: readonly string[] = [
   'test/jetstream/{to-jet-stream-batches,without-jetstream,without-packages}.test.ts',
   'test/jobs/job-files-memory.test.ts',
   'test/package.test.ts',
+  'test/pairs/jetstream-pairs.test.ts',
   'test/security/{bombs,canary,slow-clients}.test.ts',
   'test/service/console/{browser,crowded-pages}.test.ts',
   'test/service/jobs/*-{kill,lock}.test.ts',

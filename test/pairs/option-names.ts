@@ -1,4 +1,5 @@
 import { unchecked } from '../unchecked.js';
+import type { ValuesOfStages } from './values.js';
 
 const UNKNOWN = 'x'.repeat(50);
 
@@ -8,7 +9,22 @@ export async function optionNames(call: (options: never) => unknown): Promise<st
     await call(unchecked({ [UNKNOWN]: 1 }));
   } catch (error) {
     const [, list = ''] = /known are (.*)/.exec(String(error)) ?? [];
-    return [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+    return [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name!).toSorted();
   }
   return [];
+}
+
+/**
+ * Returns the options of a stage that a table lists.
+ *
+ * @param fixed Options that are the same in every row, such as `search.query`.
+ */
+export function listedOptions(
+  stage: string,
+  values: ValuesOfStages,
+  fixed: readonly string[],
+): string[] {
+  const own = fixed.filter(key => key.startsWith(`${stage}.`));
+  const varied = Object.keys(values[stage]!).filter(option => !option.startsWith('('));
+  return [...varied, ...own.map(key => key.slice(stage.length + 1))].toSorted();
 }

@@ -3,81 +3,52 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { MillraceError, OptionError } from '../../src/base/errors.js';
-import { DAY, floorTo, formatTimestamp, HOUR, MINUTE } from '../../src/base/time.js';
+import { compliance } from '../../src/compliance/compliance.js';
 import type { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
-import { account } from '../../src/http/account.js';
+import { jobFiles } from '../../src/jobs/job-files.js';
+import { activities } from '../../src/operators/activities.js';
 import { dedupe } from '../../src/operators/dedupe.js';
+import { gunzip } from '../../src/operators/gunzip.js';
+import { jsonLines } from '../../src/operators/json-lines.js';
 import { take } from '../../src/operators/take.js';
 import { tap } from '../../src/operators/tap.js';
 import { Activity } from '../../src/post/activity.js';
+import { isComplianceEvent } from '../../src/post/compliance-event.js';
 import { replay } from '../../src/replay/replay.js';
-import { addReplayRules } from '../../src/replay/rule-calls.js';
 import { counts } from '../../src/search/counts.js';
 import { search } from '../../src/search/search.js';
-import { createService, type Service } from '../../src/service/index.js';
+import type { Fault } from '../../src/service/index.js';
 import { committed } from '../../src/sinks/committed.js';
 import { files } from '../../src/sinks/files.js';
 import { tee } from '../../src/sinks/tee.js';
-import { timingOf } from '../replay/service-timing.js';
+import { type Engaged, engagement } from '../../src/users/engagement.js';
+import type { EngagementType } from '../../src/users/engagement-request.js';
 import { StandIn } from '../sinks/stand-in.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
 import type { Row } from './covering-rows.js';
+import { hasLiveEvent, itemsOf, totalsText } from './service-expected.js';
 import {
-  END,
-  isIncremental,
+  acme,
+  injectLaterEvents,
+  injectLiveEvent,
+  job,
   LATER,
+  LIVE_ID,
   NOW,
-  optionOf,
-  SERVICE_VALUES,
-  START,
-  sourceOf,
-} from './service-values.js';
+  RULES,
+  requests,
+  resetEvents,
+  service,
+} from './service-input.js';
+import { isIncremental, optionOf, SERVICE_VALUES, sourceOf } from './service-values.js';
 import { hasCheckpoint, optionsIn } from './values.js';
 
-interface Post {
-  readonly id: string;
-  readonly text: string;
-  readonly at: number;
-}
-
-/** 45 posts within the window, one every 8 minutes, and 20 posts after it. */
-const POSTS: readonly Post[] = [START, END + 50 * MINUTE].flatMap((from, later) =>
-  Array.from({ length: later === 0 ? 45 : 20 }, (_, index) => ({
-    id: String(1_000_000_000_000_000_000n + BigInt(1 + index + later * 100)),
-    text: ['snow', 'snow and rain', 'snow 🌨', 'rain'][index % 4]!,
-    at: from + 4 * MINUTE + index * 8 * MINUTE,
-  })),
-);
-const RULES = [
-  { value: 'snow', tag: 'snow' },
-  { value: 'rain', tag: 'rain' },
-];
 /** The first run of a row is aborted after this many items. */
 const ABORTED_AFTER = 7;
 const ABORTED = new Error('aborted');
 const MAX_RUNS = 20;
-
-let service: Service;
-let requests = 0;
-let addresses: Awaited<ReturnType<Service['start']>>;
-
-/** Starts the service that all rows use. */
-export async function startService(): Promise<void> {
-  service = createService({
-    ...{ limits: 'relaxed', heartbeatMs: 50 },
-    posts: POSTS.map(({ id, text, at }) => ({ id, text, postedAt: at })),
-  });
-  addresses = await service.start(0);
-  service.clock.freeze();
-  service.on('request', () => requests++);
-  await addReplayRules(acme(), RULES.slice(0, 1));
-}
-
-export const stopService = (): Promise<void> => service.stop();
-
-const acme = () => account({ ...addresses, timing: timingOf(service), retry: { attempts: 1 } }, {});
 
 /** The state of one row: its outputs and the calls of its functions. */
 export class ServiceRow {
@@ -85,8 +56,10 @@ export class ServiceRow {
   readonly seen = new Map<string, unknown[]>();
   readonly out: string;
   readonly #target = new StandIn<unknown>();
-  readonly #requestsBefore = requests;
+  readonly #requestsBefore = requests();
   #run = 0;
+  /** Whether the live event has happened. */
+  #isLive = false;
 
   constructor(row: Row, folder: string) {
     this.row = row;
@@ -95,7 +68,7 @@ export class ServiceRow {
 
   /** The number of requests that the runs have sent. */
   get requests(): number {
-    return requests - this.#requestsBefore;
+    return requests() - this.#requestsBefore;
   }
 
   /** Runs the pipeline once. */
@@ -108,9 +81,22 @@ export class ServiceRow {
     const abort = tap(() => {
       if (this.#run === 1 && ++count === ABORTED_AFTER) ending.abort(ABORTED);
     });
+    const live = tap(() => {
+      if (!this.#isLive) injectLiveEvent();
+      this.#isLive = true;
+    });
     const stages: unknown[] = [this.#source()];
+    if (row.jobFiles === 'yes')
+      stages.push(
+        gunzip(unchecked(this.#options('gunzip'))),
+        jsonLines(unchecked(this.#options('jsonLines'))),
+        activities(unchecked(this.#options('activities'))),
+      );
+    if (hasLiveEvent(row)) stages.push(live);
     if (row.dedupe === 'yes') stages.push(dedupe(this.#options('dedupe')));
     if (row.take === 'yes') stages.push(take(Number(row['take.(count)'])));
+    if (row.engagement === 'yes')
+      stages.push(engagement(acme(), unchecked(this.#options('engagement'))));
     if (row['flow.(stop)'] === 'abort') stages.push(abort);
     const sinks = [
       ...(row.files === 'yes'
@@ -138,6 +124,10 @@ export class ServiceRow {
         return search(acme(), unchecked({ rules: RULES, ...options }));
       case 'counts':
         return counts(acme(), unchecked({ query: 'snow', ...options }));
+      case 'jobFiles':
+        return jobFiles(acme(), job, options);
+      case 'compliance':
+        return compliance(acme(), options);
       default:
         return unchecked<typeof replay>(replay)(acme(), unchecked(options));
     }
@@ -165,11 +155,11 @@ export class ServiceRow {
   async items(): Promise<Readonly<Record<string, readonly string[]>>> {
     const { row } = this;
     return {
-      ...(row.files === 'yes' && { files: (await this.#lines()).map(itemOf) }),
+      ...(row.files === 'yes' && {
+        files: (await this.#lines()).map(line => itemOf(JSON.parse(line))),
+      }),
       ...(row.committed === 'yes' && {
-        committed: this.#target.rows.map(one =>
-          itemOf(one instanceof Activity ? one.raw.toString() : JSON.stringify(one)),
-        ),
+        committed: this.#target.rows.map(itemOf),
       }),
     };
   }
@@ -187,10 +177,17 @@ export class ServiceRow {
   }
 }
 
-/** Returns the compared part of an item: id, text and tags of a post, or the count of a bucket. */
-function itemOf(line: string): string {
-  const item = JSON.parse(line) as Record<string, unknown>;
+/** Returns the compared part of an item: what identifies it, and what options change. */
+function itemOf(given: unknown): string {
+  const isRaw = given instanceof Activity || isComplianceEvent(given);
+  const item = (isRaw ? JSON.parse(given.raw.toString()) : given) as Record<string, unknown>;
   if ('timePeriod' in item) return `${item.timePeriod} ${item.count}`;
+  if ('activity' in item) {
+    const { totals, errors } = item as unknown as Engaged<EngagementType, unknown>;
+    return `${itemOf(item.activity)} ${totalsText(totals)} ${errors.length}`;
+  }
+  const { delete: deleted } = item as { delete?: { status: { id_str: string } } };
+  if (deleted !== undefined) return `event ${deleted.status.id_str}`;
   const { matching_rules: rules = [] } = item as { matching_rules?: { tag: string }[] };
   return [item.id_str, item.text, ...rules.map(({ tag }) => tag ?? '').toSorted()]
     .join(' ')
@@ -214,9 +211,11 @@ export async function tryServiceRow(row: Row): Promise<void> {
 async function tryIn(run: ServiceRow): Promise<void> {
   const { row } = run;
   service.clock.set(NOW);
-  if (row['flow.(stop)'] === 'the service fails') plantFault(row);
+  resetEvents();
   const errors: unknown[] = [];
   for (let runs = 0; ; runs++) {
+    service.faults.clear();
+    plantFaults(row, runs === 0);
     try {
       await run.run();
       break;
@@ -226,15 +225,19 @@ async function tryIn(run: ServiceRow): Promise<void> {
       if (!isExpected && error !== ABORTED) throw error;
       if (runs === MAX_RUNS) throw new AggregateError(errors, 'The row never ends');
     }
-    service.faults.clear();
   }
-  service.faults.clear();
-  const mayStop = row['flow.(stop)'] !== 'none' || optionOf(row, 'budget') === 'a request';
+  const mayStop =
+    row['flow.(stop)'] !== 'none' ||
+    row['engagement.(failure)'] === 'once' ||
+    optionOf(row, 'budget') === 'a request';
   if (errors.length > 0 && !mayStop) throw errors[0];
   await check(run, [NOW]);
   if (!hasCheckpoint(row)) return;
+  service.faults.clear();
+  plantFaults(row, false);
   service.clock.set(LATER);
-  const before = requests;
+  injectLaterEvents();
+  const before = requests();
   for (let runs = 0; ; runs++) {
     try {
       await run.run();
@@ -243,102 +246,61 @@ async function tryIn(run: ServiceRow): Promise<void> {
       if (runs === MAX_RUNS || optionOf(row, 'budget') !== 'a request') throw error;
     }
   }
-  if (!isIncremental(row)) expect(requests).toBe(before);
+  if (!isIncremental(row)) expect(requests()).toBe(before);
   await check(run, isIncremental(row) ? [NOW, LATER] : [NOW]);
 }
 
-/** Makes the second request of a run fail, or interrupts a replay. */
-function plantFault(row: Row): void {
-  if (row.replay === 'yes')
-    service.faults.plant({ kind: 'content-cut', endpoint: 'replay', afterMessages: 3 });
-  else
-    service.faults.plant({
-      ...{ kind: 'status', status: 503, times: 'always', skip: 1 },
-      endpoint: row.counts === 'yes' ? 'counts' : 'search',
-    });
+/** Plants the faults that a row has in every run, and in its first run the one that stops it. */
+function plantFaults(row: Row, isFirst: boolean): void {
+  const { faults } = service;
+  if (row['jobFiles.(totals)'] === 'wrong')
+    faults.plant({ kind: 'wrong-totals', activityCount: 1, times: 'always' });
+  if (!isFirst) return;
+  if (row['engagement.(failure)'] === 'once')
+    faults.plant({ kind: 'status', endpoint: 'engagement', status: 503 });
+  if (row['flow.(stop)'] === 'the service fails') faults.plant(faultOf(row));
+}
+
+/** Returns the fault that makes a request fail, interrupts a replay, or makes files of a job fail. */
+function faultOf(row: Row): Fault {
+  const always = { kind: 'status', status: 503, times: 'always', skip: 1 } as const;
+  switch (sourceOf(row)) {
+    case 'replay':
+      return { kind: 'content-cut', endpoint: 'replay', afterMessages: 3 };
+    case 'compliance':
+      // Compliance repeats a replay without a limit if a retry may help.
+      return { ...always, endpoint: 'replay', status: 401 };
+    case 'jobFiles':
+      return { ...always, endpoint: 'job-files', skip: 3 };
+    case 'counts':
+      return { ...always, endpoint: 'counts' };
+    default:
+      return { ...always, endpoint: 'search' };
+  }
 }
 
 async function check(run: ServiceRow, times: readonly number[]): Promise<void> {
-  const { row } = run;
+  const { row, seen } = run;
   const items = times.flatMap((now, index) => itemsOf(row, now, times[index - 1]));
   const wanted = row.take === 'yes' ? items.slice(0, Number(row['take.(count)'])) : items;
-  // A replay may request the same minutes again, which changes the order.
-  const isOrdered = row.replay === 'no';
-  const inOrder = (list: readonly string[]) => (isOrdered ? list : list.toSorted());
   for (const [sink, found] of Object.entries(await run.items()))
-    expect({ sink, items: inOrder(found) }).toEqual({ sink, items: inOrder(wanted) });
+    expect({ sink, items: comparable(found, row, times) }).toEqual({
+      sink,
+      items: comparable(wanted, row, times),
+    });
   for (const option of ['onDamaged', 'onGap'])
-    expect(run.seen.get(`${sourceOf(row)}.${option}`)).toBeUndefined();
+    if (row['compliance.backfill'] !== 'false')
+      expect(seen.get(`${sourceOf(row)}.${option}`)).toBeUndefined();
+  if (row['jobFiles.onVerdict'] === 'given' && row.take === 'no')
+    expect(seen.get('onVerdict')?.at(-1)).toMatchObject({ missing: [] });
 }
 
-/**
- * Returns the items that a run should deliver.
- * @param before The time of the previous run, for an incremental source.
- */
-function itemsOf(row: Row, now: number, before: number | undefined): string[] {
-  const { from, to } = windowOf(row, now, before);
-  const posts = POSTS.filter(({ at }) => from <= at && at < to);
-  const has = (word: string) => (post: Post) => post.text.includes(word);
-  switch (sourceOf(row)) {
-    case 'search': {
-      const found = posts.filter(has('snow')).toReversed();
-      const limit = Number(row['search.limit']) || Number.POSITIVE_INFINITY;
-      const size = Number(row['search.maxResults']) || Math.min(Math.max(limit, 10), 500);
-      const pages = Number(row['search.pages']) || Number.POSITIVE_INFINITY;
-      return found
-        .slice(0, Math.min(limit, size * pages))
-        .map(({ id, text }) =>
-          [id, text, ...(row['search.tag'] === 'given' ? ['a tag'] : [''])].join(' ').trimEnd(),
-        );
-    }
-    case 'searchRules': {
-      const found = posts.toReversed();
-      const isEach = row['searchRules.queryLimits'] === 'a rule each';
-      const [first, others] = [found.filter(has('snow')), found.filter(post => !has('snow')(post))];
-      return (isEach ? [...first, ...others] : found).map(post => {
-        const tags = RULES.map(({ tag }) => tag).filter(tag => has(tag)(post));
-        return [post.id, post.text, ...tags.toSorted()].join(' ');
-      });
-    }
-    case 'counts': {
-      const length = bucketOf(row);
-      const buckets: string[] = [];
-      for (let start = floorTo(length, from); start < to; start += length) {
-        const count = posts
-          .filter(has('snow'))
-          .filter(({ at }) => start <= at && at < start + length);
-        buckets.push(`${formatTimestamp(start)} ${count.length}`);
-      }
-      return buckets;
-    }
-    default: {
-      const isOfRules = row['replay.streamType'] === 'rulestream';
-      return (isOfRules ? posts.filter(has('snow')) : posts).map(({ id, text }) =>
-        [id, text, ...(isOfRules ? ['snow'] : [])].join(' '),
-      );
-    }
-  }
-}
-
-const bucketOf = (row: Row): number =>
-  ({ day: DAY, minute: MINUTE })[row['counts.bucket'] ?? ''] ?? HOUR;
-
-function windowOf(row: Row, now: number, before: number | undefined) {
-  // A minute is complete in the service only after some time.
-  const ageMs = row.replay === 'yes' ? 31 * MINUTE : MINUTE;
-  const endOf = (time: number) =>
-    floorTo(row.counts === 'yes' ? bucketOf(row) : MINUTE, time - ageMs);
-  const toDate = optionOf(row, 'toDate') === 'not given' ? now : END;
-  const to = isIncremental(row) ? endOf(now) : toDate;
-  const fromDate = optionOf(row, 'fromDate') === 'not given' ? to - 30 * DAY : START;
-  const from = before === undefined ? fromDate : endOf(before);
-  const half = from + (to - from) / 2;
-  switch (optionOf(row, 'shard')) {
-    case '1/2':
-      return { from, to: half };
-    case '2/2':
-      return { from: half, to };
-    default:
-      return { from, to };
-  }
+/** Returns items in a comparable order. Events may be repeated, and the live one may come in the next run. */
+function comparable(items: readonly string[], row: Row, times: readonly number[]): string[] {
+  const isLate = (item: string) => item === `event ${LIVE_ID}` && times.length === 1;
+  if (row.compliance === 'yes') return [...new Set(items)].filter(item => !isLate(item)).toSorted();
+  // A replay may request minutes again, and the next run delivers missing files first.
+  const isOrdered =
+    row.replay === 'no' && (row.jobFiles === 'no' || row['flow.(stop)'] !== 'the service fails');
+  return isOrdered ? [...items] : items.toSorted();
 }

@@ -1,22 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OptionError } from '../../src/base/errors.js';
 import * as millrace from '../../src/index.js';
-import { propertySeed } from '../property-seed.js';
-import { seeded } from '../storage/simulated-disk.js';
-import { isEveryday, isNightly } from '../suite.js';
+import { askedOfThreads } from '../files/asked-of-threads.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { unchecked } from '../unchecked.js';
-import { conflictOf, coveringRows, type Row } from './covering-rows.js';
-import { optionNames } from './option-names.js';
-import { ServiceRow, startService, stopService, tryServiceRow } from './run-service-row.js';
-import {
-  FIXED_OF_SERVICE,
-  SERVICE_DOMAIN,
-  SERVICE_RULES,
-  SERVICE_VALUES,
-  SOURCES,
-} from './service-values.js';
+import { conflictOf, hasValues, type Row } from './covering-rows.js';
+import { listedOptions, optionNames } from './option-names.js';
+import { ServiceRow, tryServiceRow } from './run-service-row.js';
+import { SERVICE_RULES } from './service-conflicts.js';
+import { startService, stopService } from './service-input.js';
+import { FIXED_OF_SERVICE, SERVICE_DOMAIN, SERVICE_VALUES, SOURCES } from './service-values.js';
 import { completed, smallestFailure } from './smallest-failure.js';
+import { suiteRows } from './suite-rows.js';
 
 beforeAll(startService);
 afterAll(stopService);
@@ -24,32 +19,32 @@ afterAll(stopService);
 const acme = millrace.account(
   {
     ...{ url: 'http://127.0.0.1:1', account: 'acme', email: 'a@b.c', password: 'p' },
-    ...{ label: 'prod', streamLabel: 'prod' },
+    ...{ label: 'prod', streamLabel: 'prod', complianceLabel: 'prod' },
+    ...{ publisher: 'twitter', consumerKey: 'k', consumerSecret: 's' },
+    ...{ accessToken: 't', accessTokenSecret: 's' },
   },
   {},
 );
-const CALLS: Readonly<Record<(typeof SOURCES)[number], (options: never) => unknown>> = {
+const STAGES = [...SOURCES, 'engagement'] as const;
+const CALLS: Readonly<Record<(typeof STAGES)[number], (options: never) => unknown>> = {
   search: o => millrace.search(acme, o),
   searchRules: o => millrace.search(acme, unchecked({ rules: [], ...unchecked<object>(o) })),
   counts: o => millrace.counts(acme, o),
   replay: o => millrace.replay(acme, o),
+  jobFiles: o => millrace.jobFiles(acme, 'uuid', o),
+  compliance: o => millrace.compliance(acme, o),
+  engagement: o => millrace.engagement(acme, o),
 };
 
 describe('the options of sources of a service', () => {
-  it.each(SOURCES)('the pair table lists a value for every option of %s', async source => {
-    const options = await optionNames(CALLS[source]);
-    const fixed = FIXED_OF_SERVICE.flatMap(key =>
-      key.startsWith(`${source}.`) ? [key.slice(source.length + 1)] : [],
-    );
+  it.each(STAGES)('the pair table lists a value for every option of %s', async stage => {
+    const options = await optionNames(CALLS[stage]);
     expect(options).not.toEqual([]);
-    expect([...Object.keys(SERVICE_VALUES[source]!), ...fixed].toSorted()).toEqual(
-      options.toSorted(),
-    );
+    expect(listedOptions(stage, SERVICE_VALUES, FIXED_OF_SERVICE)).toEqual(options);
   });
 });
 
-const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
-const { rows, pairs, missing } = coveringRows(SERVICE_DOMAIN, SERVICE_RULES, seeded(SEED));
+const { rows, pairs, missing, tried } = suiteRows(SERVICE_DOMAIN, SERVICE_RULES);
 
 describe('a covering set of option rows for service sources', () => {
   it('covers every pair of options, except pairs that conflict', () => {
@@ -75,17 +70,32 @@ describe('a covering set of option rows for service sources', () => {
     },
   );
 
-  const all = rows.map((row, number) => ({ row, number }));
-  const some = all.filter(({ number }) => !isEveryday || number % 4 === 0);
-  it.each(some)('delivers each item once: row $number', async ({ row }) => {
+  it('contains rows of job files whose posts stay on threads', () => {
+    expect(rows.filter(usesThreads).length).toBeGreaterThan(2);
+  });
+
+  it.each(tried)('delivers each item once: row $number', async ({ row }) => {
+    asked = askedOfThreads();
     if ((await errorOf(row)) !== undefined)
       throw await smallestFailure(row, SERVICE_DOMAIN, SERVICE_RULES, errorOf);
   });
 });
 
+let asked: ReturnType<typeof askedOfThreads>;
+
+/** Returns whether the files of a job are decoded by threads. */
+function usesThreads(row: Row): boolean {
+  const { values, others } = SERVICE_RULES.alone;
+  return (
+    row.jobFiles === 'yes' && hasValues(row, values) && !others.some(other => hasValues(row, other))
+  );
+}
+
 async function errorOf(row: Row): Promise<unknown> {
   try {
+    const before = asked('decode');
     await tryServiceRow(row);
+    if (usesThreads(row)) expect(asked('decode') - before).toBeGreaterThan(0);
     return undefined;
   } catch (error) {
     return error ?? new Error('undefined');

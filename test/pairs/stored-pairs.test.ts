@@ -3,17 +3,15 @@ import { OptionError } from '../../src/base/errors.js';
 import type { Tombstones } from '../../src/compliance/tombstones.js';
 import * as millrace from '../../src/index.js';
 import { askedOfThreads } from '../files/asked-of-threads.js';
-import { propertySeed } from '../property-seed.js';
-import { seeded } from '../storage/simulated-disk.js';
-import { isEveryday, isNightly } from '../suite.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { conflictOf, coveringRows, hasValues, type Row } from './covering-rows.js';
+import { conflictOf, hasValues, type Row } from './covering-rows.js';
 import { filesRead } from './expected.js';
-import { optionNames } from './option-names.js';
+import { listedOptions, optionNames } from './option-names.js';
 import { RowRun, tombstonesOfPairs, tryRow } from './run-stored-row.js';
 import { completed, smallestFailure } from './smallest-failure.js';
 import { store, storedFiles } from './stored-input.js';
 import { DOMAIN, FIXED, RULES, VALUES } from './stored-values.js';
+import { suiteRows } from './suite-rows.js';
 
 let tombstones: Tombstones;
 beforeAll(async () => {
@@ -49,23 +47,15 @@ describe('the options of stored files', () => {
     'the pair table lists a value for every option of %s',
     async stage => {
       const options = await optionNames(CALLS[stage]!);
-      const listed = Object.keys(VALUES[stage]!).filter(option => !option.startsWith('('));
-      const fixed = FIXED.flatMap(key =>
-        key.startsWith(`${stage}.`) ? [key.slice(stage.length + 1)] : [],
-      );
       expect(options).not.toEqual([]);
-      expect([...listed, ...fixed].toSorted()).toEqual(options.toSorted());
+      expect(listedOptions(stage, VALUES, FIXED)).toEqual(options);
     },
   );
 });
 
 let stopped = 0;
 let asked: ReturnType<typeof askedOfThreads>;
-/**
- * The nightly rows are different every night, to try further combinations of three and more values.
- */
-const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
-const { rows, pairs, missing } = coveringRows(DOMAIN, RULES, seeded(SEED));
+const { rows, pairs, missing, tried } = suiteRows(DOMAIN, RULES);
 
 describe('a covering set of option rows', () => {
   it('contains rows whose posts stay on threads', () => {
@@ -93,16 +83,14 @@ describe('a covering set of option rows', () => {
     },
   );
 
-  const all = rows.map((row, number) => ({ row, number }));
-  const some = all.filter(({ number }) => !isEveryday || number % 4 === 0);
-  it.each(some)('delivers each post once: row $number', async ({ row, number }) => {
+  it.each(tried)('delivers each post once: row $number', async ({ row, number }) => {
     asked = askedOfThreads();
     if ((await errorOf(row, number)) === undefined) return;
     throw await smallestFailure(row, DOMAIN, RULES, smaller => errorOf(smaller, number));
   });
 
   it('stops most of the runs of rows that have a stop', () => {
-    const stops = some.filter(({ row }) => row['flow.(stop)'] !== 'none');
+    const stops = tried.filter(({ row }) => row['flow.(stop)'] !== 'none');
     expect(stopped).toBeGreaterThan(0.6 * stops.length);
   });
 });

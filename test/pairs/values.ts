@@ -1,3 +1,4 @@
+import { formatTimestamp } from '../../src/base/time.js';
 import type { Domain, Row } from './covering-rows.js';
 
 /** The data from which the value of an option may be created. */
@@ -26,6 +27,11 @@ export const calls = (what: string): Values => ({
     ({ saw }) =>
     (value: unknown) =>
       saw(what, value),
+});
+
+export const date = (time: number): Values => ({
+  timestamp: is(formatTimestamp(time)),
+  'a Date': is(new Date(time)),
 });
 
 /**

@@ -1,0 +1,286 @@
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { expect } from 'vitest';
+import { Flow } from '../../src/flow/flow.js';
+import { pipeline } from '../../src/flow/pipeline.js';
+import { fromJetStream, toJetStream } from '../../src/jetstream/index.js';
+import type { DamagedRecord } from '../../src/json/records.js';
+import { take } from '../../src/operators/take.js';
+import { tap } from '../../src/operators/tap.js';
+import { Activity } from '../../src/post/activity.js';
+import { committed } from '../../src/sinks/committed.js';
+import { files } from '../../src/sinks/files.js';
+import { connecting } from '../jetstream/connecting.js';
+import { type NatsNode, startNode } from '../jetstream/nats-server.js';
+import { numberedPosts } from '../jetstream/numbered-posts.js';
+import { StandIn } from '../sinks/stand-in.js';
+import { temporaryFolder } from '../temporary-folder.js';
+import { unchecked } from '../unchecked.js';
+import type { Row } from './covering-rows.js';
+import {
+  endsByCount,
+  JETSTREAM_VALUES,
+  type MadeItem,
+  SERVER_DOMAIN,
+  sentOf,
+  TOPICS,
+  topicOf,
+} from './jetstream-values.js';
+import { optionsIn } from './values.js';
+
+const TOTAL = 24;
+const BATCH = 5;
+/** The position at which the first run of the publisher is stopped, and the item at which that of a reader is. */
+const PUBLISHED = 10;
+const READ = 5;
+const STOPPED = new Error('stopped');
+const MAX_RUNS = 4;
+/** A post without an id. */
+const DAMAGED = new Activity(Buffer.from('{"text":"no id"}'));
+
+let node: NatsNode;
+let shared: NatsConnection;
+let manager: JetStreamManager;
+
+/** Starts the server of all rows. */
+export async function startJetStream(): Promise<void> {
+  node = await startNode({ jetstream: `domain: ${SERVER_DOMAIN}` });
+  shared = await connecting(node.url)();
+  manager = await jetstreamManager(shared);
+}
+
+export async function stopJetStream(): Promise<void> {
+  await shared.close();
+  await node[Symbol.asyncDispose]();
+}
+
+/** A part of a stream that is read into a sink of its own. */
+class Reader {
+  readonly shard: { readonly index: number; readonly of: number } | undefined;
+  readonly file: string;
+  readonly target = new StandIn<unknown>();
+  runs = 0;
+
+  constructor(folder: string, index?: number) {
+    this.shard = index === undefined ? undefined : { index, of: 2 };
+    this.file = path.join(folder, `part${index ?? ''}.jsonl`);
+  }
+
+  /** Returns what was read, one string per item. */
+  async items(row: Row): Promise<string[]> {
+    if (row['flow.(sink)'] === 'committed')
+      return this.target.rows.map(item =>
+        item instanceof Activity ? item.raw.toString() : (item as MadeItem).made,
+      );
+    const lines = (await readFile(this.file, 'utf8')).split('\n').slice(0, -1);
+    return row['fromJetStream.item'] === 'given'
+      ? lines.map(line => (JSON.parse(line) as MadeItem).made)
+      : lines;
+  }
+}
+
+/** One row: its stream, and where it is read to. */
+export class JetStreamRow {
+  readonly row: Row;
+  readonly seen = new Map<string, unknown[]>();
+  readonly readers: readonly Reader[];
+  /** Whether the last run of the publisher has opened its source. */
+  isOpened = false;
+  /** The stream, and the prefix of its subjects. */
+  readonly #name: string;
+  readonly #opened: NatsConnection[] = [];
+  #runs = 0;
+
+  constructor(row: Row, name: string, folder: string) {
+    this.row = row;
+    this.#name = name;
+    const isHalved = row['fromJetStream.shard'] === 'halves';
+    this.readers = isHalved ? [1, 2].map(index => new Reader(folder, index)) : [new Reader(folder)];
+  }
+
+  /** Whether all connections that the row has opened are closed, and the one that it was given is open. */
+  get hasClosedOwn(): boolean {
+    return this.#opened.every(connection => connection.isClosed()) && !shared.isClosed();
+  }
+
+  /** The number of connections that the row has opened. */
+  get connections(): number {
+    return this.#opened.length;
+  }
+
+  /** Publishes once. */
+  publish(): Promise<unknown> {
+    const run = ++this.#runs;
+    const ending = new AbortController();
+    const stop = async () => {
+      const how = this.row['flow.(publishing)'];
+      if (how === 'abort') ending.abort(STOPPED);
+      if (how === 'source fails') throw STOPPED;
+      if (how === 'cut') await this.#cut('toJetStream');
+    };
+    this.isOpened = false;
+    const isOpened = () => {
+      this.isOpened = true;
+    };
+    const damaged = this.row['toJetStream.onDamaged'] === 'given' ? [DAMAGED] : [];
+    const source = new Flow<Activity>(
+      async function* ({ resume, signal }) {
+        isOpened();
+        for (let from = Number(resume?.at ?? 0); from < TOTAL; from += BATCH) {
+          if (run === 1 && from === PUBLISHED) await stop();
+          signal.throwIfAborted();
+          const to = Math.min(TOTAL, from + BATCH);
+          const posts = numberedPosts(from, to);
+          yield { items: from === BATCH ? [...posts, ...damaged] : posts, cursor: { at: to } };
+        }
+      },
+      undefined,
+      [{ step: 'numbers', total: TOTAL }],
+    );
+    const sink = toJetStream<Activity>(
+      unchecked({
+        ...{ stream: this.#name, subject: this.#name },
+        ...this.#options('toJetStream', run),
+      }),
+    );
+    return pipeline(source, sink, { signal: ending.signal, progress: 'off' });
+  }
+
+  /** Reads a part once. */
+  async read(reader: Reader): Promise<unknown> {
+    const run = ++reader.runs;
+    const { row } = this;
+    reader.target.revive();
+    const ending = new AbortController();
+    const how = row['flow.(reading)'];
+    let count = 0;
+    const stop = tap(async () => {
+      if (run !== 1 || ++count !== READ) return;
+      if (how === 'abort') ending.abort(STOPPED);
+      if (how === 'cut') await this.#cut('fromJetStream');
+    });
+    const isBySequence = row['fromJetStream.until'] === 'a sequence';
+    const last = isBySequence ? (await manager.streams.info(this.#name)).state.last_seq : 0;
+    const source = fromJetStream(
+      unchecked({
+        stream: this.#name,
+        ...this.#options('fromJetStream', run),
+        ...(reader.shard !== undefined && { shard: reader.shard }),
+        ...(isBySequence && { until: last }),
+      }),
+    );
+    const all = endsByCount(row) ? [take(this.expected().length)] : [];
+    return unchecked<(...args: unknown[]) => Promise<unknown>>(pipeline)(
+      source,
+      // Once `take` has enough, it closes the connection.
+      ...(how === 'complete' ? [] : [stop]),
+      ...all,
+      this.#sink(reader),
+      { signal: ending.signal, progress: 'off' },
+    );
+  }
+
+  #sink({ file, target }: Reader): unknown {
+    switch (this.row['flow.(sink)']) {
+      case 'committed':
+        return committed(target.transactions);
+      case 'files':
+        return files({ path: file, checkpoint: `${file}.checkpoint` });
+      default:
+        return files({ path: file });
+    }
+  }
+
+  #options(call: string, run: number): Record<string, unknown> {
+    const context = {
+      ...{ out: this.#name, run },
+      saw: (what: string, value: unknown) => {
+        this.seen.set(what, [...(this.seen.get(what) ?? []), value]);
+      },
+    };
+    const open = async () => {
+      const connection = await connecting(node.url)();
+      this.#opened.push(connection);
+      return connection;
+    };
+    const connection = this.row[`${call}.connection`] === 'open' ? shared : open;
+    return { ...optionsIn(this.row, call, JETSTREAM_VALUES, context), connection };
+  }
+
+  /** Cuts the connection of a call. */
+  async #cut(call: string): Promise<void> {
+    const isShared = this.row[`${call}.connection`] === 'open';
+    await (isShared ? shared : this.#opened.at(-1))?.reconnect();
+  }
+
+  /** Returns what all readers together get, one string per item. */
+  expected(): string[] {
+    const { row } = this;
+    const isSent = row['toJetStream.payload'] === 'given';
+    return numberedPosts(0, TOTAL)
+      .filter(
+        ({ id }) => row['fromJetStream.subject'] !== 'of a topic' || topicOf(id) === TOPICS[0],
+      )
+      .map(({ id, raw }) => (isSent ? sentOf(id) : inOneLine(raw, row)));
+  }
+}
+
+/** Returns a post as the sink has it. A sink of lines replaces the line feeds of a post by spaces. */
+function inOneLine(raw: Buffer, row: Row): string {
+  const keeps = row['flow.(sink)'] === 'committed' || row['fromJetStream.item'] === 'given';
+  return keeps ? raw.toString() : raw.toString().replaceAll('\n', ' ');
+}
+
+/**
+ * Publishes the posts of a row until the run completes, and again. Then reads them until each reader completes, and
+ * again. Compares what was read after both.
+ */
+export async function tryJetStreamRow(row: Row): Promise<void> {
+  const folder = await temporaryFolder();
+  try {
+    await tryIn(new JetStreamRow(row, `row-${++rowsRun}`, folder));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+let rowsRun = 0;
+
+async function tryIn(run: JetStreamRow): Promise<void> {
+  const { row, seen } = run;
+  const published = await untilComplete(() => run.publish());
+  expect(published).toMatchObject({ posts: TOTAL });
+  expect(await run.publish()).toEqual(published);
+  expect(run.isOpened).toBe(false);
+  for (const reader of run.readers) await untilComplete(() => run.read(reader));
+  await checkItems(run);
+  if (row['flow.(sink)'] !== 'no checkpoint') {
+    for (const reader of run.readers) await run.read(reader);
+    await checkItems(run);
+  }
+  expect(run.hasClosedOwn).toBe(true);
+  expect(seen.get('fromJetStream.onGap')).toBeUndefined();
+  const damaged = (seen.get('toJetStream.onDamaged') ?? []) as readonly DamagedRecord[];
+  const isGiven = row['toJetStream.onDamaged'] === 'given';
+  expect(new Set(damaged.map(({ raw }) => raw.toString()))).toEqual(
+    new Set(isGiven ? [DAMAGED.raw.toString()] : []),
+  );
+}
+
+/** Repeats a run until it completes. */
+async function untilComplete(run: () => Promise<unknown>): Promise<unknown> {
+  for (let runs = 0; ; runs++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (error !== STOPPED || runs === MAX_RUNS) throw error;
+    }
+  }
+}
+
+async function checkItems(run: JetStreamRow): Promise<void> {
+  const found = await Promise.all(run.readers.map(reader => reader.items(run.row)));
+  expect(found.flat().toSorted()).toEqual(run.expected().toSorted());
+}

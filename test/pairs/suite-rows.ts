@@ -1,0 +1,20 @@
+import { propertySeed } from '../property-seed.js';
+import { seeded } from '../storage/simulated-disk.js';
+import { isEveryday, isNightly } from '../suite.js';
+import { type Covering, coveringRows, type Domain, type Row, type Rules } from './covering-rows.js';
+
+/**
+ * The nightly rows are different every night, to try further combinations of three and more values.
+ */
+const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
+
+/** A covering set of rows, and the rows that the suite runs. The everyday suite runs every fourth. */
+export interface SuiteRows extends Covering {
+  readonly tried: readonly { readonly row: Row; readonly number: number }[];
+}
+
+export function suiteRows(domain: Domain, rules: Rules): SuiteRows {
+  const covering = coveringRows(domain, rules, seeded(SEED));
+  const all = covering.rows.map((row, number) => ({ row, number }));
+  return { ...covering, tried: all.filter(({ number }) => !isEveryday || number % 4 === 0) };
+}
