@@ -7,7 +7,7 @@ import type {
 } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection, PermissionViolationError, Status } from '@nats-io/transport-node';
-import { abortable, LinkedAbort } from '../base/abortable.js';
+import { abortable, LinkedAbort, onceAborted } from '../base/abortable.js';
 import { optionError } from '../base/check.js';
 import { withoutUndefined } from '../base/record.js';
 import { realTime } from '../http/timing.js';
@@ -52,6 +52,9 @@ export class JetStreamConnection implements Servers {
    * continue to use the connection.
    */
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
+  /** Rejects each running request. */
+  readonly #running = new Set<(reason: unknown) => void>();
+  readonly #unlink: () => void;
   /** Running checks whether a stream still exists, by stream name, so that concurrent failures share one check. */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
   /** The time at which this connection was last moved to another server. */
@@ -96,6 +99,7 @@ export class JetStreamConnection implements Servers {
     this.manager = manager;
     this.#access = access;
     this.run = run;
+    this.#unlink = onceAborted(run.signal, () => this.#rejectRunning());
     this.#statuses = nats.status();
     void this.#watch();
   }
@@ -174,7 +178,22 @@ export class JetStreamConnection implements Servers {
    * @param what What the request does, for messages, such as `publish to posts`.
    */
   repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
-    return repeat(this, what, () => abortable(request(), this.run.signal), options);
+    return repeat(this, what, () => this.#untilAborted(request()), options);
+  }
+
+  /**
+   * Settles like a request, or rejects when the run is aborted. All requests share one listener, because adding
+   * a listener takes time for each one that the signal has.
+   */
+  #untilAborted<T>(request: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#running.add(reject);
+      request.finally(() => this.#running.delete(reject)).then(resolve, reject);
+    });
+  }
+
+  #rejectRunning(): void {
+    for (const reject of this.#running) reject(this.run.signal.reason);
   }
 
   /**
@@ -269,6 +288,8 @@ export class JetStreamConnection implements Servers {
    */
   async close(): Promise<void> {
     this.#statuses.stop?.();
+    this.#unlink();
+    if (this.run.signal.aborted) this.#rejectRunning();
     if (this.#isOurs) await this.#nats.close().catch(() => {});
   }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { WakeUp } from '../base/wait.js';
 import type { Cursor } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
@@ -150,6 +151,9 @@ export class Publisher {
   async #untilNotFull(): Promise<void> {
     while (this.#isFull) {
       await this.#wakeUp.next();
+      // Acknowledgements arrive many at a time. Counting all of them first lets the client send as many messages
+      // in one write.
+      await setImmediate();
       this.#throwFailure();
     }
   }
