@@ -8,27 +8,34 @@ import { makeSyncedFolder, syncFolder } from '../storage/folder.js';
 import { replaceFile } from '../storage/replace-file.js';
 import { withStorageError } from '../storage/storage-error.js';
 
-/** If the file is larger than this, only its end is kept. */
+/** If the file is larger than this, only its last part is kept. */
 const MAX_FILE_BYTES = 64 * 1024;
 
 const TIME = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
 /**
- * Matches a line: the time of a connection, and the time at which its request was sent, if that was later.
- * The whole line must match, because a truncated time could be read as another time.
+ * Matches a whole line: the time of a connection, optionally followed by the later time at which its request
+ * was sent.
+ * The pattern must match the whole line, because a truncated time could look like a different time.
  */
 const WHOLE = new RegExp(`^(${TIME})(?: (${TIME}))?$`);
 
-/** A file with the times of connections, so that they count towards the limit even after a crash and a restart. */
+/**
+ * Stores the times of connections in a file, so that they count towards the limit even after a crash and a
+ * restart.
+ */
 export class ConnectLog {
   readonly #file: string;
 
-  /** @param budget identifies connections that the service counts together, such as by the account's name and host */
+  /**
+   * @param budget identifies the connections that the service counts together, for example by account name
+   * and host
+   */
   constructor(folder: string, budget: string) {
     const name = createHash('sha256').update(budget).digest('hex').slice(0, 16);
     this.#file = path.join(folder, `connects-${name}.log`);
   }
 
-  /** Returns the times in epoch milliseconds, in order. */
+  /** Returns the times of the stored connections in epoch milliseconds, in ascending order. */
   async read(): Promise<number[]> {
     const content = await this.#text();
     const times: number[] = [];
@@ -42,15 +49,16 @@ export class ConnectLog {
     return times.sort((a, b) => a - b);
   }
 
-  /** Adds a time, and resolves once it survives a power failure. */
+  /** Stores the time of a connection. Resolves once the time would survive a power failure. */
   async add(at: number): Promise<void> {
     await this.#append(text(at), true);
     await this.#withError('store', () => syncFolder(path.dirname(this.#file)));
   }
 
   /**
-   * Changes a time that was added, if the disk or the connection took long, because the service counts a
-   * connection from the arrival of its request. A power failure can undo this.
+   * Replaces the stored time `at` with `sentAt`. Called if storing the time or opening the connection was
+   * slow, because the service counts a connection from when its request arrives. A power failure can undo
+   * this change.
    */
   async move(at: number, sentAt: number): Promise<void> {
     await this.#append(`${text(at)} ${text(sentAt)}`, false);
@@ -85,8 +93,8 @@ export class ConnectLog {
 }
 
 /**
- * Returns whether the digits of a line are a time. A damaged line can contain other digits, such as
- * a month 13.
+ * Returns whether the digits of a line are a valid time. The digits of a damaged line can be invalid, such as
+ * month 13.
  */
 function isTime(line: string): boolean {
   const at = Date.parse(line);
@@ -97,14 +105,14 @@ function text(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** The folder for temporary data of replays, created if it does not exist. */
+/** Returns the folder for temporary data of replays, and creates it if it does not exist. */
 export async function replayFolder(folder: string | undefined): Promise<string> {
   const shared = folder === undefined;
   const at = folder ?? path.join(os.tmpdir(), `millrace-${process.getuid?.() ?? 'user'}`);
   await withStorageError('use the folder', at, async () => {
     await makeSyncedFolder(at, { mode: 0o700 });
     const { uid } = await lstat(at);
-    // In the system's temporary folder, another user may have created a folder of this name.
+    // Another user may have created a folder with this name in the system's temporary folder.
     if (shared && process.getuid !== undefined && uid !== process.getuid())
       throw new StorageError(
         `Could not use the folder ${at}: it belongs to another user; pass \`folder\``,

@@ -12,24 +12,27 @@ import type { Damaged, OnDamaged } from '../json/records.js';
 import { type InfoMessage, parseConnectionMessage } from '../post/in-stream-message.js';
 import type { ReplaySpool } from './replay-spool.js';
 
-/** If there are more damaged records than this, the connection counts as damaged. */
+/**
+ * If a connection delivers more damaged records than this, in number or in bytes, the connection itself
+ * counts as damaged.
+ */
 const MAX_DAMAGED = 1_000;
 const MAX_DAMAGED_BYTES = 64 * 1024 * 1024;
 
 /** The outcome of one connection of a replay. */
 export interface Received {
   readonly activities: number;
-  /** The size of these activities in bytes. */
+  /** The total size of the activities in bytes. */
   readonly bytes: number;
-  /** The records that are not JSON objects or are too large. */
+  /** Records that are not JSON objects or are too large. */
   readonly damaged: readonly Damaged[];
   /** The final message, or the reason why there is none. */
   readonly end: InfoMessage | MillraceError;
 }
 
 /**
- * Stores all activities of a connection in a spool as fast as they arrive, up to the final message. Returns
- * the error of a broken connection, but throws errors of the disk.
+ * Stores all activities of a connection in a spool as fast as they arrive, until the final message. If the
+ * connection breaks, returns its error. If the disk fails, throws.
  *
  * @param progress counts the bytes as they arrive; activities are counted only once they are delivered
  */
@@ -64,7 +67,7 @@ export async function receiveReplay(
       const records: Buffer[] = [];
       for (const record of items) {
         const message = orDataError(() => parseConnectionMessage(record));
-        // A damaged record is stored, too. The parser of activities reports it.
+        // Damaged records are stored too, because the parser of activities reports them.
         if (message === undefined || message instanceof DataError) records.push(record);
         else if (message.kind === 'info' && message.outcome !== undefined) info = message;
         else if (message.kind === 'error') trouble = cut(`${url} said: ${message.message}`);
@@ -75,9 +78,9 @@ export async function receiveReplay(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ConnectionError || error instanceof DataError)) throw error;
-    // After the final message, it does not matter how the connection ended, unless bytes are
-    // corrupt. Damaged records may have been damaged in transit, unless the checksum at the end was
-    // right.
+    // After the final message, it does not matter how the connection ended, with two exceptions: if bytes are
+    // corrupt, or if some records are damaged. Without a correct checksum at the end, damaged records may
+    // have been damaged in transit.
     if (info === undefined || isCorrupt(error) || damaged.length > 0) return ended(error);
   } finally {
     connection.close();

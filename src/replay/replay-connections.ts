@@ -25,21 +25,21 @@ export interface ConnectionOptions {
 /** The confirmed activities of one connection. */
 export interface Delivery {
   readonly spool: ReplaySpool;
-  /** The state of the machine after this connection. */
+  /** The state of the replay machine after this connection. */
   readonly state: ReplayState;
   readonly damaged: readonly Damaged[];
   /**
-   * Whether an earlier connection received some of these activities, or a later one will receive them again,
-   * because minutes failed.
+   * Whether an earlier connection received some of these activities, or a later connection will receive some
+   * of them again, because minutes failed.
    */
   readonly inParts: boolean;
 }
 
-/** How often the clock is read while minutes are too recent, in milliseconds. */
+/** How often the clock is read during a wait for minutes that are still too recent, in milliseconds. */
 const WAIT_STEP_MS = SECOND;
 /**
- * If the request is sent later than this after the time was stored, the connection counts from the time of
- * sending. In milliseconds.
+ * The maximum delay between storing the time of a connection and sending its request, in milliseconds. After
+ * a longer delay, the connection counts from the time of sending.
  */
 const MAX_OPENING_MS = SECOND / 4;
 /** The maximum number of consecutive refusals, such as 406, that are retried. */
@@ -55,7 +55,10 @@ export class GaveUp extends Error {
   }
 }
 
-/** Connects as the machine decides, and yields connections whose activities can be delivered. */
+/**
+ * Connects whenever the machine decides to, and yields the activities of each connection once they can be
+ * delivered.
+ */
 export async function* replayConnections(
   { url, window, maxMemory, onWait, ...job }: ConnectionOptions,
   machine: ReplayMachine,
@@ -79,7 +82,7 @@ export async function* replayConnections(
   };
   let failure: MillraceError | undefined;
   let attempts = 0;
-  /** Whether `onRetry` was not yet called for `failure`. */
+  /** Whether `onRetry` still has to be called for `failure`. */
   let unreported = false;
   const waits = new WaitReporter(account);
   const estimate = async () => {
@@ -89,7 +92,8 @@ export async function* replayConnections(
       progress.endsAt = leftMs === undefined ? undefined : performance.now() + leftMs;
     return leftMs;
   };
-  // The clock may have changed since another call of the account has set it.
+  // Only responses from now on count, because the clock may have changed since an earlier call of the
+  // account.
   const { responses } = clock;
   while (true) {
     signal.throwIfAborted();
@@ -137,8 +141,8 @@ export async function* replayConnections(
 }
 
 /**
- * Returns the length of the next step of a wait. Waits that depend on the service's clock are made
- * in steps, because other calls of the account may notice that the clock has changed.
+ * Returns the length of the next step of a wait. A wait that depends on the service's clock is split into
+ * steps, because another call of the account may notice in between that this clock has changed.
  */
 function stepMs({ why, ms }: { readonly why: string; readonly ms: number }): number {
   return why === 'too recent' ? Math.min(ms, WAIT_STEP_MS) : ms;
@@ -151,8 +155,8 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
   readonly log: ConnectLog;
   readonly machine: ReplayMachine;
   /**
-   * The total length of the minutes in connections that got their final message, and the total time that
-   * these took.
+   * The total length of the minutes that were requested by connections with a final message, and the total
+   * time that these connections took.
    */
   coveredMs: number;
   tookMs: number;
@@ -161,8 +165,8 @@ interface RangeRun extends Pick<ConnectionRun, 'signal' | 'progress'> {
 }
 
 /**
- * Makes one connection, and reports its end to the machine. Returns the received activities if they are
- * confirmed, otherwise the failure.
+ * Makes one connection, and reports to the machine how it ended. Returns the received activities if they are
+ * confirmed, otherwise the error.
  *
  * @throws The error of the connection, if a retry cannot help.
  */
@@ -204,7 +208,7 @@ async function tryRange(
 }
 
 /**
- * How a failed connection affects the next one. `fatal` ends the replay.
+ * Returns how a failed connection affects the next connection. `fatal` ends the replay.
  *
  * @param maxRetryAfterMs the longest `Retry-After` to wait for
  */
@@ -217,18 +221,18 @@ function connectFailure(
   if (!(error instanceof HttpError)) return error.retryable ? 'refused' : 'fatal';
   const { status, body, retryAfterMs = 0 } = error;
   if (isFinalStatus(error) || retryAfterMs > maxRetryAfterMs) return 'fatal';
-  // Rules can be added at any time, but the response says what is missing, and each retry uses up a
-  // connection.
+  // Rules could be added at any time, but each retry uses up a connection, and the response already says what
+  // is missing.
   if (status === 406 && /\bno rules\b/i.test(body)) return 'fatal';
-  // The service names the parameter with the refused date.
+  // If the service refuses a date, its response names the parameter.
   if ((status === 406 || status === 400) && /\b(fromDate|toDate)\b/.test(body))
     return 'dates refused';
   return status === 429 ? 'rate limited' : 'refused';
 }
 
 /**
- * Makes one connection, and stores what it delivers. The connection counts towards the limit from `at`, or
- * from the time its request is sent, if that is much later.
+ * Makes one connection, and stores the records that it delivers. The connection counts towards the limit from
+ * `at`, or from the time at which its request is sent if that is much later.
  *
  * @param at the time at which the connection starts
  */
@@ -248,7 +252,7 @@ async function receiveRange(
   const sent = () => {
     permit.sent();
     moved ??= count(account.timing.now());
-    // Awaited below. Until then, a rejection must not be unhandled.
+    // The promise is awaited below. This handler prevents an unhandled rejection before that.
     moved.catch(() => {});
   };
   const counted = { ...permit, sent };
@@ -256,7 +260,7 @@ async function receiveRange(
     const connection = await connectLive(account, withDates(url, range), counted, signal);
     return await receiveReplay(connection, spool, signal, progress);
   } finally {
-    // Awaited, because another run may read the times as soon as this run has ended.
+    // Awaited here, because another run may read the stored times as soon as this run has ended.
     await moved;
   }
 }
@@ -272,7 +276,10 @@ interface ConnectionRun {
   readonly progress: Progress | undefined;
 }
 
-/** Identifies the connections that the service counts together. Each shard has a part of their limit. */
+/**
+ * Returns a key for the connections that the service counts together. Each shard has a separate part of their
+ * limit.
+ */
 function budgetOf({ settings: { account, shard } }: Account, url: URL): string {
   return JSON.stringify([url.origin, account, ...(shard === undefined ? [] : [shardName(shard)])]);
 }

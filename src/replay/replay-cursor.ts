@@ -17,16 +17,16 @@ import { isCount, isFlag, isText, type Json, listOf, shaped } from '../json/type
 import { IdWindow } from '../post/id-window.js';
 import type { GapReason, OpenRange, ReplayGap, ReplayState } from './replay-machine.js';
 
-/** The request to which a cursor belongs. */
+/** The request that a cursor belongs to. */
 export type ReplayIdentity = Readonly<Record<string, string | boolean>>;
 
 const REASONS: readonly unknown[] = ['expired', 'failed', 'unverified'] satisfies GapReason[];
 
 /**
- * The progress of a replay as a cursor: minutes that are not confirmed yet, minutes that will never be, and
- * ids that may be received again.
+ * Returns the progress of a replay as a cursor: the minutes that are not confirmed yet, the minutes that will
+ * never be confirmed, and the ids that may be received again.
  *
- * @param until For an incremental replay, the end of the window so far.
+ * @param until The end of the window so far, for an incremental replay.
  */
 export function replayCursor(
   request: ReplayIdentity,
@@ -76,7 +76,7 @@ function withWindow<T extends Dates>({ fromDate, toDate, ...rest }: T) {
   return { ...windowOf({ fromDate, toDate }), ...rest };
 }
 
-/** The state as stored in a cursor. */
+/** The state of a replay as it is stored in a cursor. */
 interface Stored {
   readonly open: readonly (Dates & Omit<OpenRange, 'from' | 'to'>)[];
   readonly gaps: readonly (Dates & Pick<ReplayGap, 'reason'>)[];
@@ -104,7 +104,7 @@ function isMinute(date: unknown): boolean {
 }
 
 /**
- * The maximum difference between the time of a post and the minute of the stream that delivers it, in
+ * The maximum difference between the time of a post and the minute in which the stream delivers it, in
  * milliseconds.
  */
 const MAX_DIFFERENCE_MS = 2 * MINUTE;
@@ -112,13 +112,16 @@ const MAX_DIFFERENCE_MS = 2 * MINUTE;
 const NO_TIME = Number.NaN;
 
 /**
- * The ids of delivered activities that may be received again, by the minute of their time. Kept only for
+ * The ids of delivered activities that may be received again, grouped by minute. Ids are kept only for
  * minutes that are requested again after some of their activities were delivered.
  */
 export class SeenIds {
   readonly #minutes = new Map<number, IdWindow>();
 
-  /** Adds an id. Returns `false` if it was added before. `at` is in epoch milliseconds; `NaN` without a time. */
+  /**
+   * Adds an id. Returns `false` if the id was added before. `at` is the time of the activity in epoch
+   * milliseconds, or `NaN` if it has no time.
+   */
   add(id: string, at: number): boolean {
     const minute = Number.isNaN(at) ? NO_TIME : floorTo(MINUTE, at);
     let ids = this.#minutes.get(minute);
@@ -129,7 +132,7 @@ export class SeenIds {
     return ids.add(id);
   }
 
-  /** Removes ids outside of these ranges, because they cannot be received again. */
+  /** Removes the ids outside of these ranges, because those activities cannot be received again. */
   keepOnly(ranges: readonly Window[]): void {
     for (const minute of this.#minutes.keys()) {
       const near = ranges.some(
@@ -154,7 +157,7 @@ export class SeenIds {
     };
   }
 
-  /** Adds the ids of a saved `state`. */
+  /** Adds the ids from the state of a saved cursor. */
   restore(state: unknown): void {
     try {
       if (typeof state !== 'object' || state === null) throw new TypeError('Expected an object');

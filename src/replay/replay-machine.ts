@@ -15,21 +15,22 @@ import type { InfoMessage } from '../post/in-stream-message.js';
 import type { Received } from './receive-replay.js';
 import { type ReplayTimings, TIMINGS } from './replay-timings.js';
 
-/** A range of minutes that are not confirmed. */
+/** A range of minutes that are not confirmed yet. */
 export interface OpenRange extends Window {
-  /** The number of times that the number of activities differed from the service's count. */
+  /** How often the number of received activities differed from the service's count. */
   readonly mismatches: number;
-  /** The number of times that the service reported these minutes as failed. */
+  /** How often the service reported these minutes as failed. */
   readonly failures: number;
-  /** Whether some of its activities were already delivered. */
+  /** Whether some activities of this range were already delivered. */
   readonly partial: boolean;
 }
 
 export type GapReason = 'expired' | 'failed' | 'unverified';
 
 /**
- * Minutes that could not be confirmed. `expired`: too old before they were confirmed. `failed`: the service
- * failed repeatedly. `unverified`: the number of activities always differed from the service's count.
+ * Minutes that could not be confirmed. `expired`: the minutes became too old before they were confirmed.
+ * `failed`: the service failed repeatedly. `unverified`: the number of activities differed from the service's
+ * count each time.
  */
 export interface ReplayGap extends Window {
   readonly reason: GapReason;
@@ -42,7 +43,7 @@ export interface ReplayState {
   readonly chunk: number;
 }
 
-/** The state at the start of a window. Without a window, there is nothing to do. */
+/** Returns the state at the start of a window. Without a window, no minutes are open. */
 export function initialState(
   window: Window | undefined,
   { firstChunkMs }: ReplayTimings,
@@ -60,36 +61,39 @@ export type ReplayAction =
       readonly ms: number;
       readonly why: 'too recent' | 'connect limit' | 'after a failure';
     }
-  /** Ends the replay, because too many consecutive connections failed. */
+  /** The replay ends, because too many consecutive connections failed. */
   | { readonly do: 'give up' };
 
 /** The parts of a connection's final message that the machine uses. */
 export type ReplayEnd = Omit<InfoMessage, 'kind' | 'message' | 'sent'>;
 
-/** Limits of a replay that differ from the limits of the service. */
+/** Limits of a replay that differ from the service's limits. */
 interface MachineOptions {
   readonly timings?: ReplayTimings;
   readonly rates: readonly Rate[];
   /**
-   * Maximum expected size of a range in bytes. A larger range is not requested, because all of it is on disk
-   * until the final message, and is received again after the connection breaks.
+   * The maximum expected size of a range in bytes. Larger ranges are not requested, because a whole range is
+   * on disk until the final message, and is received again if the connection breaks.
    */
   readonly maxRangeBytes?: number;
 }
 
-/** If more connections and waits than this are left, `leftMs` gives no estimate. */
+/**
+ * The maximum number of connections and waits that `leftMs` simulates. If more are left, it gives no
+ * estimate.
+ */
 const MAX_STEPS = 2_000;
 
 /**
- * How far 406 responses can move a limit of the available minutes in total, and how close to it a window must
- * be for that. In milliseconds.
+ * How far 406 responses can move each limit of the available minutes, in milliseconds. A 406 moves a limit
+ * only if the refused range is at most this far from it.
  */
 const MAX_MARGIN = HOUR;
 
 /**
- * The recovery of a replay as a state machine, without I/O, clock or randomness: It decides which minutes are
- * requested next, and which are confirmed. The caller calls `next`, does what it returns, and reports the
- * outcome. `now` is in epoch milliseconds; `random` is from 0 to 1.
+ * The recovery logic of a replay, as a state machine without I/O, clock or randomness. It decides which
+ * minutes to request next, and which minutes are confirmed. The caller calls `next`, performs the returned
+ * action, and reports the outcome. `now` is in epoch milliseconds; `random` is from 0 to 1.
  *
  * No minute is confirmed before the final message of its connection, because only this message lists the
  * failed minutes (`minutes_failed`). If a run resumed at the last received activity, the posts of an earlier
@@ -98,16 +102,19 @@ const MAX_MARGIN = HOUR;
 export class ReplayMachine {
   readonly #timings: ReplayTimings;
   readonly #options: MachineOptions;
-  /** The number of bytes per millisecond in the last confirmed range. */
+  /** The number of bytes per millisecond of the last range that got its final message. */
   #bytesPerMs = 0;
   #open: readonly OpenRange[];
   #gaps: readonly ReplayGap[];
   #chunk: number;
   /** The number of consecutive connections without a final message. */
   #failedConnects = 0;
-  /** The time at which the wait after a failure ends. */
+  /** The time before which no connection is made, after a failure. */
   #notBefore = 0;
-  /** How much 406 responses have narrowed the available minutes, by the service's clock. */
+  /**
+   * By how many milliseconds 406 responses have narrowed the available minutes at the recent and at the old
+   * end.
+   */
   #youngMargin = 0;
   #oldMargin = 0;
 
@@ -128,11 +135,11 @@ export class ReplayMachine {
   /**
    * Returns the next action.
    *
-   * @param now this machine's clock, by which connections are counted
-   * @param serviceNow the service's clock, which decides the available minutes. `undefined` if no response
-   * has shown it yet: a connection is then made, because only its response can tell whether minutes are too
-   * old or too recent
-   * @param connects the times of connections that count together, by this machine's clock, in order
+   * @param now the time of the local clock, by which connections are counted
+   * @param serviceNow the time of the service's clock, which decides which minutes are available. `undefined`
+   * if no response has shown this clock yet. A connection is then made, because only its response can tell
+   * whether minutes are too old or too recent
+   * @param connects the times of connections that count together, by the local clock, in ascending order
    */
   next(
     now: number,
@@ -153,9 +160,9 @@ export class ReplayMachine {
   }
 
   /**
-   * Handles a refusal of the dates. If the dates are out of bounds by the latest estimate of the service's
-   * clock, the next range is computed from that clock. Otherwise, an edge of the available minutes that is
-   * close to the range is moved. If there is no such edge, the refusal is handled like any other.
+   * Handles a response that refuses the dates. If the service's clock, as now known, shows that the dates are
+   * out of bounds, the next range is computed from that clock. Otherwise, if an edge of the available minutes
+   * is close to the range, that edge is moved. If no edge is close, the refusal is handled like any other.
    */
   datesRefused(range: Window, now: number, serviceNow: number, random: number): void {
     const { youngestFromMs, youngestToMs } = this.#timings;
@@ -165,7 +172,7 @@ export class ReplayMachine {
       this.refused(now, random);
       return;
     }
-    // There is no wait, because other dates may solve the problem.
+    // The next request does not wait, because other dates may be accepted.
     this.#failedConnects++;
     if (young < 0 || old < 0) return;
     if (young <= old) this.#youngMargin = wider(this.#youngMargin);
@@ -184,7 +191,10 @@ export class ReplayMachine {
     this.#backOff(now, random, this.#failedConnects, retryAfterMs);
   }
 
-  /** Handles a connection that ended without a final message. The first of several in a row causes no wait. */
+  /**
+   * Handles a connection that ended without a final message. Only the second and later ones in a row cause a
+   * wait.
+   */
   cut(now: number, random: number): void {
     const { minChunkMs } = this.#timings;
     this.#chunk = Math.max(minChunkMs, floorTo(MINUTE, this.#chunk / 2));
@@ -194,7 +204,7 @@ export class ReplayMachine {
 
   /**
    * Handles the final message of a connection. Returns whether the received activities can be delivered. If
-   * not, all of them are requested again.
+   * not, the whole range is requested again.
    */
   ended(
     range: Window,
@@ -210,7 +220,7 @@ export class ReplayMachine {
     const whole = subtractRanges(range, lacking);
     const failed = lacking.map(part => ({ ...before, ...part, failures: before.failures + 1 }));
 
-    // From here on, retries are limited by the counts of each range.
+    // From here on, the counters of each range limit the retries.
     this.#failedConnects = 0;
     const miscounted = end.activityCount !== undefined && end.activityCount !== activities;
     if (miscounted && before.mismatches + 1 < mismatches) {
@@ -238,12 +248,12 @@ export class ReplayMachine {
   }
 
   /**
-   * The time that the rest of the replay takes if all connections complete: the connections, and the waits
-   * for the limit of connections and for minutes that are too recent. `undefined` if this takes too many
-   * steps to simulate.
+   * Estimates the milliseconds that the rest of the replay takes if all connections complete. This includes
+   * the waits for the connection limit and for minutes that are too recent. Returns `undefined` if the
+   * simulation would take too many steps.
    *
-   * @param pace milliseconds that a connection takes for each millisecond of its range
-   * @param connects the same as in `next`
+   * @param pace the milliseconds that a connection takes for each millisecond of its range
+   * @param connects the same argument as for `next`
    */
   leftMs(
     now: number,
@@ -271,14 +281,14 @@ export class ReplayMachine {
     return undefined;
   }
 
-  /** Starts a wait before the same minutes are requested again, after `failures` consecutive failures. */
+  /** Sets the time of the next connection, after `failures` consecutive failures. */
   #backOff(now: number, random: number, failures: number, minMs = 0): void {
     const { firstWaitMs: firstMs, maxWaitMs: maxMs } = this.#timings;
     const waitMs = failures === 0 ? 0 : backoffMs(failures, { firstMs, maxMs, random });
     this.#notBefore = now + Math.max(minMs, waitMs);
   }
 
-  /** Shortens the next range if it would have more bytes than may be on disk. */
+  /** Shortens the next range if it would put more bytes on disk than allowed. */
   #keepWithinDisk(): void {
     const { minChunkMs } = this.#timings;
     const { maxRangeBytes = Number.POSITIVE_INFINITY } = this.#options;
@@ -286,7 +296,7 @@ export class ReplayMachine {
     if (longest < this.#chunk) this.#chunk = Math.max(minChunkMs, longest);
   }
 
-  /** Turns minutes that are older than the service keeps into gaps. */
+  /** Turns minutes that are too old for the service into gaps. */
   #expire(serviceNow: number): void {
     const edge = this.#oldestAt(serviceNow) + this.#oldMargin;
     const gone = this.#open.flatMap(range => overlap(range, { from: -Infinity, to: edge }) ?? []);
@@ -295,33 +305,33 @@ export class ReplayMachine {
     this.#gap(gone, 'expired');
   }
 
-  /** Returns the first minute that the service still has, judged only by its clock. */
+  /** Returns the oldest minute that the service should have by its clock, without the margin. */
   #oldestAt(serviceNow: number): number {
     return floorTo(MINUTE, serviceNow - this.#timings.oldestMs);
   }
 
-  /** The range to request in order to learn the service's time. */
+  /** Returns the range to request when the service's clock is unknown. The response shows that clock. */
   #firstRange(): Window {
     const { from, to } = this.#open.toSorted((a, b) => a.from - b.from)[0] as OpenRange;
     return { from, to: Math.min(to, from + this.#chunk) };
   }
 
   /**
-   * Returns the minutes to request at this time of the service's clock, or the time from which
-   * minutes are available.
+   * Returns the minutes to request at this time by the service's clock, or the time at which the next minutes
+   * become available.
    */
   #rangeAt(now: number): Window | number {
     const { youngestFromMs, youngestToMs, firstChunkMs } = this.#timings;
     const youngest = floorTo(MINUTE, now - youngestToMs - this.#youngMargin);
     const asked = this.#open.map(range => {
       const full = Math.min(range.to, range.from + this.#chunk);
-      // The range must not be shorter, because requests for very few recent minutes would use up
-      // the connections.
+      // The range may not be shorter than this, because many requests for few recent minutes would use up the
+      // connections.
       const minTo = Math.min(full, range.from + firstChunkMs);
       const at = Math.max(range.from + youngestFromMs, minTo + youngestToMs) + this.#youngMargin;
       return { from: range.from, to: Math.min(full, Math.max(youngest, minTo)), at, range };
     });
-    // New ranges come first, so that a range that keeps failing does not delay the rest.
+    // Ranges with fewer retries come first, so that a range that keeps failing does not delay the rest.
     const [best] = asked
       .filter(({ at }) => at <= now)
       .sort((a, b) => retriesOf(a.range) - retriesOf(b.range) || a.from - b.from);
@@ -329,7 +339,7 @@ export class ReplayMachine {
     return Math.min(...asked.map(({ at }) => at));
   }
 
-  /** Removes a range from the open range that contains it. */
+  /** Removes a range from the open range that contains it. Returns that open range. */
   #take(range: Window): OpenRange {
     const found = this.#open.find(open => open.from <= range.from && range.to <= open.to);
     const { mismatches = 0, failures = 0, partial = false } = found ?? {};
@@ -358,7 +368,7 @@ const COMPLETED: ReplayEnd = {
   unprocessedRange: undefined,
 };
 
-/** The minutes of a range that the service reports as not delivered. */
+/** Returns the minutes of a range that the service reports as not delivered. */
 function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
   const { outcome, minutesFailed, unprocessedRange } = end;
   if (outcome === 'completed') return [];
@@ -367,7 +377,7 @@ function undeliveredOf(range: Window, end: ReplayEnd): Window[] {
       ? [unprocessedRange].filter(part => part !== undefined)
       : minutesFailed.map(at => ({ from: at, to: at + 1 }));
   const parts = told.flatMap(part => overlap(range, wholeMinutes(part)) ?? []);
-  // The range failed, but the message does not say which minutes.
+  // The service reports a failure without saying which minutes failed.
   if (parts.length === 0) return [range];
   return mergeRanges(parts, () => true).map(({ from, to }) => ({ from, to }));
 }
@@ -385,15 +395,15 @@ function retriesOf({ mismatches, failures }: OpenRange): number {
 }
 
 /**
- * The longest time in milliseconds between sending a request and its arrival at the service, which counts it
- * then.
+ * The maximum time in milliseconds that a request takes to arrive at the service. The service counts the
+ * connection from then.
  */
 const MAX_TRANSIT_MS = SECOND;
 
-/** The earliest time of the next connection under all rates. */
+/** Returns the earliest time at which all rates allow the next connection. */
 function nextConnectAt(connects: readonly number[], rates: readonly Rate[], now: number): number {
   const free = rates.map(({ requests, perMs }) => {
-    // A time in the future means that the clock was set back.
+    // Times in the future are ignored: the clock must have been set back.
     const recent = connects.filter(at => at > now - perMs - MAX_TRANSIT_MS && at <= now);
     return recent.length < requests
       ? now

@@ -1,4 +1,6 @@
-/** The rules of a replay stream, as the namespace `replayRules` of the package. */
+/**
+ * The functions for the rules of a replay stream. The package exports them as the namespace `replayRules`.
+ */
 export {
   type AddedRule,
   addReplayRules as add,

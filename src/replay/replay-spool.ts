@@ -2,17 +2,17 @@ import { LineFramer } from '../json/line-framer.js';
 import { SpoolFile } from '../storage/spool-file.js';
 
 const SEPARATOR = Buffer.from('\r\n');
-/** The maximum number of chunks in one write, and the size of a read. */
+/** The maximum number of chunks in one write, and the number of bytes in one read. */
 const MAX_CHUNKS = 1_000;
 const READ_BYTES = 256 * 1024;
-/** The number of bytes that may wait for the disk before `add` waits. */
+/** The number of bytes that may wait to be written to disk. If more bytes wait, `add` waits too. */
 const MAX_PENDING_BYTES = 8 * 1024 * 1024;
 /** Records from the spool have no limits, because they were checked when they arrived. */
 const NO_LIMITS = { maxBytes: Number.POSITIVE_INFINITY, maxDepth: Number.POSITIVE_INFINITY };
 
 /**
- * Holds the records of one connection, up to a size in memory, and the rest in a temporary file. The service
- * is therefore read at its own speed, and does not disconnect a slow consumer.
+ * Holds the records of one connection: in memory up to a limit, then in a temporary file. The connection can
+ * therefore be read as fast as the service sends, and the service does not disconnect a slow consumer.
  */
 export class ReplaySpool {
   readonly #folder: string;
@@ -20,7 +20,7 @@ export class ReplaySpool {
   #memory: (readonly Buffer[])[] = [];
   #bytes = 0;
   #file: SpoolFile | undefined;
-  /** Chunks that are not part of the current write. */
+  /** The chunks that wait for the next write. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
   #writing: Promise<void> | undefined;
@@ -32,20 +32,20 @@ export class ReplaySpool {
     this.#maxMemory = maxMemory;
   }
 
-  /** The number of added bytes, including separators. */
+  /** The number of bytes that were added, including separators. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether records are written to disk. */
+  /** Whether some records are written to disk. */
   get spilled(): boolean {
     return this.#bytes > this.#maxMemory;
   }
 
   /**
-   * Adds records. Resolves before they are on disk, unless too many bytes wait.
+   * Adds records. Resolves before the records are on disk, unless too many bytes wait to be written.
    *
-   * @throws StorageError even for an earlier write
+   * @throws StorageError if this write or an earlier one failed
    */
   async add(records: readonly Buffer[]): Promise<void> {
     this.#throwFailure();
@@ -64,7 +64,10 @@ export class ReplaySpool {
     this.#throwFailure();
   }
 
-  /** Yields all records in order. They can be read only once, because each is released after reading. */
+  /**
+   * Yields all records in order. They can be read only once, because each record is released after it is
+   * read.
+   */
   async *read(): AsyncGenerator<readonly Buffer[], void, undefined> {
     await this.#writing;
     this.#throwFailure();
@@ -82,7 +85,7 @@ export class ReplaySpool {
     if (rest.length > 0) yield rest;
   }
 
-  /** Discards the remaining records, and accepts no more. */
+  /** Discards the remaining records. Records that are added later are ignored. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#memory = [];
@@ -112,8 +115,8 @@ export class ReplaySpool {
     } catch (error) {
       this.#failure = { error };
     }
-    // This runs in the same turn of the event loop as the last check, so that the next `add` starts
-    // a new write.
+    // This runs in the same turn of the event loop as the last check of `#pending`, so no chunk can have been
+    // added in between, and the next `add` starts a new write.
     this.#writing = undefined;
   }
 
@@ -123,9 +126,9 @@ export class ReplaySpool {
 }
 
 /**
- * Returns the records with their separators, without a copy. Records that are adjacent in memory
- * have their separators between them, and become one chunk. The garbage collector would need more
- * time for thousands of long-lived objects than it takes to find the records again.
+ * Returns the records with their separators, without copying them. Records that are adjacent in memory
+ * already have their separators between them, and become one chunk. Splitting the chunks into records again
+ * later costs less than keeping thousands of long-lived objects, which slow down the garbage collector.
  */
 function chunksOf(records: readonly Buffer[]): Buffer[] {
   const chunks: Buffer[] = [];

@@ -16,20 +16,23 @@ export interface ReplayTimings {
   /** The minimum length of a range. The length is halved when a connection breaks. @default 2 minutes */
   readonly minChunkMs: number;
   /**
-   * The longest wait after the first failure. It doubles with each consecutive failure. Each wait is random,
-   * at least half of the longest.
+   * The maximum wait after the first failure. The maximum doubles with each consecutive failure. The actual
+   * wait is random, between half of the maximum and the maximum.
    * @default 5 seconds
    */
   readonly firstWaitMs: number;
-  /** The longest wait between two connections. @default 320 seconds */
+  /** The upper limit of a wait after consecutive failures. @default 320 seconds */
   readonly maxWaitMs: number;
   /** The wait after a 429 without `Retry-After`. @default 300 seconds */
   readonly rateLimitWaitMs: number;
-  /** The number of consecutive connections that confirm no minute before the replay gives up. @default 20 */
+  /**
+   * The number of consecutive connections without any confirmed minute after which the replay gives up.
+   * @default 20
+   */
   readonly attempts: number;
-  /** The number of wrong counts before minutes are accepted and reported as `unverified`. @default 3 */
+  /** The number of wrong counts after which minutes are accepted and reported as `unverified`. @default 3 */
   readonly mismatches: number;
-  /** The number of failures of a minute before it is reported as `failed`. @default 10 */
+  /** The number of failures after which a minute is reported as `failed`. @default 10 */
   readonly failures: number;
 }
 
@@ -37,7 +40,7 @@ const chunkMinutes = (meaning: string, minutes: number) =>
   special<number, number>(
     meaning,
     'whole minutes, in milliseconds',
-    // If a range contained only a part of a minute, the rest of that minute would count as
+    // Ranges are whole minutes. If a range ended within a minute, the rest of that minute would count as
     // delivered and never be requested.
     value =>
       Number.isSafeInteger(value) && (value as number) > 0 && (value as number) % MINUTE === 0,

@@ -15,16 +15,16 @@ export interface ReplayWait {
   readonly until: Date;
   readonly waitMs: number;
   /**
-   * The approximate time that the rest of the replay takes in milliseconds, including this wait, if all
-   * connections complete; `undefined` if it cannot be estimated.
+   * The approximate time in milliseconds until the replay completes, including this wait, if all connections
+   * succeed. `undefined` if this cannot be estimated.
    */
   readonly leftMs: number | undefined;
 }
 
-/** A date that is further in the future than this is refused as a mistake. */
+/** A date that is more than this far in the future is refused as a mistake. */
 const MAX_AHEAD_MS = 366 * DAY;
 
-/** @throws OptionError for a window whose end is too far ahead of this time of the service. */
+/** @throws OptionError if the end of the window is too far in the future by the service's clock. */
 export function refuseFarAhead(call: string, { to }: Window, serviceNow: number): void {
   if (to > serviceNow + MAX_AHEAD_MS)
     throw optionError(
@@ -42,7 +42,7 @@ interface CurrentWait extends Pick<WaitAction, 'why'> {
   readonly end: () => void;
 }
 
-/** Reports each wait once, even if it is made in several steps, or a timer fires a little early. */
+/** Reports each wait once, even if the wait has several steps or a timer fires a little early. */
 export class WaitReporter {
   readonly #account: Account;
   #current: CurrentWait | undefined;
@@ -52,8 +52,8 @@ export class WaitReporter {
   }
 
   /**
-   * Reports a wait, unless it was already reported. `error` and `failures` belong to the previous connection.
-   * Returns the wait if it is new and not caused by a failure.
+   * Reports a wait, unless it was already reported. `error` and `failures` describe the previous connection.
+   * Returns the wait if it was not reported before and is not caused by a failure.
    */
   begin(
     { why, ms }: WaitAction,

@@ -28,7 +28,7 @@ import { type Gap, type ReplayRun, runReplay } from './run-replay.js';
 
 export type { ReplayWait } from './replay-wait.js';
 
-/** The stream whose past a replay delivers. */
+/** The stream to replay. */
 export type StreamType = 'rulestream' | 'sample10' | 'firehose' | 'mentions' | 'compliance';
 
 export const STREAM_TYPES: readonly StreamType[] = [
@@ -37,7 +37,7 @@ export const STREAM_TYPES: readonly StreamType[] = [
 
 /** Options of `replay`: the stream, its window and buffers, and what to do about gaps and damaged records. */
 export interface ReplayOptions {
-  /** The stream to replay. `rulestream` delivers the posts that match its rules. */
+  /** The stream to replay. `rulestream` delivers the posts that match the rules of the stream. */
   readonly streamType: StreamType;
   /**
    * The first minute, inclusive: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`, floored to its
@@ -46,37 +46,38 @@ export interface ReplayOptions {
   readonly fromDate: Timestamp;
   /**
    * The last minute, exclusive. It may be up to 366 days in the future. The replay then waits until each
-   * minute is 30 minutes old, when the service has it, see `onWait`. Required without `incremental`.
+   * minute is 30 minutes old, because the service has it only then; see `onWait`. Required unless
+   * `incremental` is set.
    */
   readonly toDate?: Timestamp | undefined;
   /**
    * For scheduled runs, for example by cron. Each run continues where the last complete run ended, and ends
-   * at the newest minute that can be replayed, 31 minutes ago. Only the first run uses `fromDate`. Needs a
-   * sink with a checkpoint, which appends to its output. Also needs `onGap`, so that minutes that are gone
-   * are reported instead of failing every later run. Cannot be combined with `toDate` or a `shard`.
+   * at the newest minute that can be replayed, 31 minutes ago. Only the first run uses `fromDate`. Requires a
+   * sink with a checkpoint; the sink appends to its output. Also requires `onGap`, so that minutes that the
+   * service no longer has are reported instead of failing every later run. Cannot be combined with `toDate`
+   * or a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
   /** The label of the stream. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
   /**
-   * A folder for data that does not fit in memory, and for the times of connections, so that a process that
-   * restarts often still observes the limit of 5 connections in 5 minutes. It is created if it does not
-   * exist. If it was deleted, a run still resumes from its cursor, but does not know about earlier
-   * connections. If these have used up the limit, the service answers 429, and the run waits.
+   * A folder for data that does not fit in memory, and for the times of connections. With these times, even a
+   * process that restarts often observes the limit of 5 connections in 5 minutes. The folder is created if it
+   * does not exist. If the folder was deleted, a run still resumes from its cursor, but does not know about
+   * earlier connections. If these have used up the limit, the service answers 429, and the run waits.
    * @default a folder of this user in the system's temporary folder
    */
   readonly folder?: string | undefined;
   /**
-   * The maximum number of bytes of one connection in memory. The rest is written to disk.
+   * The maximum number of bytes of one connection to hold in memory. The rest is written to disk.
    * @default 33554432 (32 MiB)
    */
   readonly maxMemory?: number | undefined;
   /**
    * The maximum expected size of one connection on disk, in bytes. All activities of a connection are held
-   * back until its final message, and received again if the connection breaks. Therefore, a connection
-   * requests a longer range only if the range is expected to be smaller than this, judging by the previous
-   * range.
+   * back until its final message, and are received again if the connection breaks. A longer range is
+   * requested only if its expected size, judging by the previous range, is below this maximum.
    * @default 1073741824 (1 GiB)
    */
   readonly maxDisk?: number | undefined;
@@ -88,25 +89,27 @@ export interface ReplayOptions {
    */
   readonly onGap?: ((gap: Gap) => unknown) | undefined;
   /**
-   * Called for each damaged record, once the service has confirmed its minutes. If it returns, the record is
-   * skipped. Without this option and without `damaged` of the sink, a damaged record ends the flow with an
-   * `IncompleteError`.
+   * Called for each damaged record, once the service has confirmed the minutes of the connection. If the
+   * callback returns, the record is skipped. Without this option and without the sink option `damaged`, a
+   * damaged record ends the flow with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /**
-   * Called when a wait for recent minutes or for the limit of connections begins. For a wait after a failure,
-   * the account's `onRetry` is called instead.
+   * Called when the replay starts to wait until minutes are old enough, or until the connection limit allows
+   * another connection. For a wait after a failure, the account's `onRetry` is called instead.
    */
   readonly onWait?: ((wait: ReplayWait) => unknown) | undefined;
   /** Overrides times and limits of the service, for tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
-   * The part of the window that this process fetches. Shards are parts of equal length, in whole minutes; the
-   * first shard is the oldest.
+   * The part of the window that this process fetches. The window is divided into parts of equal length, in
+   * whole minutes. The first shard is the oldest part.
    * @default the account's `shard`, or the whole window
    */
   readonly shard?: Shard | undefined;
-  /** The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. */
+  /**
+   * The cursor of a batch or of an error. The replay resumes from there. A sink with a checkpoint sets it.
+   */
   readonly resume?: Cursor | undefined;
 }
 
@@ -130,23 +133,23 @@ export const REPLAY_OPTIONS = {
 /**
  * Replays a past window of a stream. Delivers each activity once, and ends when the service has confirmed
  * every minute. After broken connections, failed minutes, incomplete responses, rate limits and server
- * errors, requests the missing minutes again, within 5 connections in 5 minutes.
+ * errors, the missing minutes are requested again, at no more than 5 connections in 5 minutes.
  *
  * The first connection requests 16 minutes. After each success, the next requests twice as many, so that a
  * day takes at most 7 connections, and 5 days take 9, see `maxDisk`. Activities are delivered only when the
  * service has confirmed them in the final message of their connection, so a crash never leaves incomplete
- * minutes that look complete. Until then, they wait in memory, or on disk if there are many. The service is
- * therefore read at its own speed, even if the consumer is slow. Activities come in the order of the stream,
- * except for those that were requested again.
+ * minutes that look complete. Until then, they wait in memory, or on disk if there are many. The connection
+ * is therefore read as fast as the service sends, even if the consumer is slow. Activities arrive in the
+ * order of the stream, except for minutes that were requested again.
  *
  * Minutes that the service could not deliver are passed to `onGap`, or listed in the error at the end.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
  * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
  * `Retry-After` above the account's `retry.maxRetryAfterMs`.
- * @throws IncompleteError from the flow, if minutes are missing, after all others were delivered, or after 20
- * consecutive connections that confirmed nothing. `missing` lists the minutes, and `cursor` is the cursor to
- * resume from.
+ * @throws IncompleteError from the flow, if minutes are missing after all other minutes were delivered, or
+ * after 20 consecutive connections that confirmed no minute. `missing` lists the minutes, and `cursor` is the
+ * cursor to resume from.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate: '202405150000', toDate: '202405150600' }),
@@ -189,7 +192,10 @@ function reportingReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   });
 }
 
-/** The flow of a shard that has no minute, because the window has fewer minutes than there are shards. */
+/**
+ * The flow of a shard without minutes. There are such shards if the window has fewer minutes than there are
+ * shards.
+ */
 async function* none(): Batches<never> {}
 
 type RecordParser<T> = Pick<ReplayRun<T>, 'parse' | 'idOf' | 'timeOf'>;
@@ -206,16 +212,15 @@ const ACTIVITY_PARSER: RecordParser<Activity> = {
   },
 };
 
-/** Events have no id, so two events are the same if their bytes are equal. */
+/** Compliance events have no id, so two events count as the same if their bytes are equal. */
 export const EVENT_PARSER: RecordParser<ComplianceEvent> = {
   parse: parseComplianceEvent,
   idOf: ({ raw }) => createHash('sha256').update(raw).digest('base64'),
-  // Events have no time here, because the stream may deliver an event in a later minute than its
-  // `at`.
+  // The parser returns no time, because the stream may deliver an event in a later minute than its `at`.
   timeOf: () => Number.NaN,
 };
 
-/** The checked options of a replay. @throws OptionError */
+/** Checks the options of a replay. @throws OptionError */
 export function checkReplay(call: string, account: Account, options: ReplayOptions) {
   const checked = checkAccountOptions(call, account, REPLAY_OPTIONS, options);
   const { streamType, streamLabel } = checked;
@@ -245,13 +250,13 @@ export function checkReplay(call: string, account: Account, options: ReplayOptio
   const [fromDate, toDate] = [formatTimestamp(window.from), formatTimestamp(window.to)];
   if (window.from >= window.to)
     throw optionError(call, 'toDate', `must be after \`fromDate\` ${fromDate}, got ${toDate}`);
-  // If the service's clock is unknown, the replay reads it from the service first, and checks the window then.
+  // If the service's clock is unknown, the replay first reads it from a response, and checks the window then.
   if (account.clock.isGiven) refuseFarAhead(call, window, account.clock.now());
   const identity = { replay: url.pathname, fromDate, toDate, ...service };
   return { ...checked, account, url, identity, window, timings };
 }
 
-/** The address of a replay, without its dates. */
+/** Returns the URL of a replay, without its dates. */
 export function replayUrl(
   account: Account,
   type: StreamType,

@@ -29,7 +29,7 @@ import {
 
 /** The result of adding a rule. */
 export interface AddedRule extends ReplayRule {
-  /** Whether the rule was created. Also `false` for a rule that already existed, see `reason`. */
+  /** Whether this call created the rule; `false` also for a rule that already existed, see `reason`. */
   readonly created: boolean;
   /** The message of the service, if the rule was not created. */
   readonly reason?: string | undefined;
@@ -44,7 +44,7 @@ export interface DeletedRule {
   readonly reason?: string | undefined;
 }
 
-/** The result of validating a rule, which is not added. */
+/** The result of validating a rule. Validating does not add the rule. */
 export interface ValidatedRule {
   readonly value: string;
   readonly valid: boolean;
@@ -52,19 +52,21 @@ export interface ValidatedRule {
   readonly reason?: string | undefined;
 }
 
-/** The documented limits of 1 MB and 5 MB, as decimal units, which is stricter. */
+/**
+ * The documented limits of 1 MB and 5 MB, read as decimal units because those are stricter than binary ones.
+ */
 const ADD_BYTES = 1_000_000;
 const READ_BYTES = 5_000_000;
 
 /**
  * Adds rules to the replay stream, in as many requests as their size requires. A rule that already exists is
- * not changed, not even its tag, and is returned as not created. The same applies to a rule that was added by
- * an attempt whose response was lost.
+ * not changed, not even its tag, and is returned as not created. This also happens to a rule that was added
+ * by an earlier attempt whose response was lost.
  *
  * The service adds either all rules of a request or none: if one is invalid, none is added.
  *
  * @returns The result for each rule, in the order of `rules`.
- * @throws RulesError for invalid rules. `results` has the reasons, and the rules that were added before.
+ * @throws RulesError for invalid rules. `results` has the reasons, and the rules that earlier requests added.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.add(account(), [{ value: 'snow lang:en', tag: 'snow' }]);
@@ -103,7 +105,7 @@ export async function addReplayRules(
  * Deletes rules of the replay stream, by value (case-sensitive) or by id.
  *
  * @returns The result for each rule, in the order of `rules`. A rule that does not exist is not an error. If
- * the service only answers with a success status, every rule counts as deleted.
+ * the service answers with just a success status, every rule counts as deleted.
  * @throws HttpError with status 406 while a replay of the stream runs.
  * @example
  * await replayRules.delete(account(), [{ value: 'snow lang:en' }, { id: '734938587381145604' }]);
@@ -118,7 +120,7 @@ export async function deleteReplayRules(
   const results = checkRulesToDelete('replayRules.delete', rules).map(
     (rule): DeletedRule => ({ ...rule, deleted: true }),
   );
-  // A set, because a repeated rule would be reported as missing.
+  // Duplicates are removed, because the service would report a repeated rule as missing.
   const values = new Set(results.flatMap(({ value }) => value ?? []));
   const ids = new Set(results.flatMap(({ id }) => id ?? []));
   const bodies = [
@@ -174,7 +176,7 @@ export async function getReplayRules(
  *
  * @returns The result for each rule, in the order of `rules`.
  * @throws HttpError with status 404 if the service does not have this call.
- * @throws DataError if the response does not tell for each rule whether it is valid.
+ * @throws DataError if the response does not say for each rule whether it is valid.
  * @example
  * const [{ valid, reason }] = await replayRules.validate(account(), [{ value: 'has:vidoes' }]);
  */
@@ -202,7 +204,7 @@ export async function validateReplayRules(
   return results;
 }
 
-/** Adds the usual reason to the error of a 406. */
+/** Adds the usual reason to the error of a call that the service answered with 406. */
 async function explained<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -263,13 +265,13 @@ function keyOf(id: string | undefined, value: string | undefined): string {
   return id === undefined ? `value ${value}` : `id ${id}`;
 }
 
-/** The maximum number of rules that wait for the consumer. */
+/** The maximum number of parsed rules that wait for the consumer. */
 const MAX_WAITING = 2_000;
 
 /**
  * Returns the rules of the replay stream as a flow, so that even hundreds of thousands of rules need little
- * memory. A truncated response is requested again, and the flow continues with the rules that were not
- * received yet.
+ * memory. After a truncated response, the request is sent again, and the flow continues with the rules that
+ * it has not delivered yet.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow.

@@ -8,11 +8,11 @@ import { parseExact } from '../json/exact-ids.js';
 import { textRuleProblem } from '../rules/language/render-problem.js';
 import { warnOfRules } from '../rules/language/warn-of-rules.js';
 
-/** Options of all calls about the rules of a replay stream. */
+/** Options of all `replayRules` calls. */
 export interface ReplayRulesOptions {
   /** The label of the replay stream that has the rules. @default the account's `streamLabel` */
   readonly streamLabel?: string | undefined;
-  /** Ends the call, which rejects with the signal's reason. */
+  /** A signal that aborts the call. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -22,7 +22,7 @@ export const REPLAY_RULES_OPTIONS = {
 } satisfies OptionTable<ReplayRulesOptions>;
 
 /**
- * The address of the rules of a replay stream. `rest` is added after the label.
+ * Returns the URL for the rules of a replay stream. `rest` is appended after the label.
  *
  * @throws OptionError
  */
@@ -41,7 +41,7 @@ export function replayRulesUrl(
   });
 }
 
-/** The body of a request, and the items in it. */
+/** The body of a request, and the items that it contains. */
 interface RuleBody<T> {
   readonly body: string;
   readonly items: readonly T[];
@@ -49,7 +49,8 @@ interface RuleBody<T> {
 
 /**
  * Splits items into bodies `{"rules":[...]}` or `{"rule_ids":[...]}` of at most `maxBytes` each. `print`
- * returns the JSON of an item, since ids are bare 64-bit integers, which `JSON.stringify` cannot print.
+ * returns the JSON of an item. It is needed because ids are bare 64-bit integers, which `JSON.stringify`
+ * cannot write.
  */
 export function* ruleBodies<T>(
   key: 'rules' | 'rule_ids',
@@ -89,7 +90,7 @@ export interface RuleVerdict {
   readonly id: string | undefined;
   /**
    * Whether the rule was created, was deleted or is valid, depending on the request; `undefined` if the
-   * response does not tell.
+   * response does not say.
    */
   readonly passed: boolean | undefined;
   /** The reason in the service's words. */
@@ -97,8 +98,8 @@ export interface RuleVerdict {
 }
 
 /**
- * The verdicts in the body of a response. The service documents only the status for adding and deleting, so
- * if the body is empty or not about rules, there are no verdicts.
+ * Reads the verdicts from the body of a response. For adding and deleting, the service documents only the
+ * status, so a body that is empty or not about rules has no verdicts.
  */
 export function ruleVerdicts(
   body: string,
@@ -130,16 +131,16 @@ export interface NewRule {
 export interface ReplayRule {
   readonly value: string;
   readonly tag: string | null;
-  /** The id of 64 bits, as digits. Absent for rules from before April 2016. */
+  /** The 64-bit id, as digits. Rules created before April 2016 have none. */
   readonly id: string | undefined;
 }
 
-/** Parses a rule in the notation of the service. */
+/** Parses a rule in the service's notation. */
 export function parseReplayRule(rule: JsonMembers): ReplayRule {
   return { value: rule.needText('value'), tag: rule.text('tag') ?? null, id: rule.text('id') };
 }
 
-/** @throws OptionError unless all of them are rules that can be sent. */
+/** @throws OptionError unless every element is a rule that can be sent. */
 export function checkReplayRules(
   call: string,
   rules: readonly NewRule[],
@@ -186,7 +187,7 @@ export function checkRulesToDelete(
   );
 }
 
-/** @throws OptionError if `id` is not an id in the notation of the service. */
+/** @throws OptionError if `id` is not an id in the service's notation. */
 export function checkRuleId(call: string, id: unknown): string {
   // Ids are sent as bare integers, for which JSON does not allow leading zeros.
   if (typeof id !== 'string' || !/^(0|[1-9]\d{0,19})$/.test(id))

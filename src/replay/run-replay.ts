@@ -15,9 +15,9 @@ import type { ReplayTimings } from './replay-timings.js';
 /** Minutes that could not be delivered. */
 export interface Gap extends Dates {
   /**
-   * The reason. `expired`: older than 5 days before it was confirmed; a historical job may still have it.
-   * `failed`: the service failed repeatedly to deliver it. `unverified`: delivered, but never with the number
-   * of activities that the service stated.
+   * The reason. `expired`: the minutes became older than 5 days before they were confirmed; a historical job
+   * may still have them. `failed`: the service failed repeatedly to deliver the minutes. `unverified`: the
+   * minutes were delivered, but never with the number of activities that the service stated.
    */
   readonly reason: 'expired' | 'failed' | 'unverified';
 }
@@ -30,8 +30,8 @@ export interface ReplayRun<T> extends ConnectionOptions {
   readonly maxDisk: number;
   readonly resume: Cursor | undefined;
   /**
-   * True if the window begins where the last run ended, and ends at the newest available minute. `window`
-   * then applies to the first run only.
+   * Whether the window begins where the last run ended, and ends at the newest available minute. `window`
+   * then applies only to the first run.
    */
   readonly incremental?: boolean | undefined;
   readonly onGap: ((gap: Gap) => unknown) | undefined;
@@ -44,9 +44,9 @@ export interface ReplayRun<T> extends ConnectionOptions {
 }
 
 /**
- * All activities of a window, without duplicates. Activities of a connection are held back until its final
- * message, then delivered with a cursor after them, so that only confirmed activities are ever delivered or
- * committed. The next connection is read at the same time.
+ * Yields all activities of a window, without duplicates. Activities of a connection are held back until its
+ * final message, then delivered with a cursor after them. Therefore, only confirmed activities are ever
+ * delivered or committed. The next connection is read while they are delivered.
  */
 export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const { account, identity, window, timings } = job;
@@ -82,7 +82,7 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   const coming = replayConnections(job, machine, { folder, spools, signal, progress });
   try {
     for await (const { spool, state, damaged, inParts } of readAhead(coming, 1)) {
-      // A range that was received completely can only have duplicates within its connection.
+      // If a range was received completely by one connection, only that connection can have duplicates of it.
       const ids = inParts ? seen : new SeenIds();
       const timeOf = inParts ? job.timeOf : () => Number.NaN;
       for (const { record, error } of damaged) await skip(record, error);
@@ -114,15 +114,15 @@ export async function* runReplay<T>(job: ReplayRun<T>, run: Run): Batches<T> {
   } catch (error) {
     throw error instanceof GaveUp ? gaveUpError(machine.state, timings, cursor, error) : error;
   } finally {
-    // The next connection may already have started. It writes to the folder and counts towards the
-    // limit, so this waits until it has ended.
+    // The next connection may already have started. It writes to the folder and counts towards the limit, so
+    // wait until it has ended.
     ours.abort(new Error('The replay is no longer read'));
     await coming.return();
     ours.unlink();
     for (const spool of spools) await spool.close();
   }
   await reportGaps(job, machine.state, cursor, run.signal);
-  // The next run starts after these gaps, so it does not report them again.
+  // The next run starts after these gaps, so the cursor does not keep them to be reported again.
   if (until !== undefined) {
     const done = { ...machine.state, open: [], gaps: [] };
     yield { items: [], cursor: replayCursor(identity, done, seen, until), origin: job.url.href };
@@ -142,7 +142,8 @@ function damagedError(
 }
 
 /**
- * Returns the end of an incremental run that starts now. Its last minute can already be replayed.
+ * Returns the end of an incremental run that starts now. The last minute before this end can already be
+ * replayed.
  */
 function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
   const { youngestFromMs, youngestToMs } = timings;
@@ -150,7 +151,10 @@ function endOfRun<T>({ account, timings }: ReplayRun<T>, from: number): number {
   return Math.max(from, floorTo(MINUTE, newest));
 }
 
-/** The state for the minutes that an earlier run has left, and the minutes after its end. */
+/**
+ * Returns the state for the minutes that an earlier run left open, and for the minutes after the end of that
+ * run.
+ */
 function nextState<T>(
   { window, timings }: ReplayRun<T>,
   before: ReturnType<typeof parseReplayCursor> | undefined,
@@ -161,7 +165,7 @@ function nextState<T>(
   return before ? { ...before.state, open: [...before.state.open, ...more.open] } : more;
 }
 
-/** Returns the error of a replay whose connections have confirmed no minute. */
+/** Returns the error of a replay that gave up because its connections confirmed no minute. */
 function gaveUpError(
   { open, gaps }: ReplayState,
   { attempts }: ReplayTimings,

@@ -24,7 +24,7 @@ import {
   warnOfReplayRules,
 } from './rule-request.js';
 
-/** Options of `replayRules.sync`: the stream, and whether to only report the changes. */
+/** Options of `replayRules.sync`: the stream, and whether to report the changes without making them. */
 export interface SyncRulesOptions extends ReplayRulesOptions {
   /** Whether to return the changes without making them. @default false */
   readonly dryRun?: boolean | undefined;
@@ -50,13 +50,13 @@ export const SYNC_OPTIONS = {
 
 /**
  * Makes the rules of the replay stream equal to a list. Adds missing rules, deletes rules that are not in the
- * list, and does not change the others. A second call changes nothing, or completes an earlier call that
+ * list, and does not change the others. Calling it again changes nothing, or completes an earlier call that
  * failed.
  *
  * New rules are first validated by the service, if it supports this, and added before any rule is deleted. If
- * the service refuses one of them, nothing is deleted. For a while, the stream has the rules of both lists.
- * Only a rule whose tag changes is missing between the last two requests, because a stream can have each
- * value only once.
+ * the service refuses a new rule, nothing is deleted. For a while, the stream has both the old and the new
+ * rules. Only a rule whose tag changes is missing from the stream between the last two requests, because a
+ * stream can have each value only once.
  *
  * @throws RulesError if the service says that a new rule is invalid; `results` has the reasons.
  * @throws HttpError with status 406 while a replay of the stream is connected.
@@ -102,7 +102,7 @@ const CHANGES = required(
 );
 
 /**
- * Formats the changes as text for people: a line for each rule, and a summary.
+ * Formats the changes as readable text: a line for each rule, and a summary.
  *
  * @throws OptionError For an argument that is not a result of `replayRules.sync`.
  * @example
@@ -164,8 +164,8 @@ async function validate(
 }
 
 /**
- * Ignores that the service lacks the validation call, which is undocumented. Rules are then used
- * without validation.
+ * Returns no results if the response shows that the service does not have the undocumented validation call.
+ * The rules are then used without validation.
  */
 function withoutValidation(error: unknown): [] {
   if (error instanceof DataError || (error instanceof HttpError && error.status === 404)) return [];
