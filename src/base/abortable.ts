@@ -23,8 +23,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 }
 
 /**
- * How long to wait for the caller's code after its signal has fired, for example until it has
- * closed a database. In milliseconds.
+ * How long to wait for the caller's code after its signal has fired, in milliseconds. The caller's code may
+ * need this time, for example to close a database.
  */
 const ENDING_MS = 250;
 
@@ -48,9 +48,10 @@ export function settledSoon<T>(promise: PromiseLike<T>, signal: AbortSignal): Pr
 }
 
 /**
- * Waits for the promise that a function of the caller has returned. After the signal fires, waits only a
- * moment, as `settledSoon` does, because such a promise may never settle. Sources and calls of this package
- * close what they hold, so they are waited for without a limit.
+ * Waits for the result of a function that the caller passed as an option. If the result is a promise,
+ * resolves to its value. After the signal fires, waits only `ENDING_MS` more, because such a promise may
+ * never settle. Sources and calls of this package close what they hold, so this package waits for them
+ * without a limit.
  */
 export async function answerOf(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   return signal === undefined ? answer : settledSoon(Promise.resolve(answer), signal);
@@ -100,8 +101,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Whether a value is a promise that was passed by mistake. The caller throws an error about it. A
- * later rejection of the promise is ignored, so that it does not end the process.
+ * Whether a value is a promise that was passed by mistake. The caller then throws an error. If the promise
+ * rejects later, the rejection is ignored, so that it does not end the process.
  */
 export function isStrayPromise(value: unknown): boolean {
   if (!isThenable(value)) return false;
@@ -110,10 +111,10 @@ export function isStrayPromise(value: unknown): boolean {
 }
 
 /**
- * Refuses a promise that a function of the caller returned, in a place where the result is not awaited.
+ * Refuses a promise that the caller's function returned, if the result of that function is not awaited.
  *
- * @param rest Continues "`option` ...", and says what to do.
- * @throws OptionError for a promise.
+ * @param rest The end of the message "`option` ...". It tells the caller what to do.
+ * @throws OptionError if the value is a promise.
  */
 export function refusePromise(call: string, option: string, value: unknown, rest: string): void {
   if (isStrayPromise(value)) throw optionError(call, option, rest);

@@ -19,19 +19,19 @@ export class Channel<T> {
 
   /**
    * @param limit the weight at which the channel is full
-   * @param weigh returns the weight of an item; 1 by default
+   * @param weigh returns the weight of an item; by default, each item weighs 1
    */
   constructor(limit: number, weigh: (item: T) => number = () => 1) {
     this.#limit = limit;
     this.#weigh = weigh;
   }
 
-  /** Whether neither `end` nor `fail` was called. */
+  /** Whether neither `end` nor `fail` has been called. */
   get isOpen(): boolean {
     return this.#end === undefined;
   }
 
-  /** Whether producers must wait: the channel is open and holds its limit or more. */
+  /** Whether producers must wait: the channel is open and the weight of its items has reached the limit. */
   get isFull(): boolean {
     return this.isOpen && this.#weight >= this.#limit;
   }
@@ -44,7 +44,7 @@ export class Channel<T> {
     this.#reader.wake();
   }
 
-  /** Resolves when the channel is not full. A channel that has ended is not full. */
+  /** Resolves when the channel is not full. A channel that has ended is never full. */
   async room(): Promise<void> {
     while (this.isFull) await new Promise<void>(resolve => this.#producers.push(resolve));
   }
@@ -52,7 +52,7 @@ export class Channel<T> {
   /**
    * Appends items, then waits for room. Drops them if the channel has ended.
    *
-   * @throws the error of `fail`, so that no producer counts these items as delivered
+   * @throws the error that was passed to `fail`, so that no producer counts these items as delivered
    */
   async add(items: readonly T[]): Promise<void> {
     if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error;
@@ -60,13 +60,15 @@ export class Channel<T> {
     if (items.length > 0) await this.room();
   }
 
-  /** Wakes the reader even if there is no item: `ready` then resolves to `true` once. */
+  /** Wakes the reader even if there is no item: the next call of `ready` resolves to `true`. */
   poke(): void {
     this.#isPoked = true;
     this.#reader.wake();
   }
 
-  /** Ends the channel after the items it holds. Producers that wait continue. */
+  /**
+   * Ends the channel. The reader still gets the items in the channel. Producers that are waiting continue.
+   */
   end(): void {
     this.#finish({});
   }
@@ -84,7 +86,7 @@ export class Channel<T> {
   /**
    * Resolves to `true` when there are items or the channel was poked, and to `false` at the end.
    *
-   * @throws the error of `fail`, or the reason of the signal
+   * @throws the error that was passed to `fail`, or the reason of the signal
    */
   async ready(signal?: AbortSignal): Promise<boolean> {
     while (this.#items.length === 0 && !this.#isPoked) {
@@ -95,7 +97,7 @@ export class Channel<T> {
     return true;
   }
 
-  /** The next item, which stays in the channel and counts until `shift`. */
+  /** The next item. It stays in the channel, and its weight counts, until `shift` removes it. */
   get first(): T | undefined {
     return this.#items[0];
   }

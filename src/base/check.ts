@@ -6,8 +6,8 @@ import { parseDate } from './time.js';
 import { MAX_TIMER_MS } from './wait.js';
 
 /**
- * One option of a call: the values it accepts and its default. `T` is the type of its values, `Else` the
- * type of its default.
+ * One option of a call: the values it accepts and its default. `T` is the type of the values. `Else` is the
+ * type of the default.
  */
 export interface Option<T, Else = T | undefined> {
   /** The purpose of the option in a few words, for messages. */
@@ -22,24 +22,25 @@ export interface Option<T, Else = T | undefined> {
   readonly explain?: (value: unknown) => string | undefined;
   readonly isRequired: boolean;
   readonly otherwise: Else;
-  /** The options inside this one, if its value is an object of options. */
+  /** The members of the object, if the value of this option is itself an object of options. */
   readonly members?: Readonly<Record<string, Option<unknown>>>;
-  /** A value in a few words, such as `number`, for the help of commands. */
+  /** A short name for the value, such as `number`, for the help of commands. */
   readonly placeholder?: string;
   /**
-   * Reads a value from the text of a flag, for an option that does not take a string, a number or a list of
-   * strings or numbers.
+   * Converts the text of a command-line flag to a value. Needed only for an option that does not take a
+   * string, a number or a list of strings or numbers.
    */
   readonly fromText?: (text: string) => T | undefined;
   /** Whether messages must not show the value. */
   readonly isSecret?: boolean;
-  /** This member is only for the compiler, and is never set. */
+  /** Never set. It exists only so that the compiler can infer `T`. */
   readonly type?: T;
 }
 
 /**
- * The options of a call: one entry for each member of its type of options, no more and no fewer. Each table
- * ends in `satisfies OptionTable<...>`, so that the compiler compares it with the type.
+ * The table that describes the options of a call. It has exactly one entry for each member of the type
+ * `Options`. Each table ends in `satisfies OptionTable<...>`, so that the compiler compares it with that
+ * type.
  */
 export type OptionTable<Options> = {
   readonly [Name in keyof Options]-?: Option<Exclude<Options[Name], undefined>> & {
@@ -47,7 +48,7 @@ export type OptionTable<Options> = {
   };
 };
 
-/** Options that were checked. An option with a default is never `undefined`. */
+/** Options that have been checked. An option that has a default is never `undefined`. */
 export type Checked<Options, Table> = {
   readonly [Name in keyof Options]-?: Name extends keyof Table
     ? Table[Name] extends { readonly otherwise: undefined }
@@ -69,8 +70,9 @@ export interface Problem {
  * Checks the options of a call against its table, before any I/O. Finds unknown names, missing options and
  * invalid values, and reports all of them in one error.
  *
- * @param within The option that holds `given`, if `given` is not the options of the call itself.
- * @returns The options with their defaults, and nothing else.
+ * @param within The name of the option that holds `given`, if `given` is the value of an option instead of
+ *   all options of the call.
+ * @returns The options of the table. An option that was not given has its default.
  * @throws OptionError
  */
 export function checkOptions<Options extends object, const Table extends OptionTable<Options>>(
@@ -85,8 +87,8 @@ export function checkOptions<Options extends object, const Table extends OptionT
 }
 
 /**
- * Reads options like `checkOptions`, but returns the problems instead of throwing them. A call with further
- * checks adds its own problems, then throws all of them with `refuseAny`.
+ * Reads options like `checkOptions`, but returns the problems instead of throwing them. A call that checks
+ * more than its table adds its own problems, then throws all of them with `refuseAny`.
  *
  * @throws OptionError if the options are not an object.
  */
@@ -133,7 +135,7 @@ function readMembers(
 }
 
 /**
- * Checks an argument that is a single value, not an object of options, such as the `count` of `take(count)`.
+ * Checks a single argument that is not an object of options, such as the `count` in `take(count)`.
  *
  * @throws OptionError
  */
@@ -142,7 +144,7 @@ export function checkValue<T>(call: string, name: string, option: Option<T>, val
   if (problem !== undefined) throw new OptionError(name, `${call}: ${problem.text}`);
 }
 
-/** An error about one option of a call: "call: `option` must be ...". */
+/** Creates an error about one option of a call. Its message is "call: `option`" followed by `rest`. */
 export function optionError(
   call: string,
   option: string,
@@ -166,7 +168,7 @@ function problemOf(name: string, option: Option<unknown>, value: unknown): Probl
   return { option: name, text };
 }
 
-/** The problem of an option that a call does not have. */
+/** The problem for an option whose name is unknown. It suggests a similar name or lists the known names. */
 export function unknownOption(prefix: string, name: string, known: readonly string[]): Problem {
   const hint =
     didYouMean(name, known, meant => `\`${prefix}${meant}\``) ??
@@ -178,7 +180,9 @@ function mustBe(name: string, expected: string, value: unknown): string {
   return `\`${name}\` must be ${expected}, got ${shown(value)}`;
 }
 
-/** A value for a message: short, and without the contents of objects, which may be secret. */
+/**
+ * Shows a value in a message. Long strings are cut, and objects are not shown, because they may hold secrets.
+ */
 function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 60 ? `${quoted(value.slice(0, 60))}...` : quoted(value);
@@ -203,7 +207,7 @@ export function special<T, Else = undefined>(
   return { meaning, expected, accepts, otherwise: otherwise as Else, isRequired: false };
 }
 
-/** A stream to write to. */
+/** An option that takes a Node stream to write to. */
 export function writable(meaning: string) {
   return special<Writable>(
     meaning,
@@ -220,7 +224,7 @@ export function required<T, Else>(of: Optional<T, Else>): Required<T> {
 interface Bounds<Else> {
   readonly min?: number;
   readonly max?: number;
-  /** Whether `Infinity` is accepted, which means no limit. */
+  /** Whether the option also accepts `Infinity`, which means no limit. */
   readonly orInfinity?: boolean;
   readonly default?: Else;
 }
@@ -242,10 +246,10 @@ export function whole<Else extends number | undefined = undefined>(
   return { ...option, placeholder: 'number' };
 }
 
-/** If an object has more members than this, messages do not list them. */
+/** If an object of options has more members than this, messages do not list their names. */
 const MAX_LISTED = 8;
 
-/** An option that takes a duration in milliseconds, within the range of timers. */
+/** An option that takes a duration in milliseconds, up to the longest delay of Node's timers. */
 export function milliseconds<Else extends number | undefined = undefined>(
   meaning: string,
   { min = 1, max = MAX_TIMER_MS, ...rest }: Bounds<Else> = {},
@@ -319,7 +323,7 @@ export function func<T extends (...args: never[]) => unknown>(
   return special(meaning, 'a function', value => typeof value === 'function');
 }
 
-/** An option that takes a UTC minute, see `parseDate`. */
+/** An option that takes a UTC time, rounded down to its minute. `parseDate` reads it. */
 export function date(meaning: string): Optional<string | Date, undefined> {
   const option = special<string | Date>(
     meaning,
@@ -329,13 +333,13 @@ export function date(meaning: string): Optional<string | Date, undefined> {
   return { ...option, placeholder: 'YYYY-MM-DD or ISO time' };
 }
 
-/** The option `signal`, which ends the call. */
+/** The option `signal`: an AbortSignal that ends the call. */
 export function signal(): Optional<AbortSignal, undefined> {
   return special('ends the call', 'an AbortSignal', value => value instanceof AbortSignal);
 }
 
 /**
- * An option that takes an object of options, which `members` lists. If the object is missing, its members
+ * An option that takes an object of options. `members` describes them. If the object is missing, its members
  * have their defaults.
  */
 export function group<T extends object>(
@@ -345,7 +349,7 @@ export function group<T extends object>(
   return { ...record<T>(meaning), members };
 }
 
-/** An option that takes either values of another kind, or an object of options as `group` does. */
+/** An option that takes either the values that `of` accepts, or an object of options as `group` does. */
 export function orGroup<T, Else, Members extends object>(
   of: Optional<T, Else>,
   members: OptionTable<Members>,
@@ -366,7 +370,10 @@ export function record<T extends object>(meaning: string): Optional<T, undefined
   return special(meaning, 'an object', isRecord);
 }
 
-/** An option that takes an object that another call has returned, recognized by these members. */
+/**
+ * An option that takes an object that another call has returned. It recognizes such an object by the listed
+ * members.
+ */
 export function made<T extends object>(
   meaning: string,
   expected: string,
@@ -377,8 +384,8 @@ export function made<T extends object>(
 }
 
 /**
- * An option that only the call can check, because the message depends on the value. `explain` returns
- * `must be ...`.
+ * An option whose message depends on the value. `explain` returns `must be ...` for a wrong value, and
+ * `undefined` for a correct one.
  */
 export function explained<T>(
   meaning: string,
@@ -388,12 +395,15 @@ export function explained<T>(
   return { ...special<T>(meaning, '', accepts), explain };
 }
 
-/** An option that takes the cursor of a batch. The source checks whether it has created this cursor. */
+/** An option that takes the cursor of a batch. The source later checks whether it created that cursor. */
 export function cursor<T extends object>(): Optional<T, undefined> {
   return special('where to continue', 'the cursor of a batch or of an error', isRecord);
 }
 
-/** The error for a cursor that its source refuses. `problem` continues "The cursor ...". */
+/**
+ * Creates the error for a cursor that its source refuses. `problem` is the end of the sentence "The cursor
+ * ...".
+ */
 export function cursorError(problem: string, details?: { readonly cause?: unknown }): OptionError {
   return new OptionError(
     'resume',

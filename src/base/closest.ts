@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-/** The candidate that is most likely meant by a misspelt word; `undefined` if none is close. */
+/** Returns the candidate that a misspelt word most likely means, or `undefined` if none is close. */
 export function closest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
   if (wanted.length > 40) return undefined;
@@ -16,7 +16,10 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   return wanted.length <= 2 && least > 0 ? undefined : best;
 }
 
-/** Returns `did you mean X?`, with X as `show` writes it; `undefined` if no candidate is close. */
+/**
+ * Returns `did you mean X?` for the closest candidate, which `show` formats. Returns `undefined` if no
+ * candidate is close.
+ */
 export function didYouMean(
   word: string,
   candidates: Iterable<string>,
@@ -26,7 +29,10 @@ export function didYouMean(
   return meant === undefined ? undefined : `did you mean ${show(meant)}?`;
 }
 
-/** Counts the edits between two words. Letters in another order, as in `qeury`, count as one edit at any distance. */
+/**
+ * Counts the edits between two words. If the words have the same letters in another order, as `qeury` and
+ * `query` have, returns 1 at most.
+ */
 function editsBetween(word: string, candidate: string): number {
   const edits = distance(word, candidate);
   return edits > 1 && sorted(word) === sorted(candidate) ? 1 : edits;

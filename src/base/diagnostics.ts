@@ -1,13 +1,16 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** The object of one request. It is published on `millrace:request:start`, then on `:end` or `:error`. */
+/**
+ * The message about one request. The same object is published on `millrace:request:start`, then on `:end` or
+ * `:error`.
+ */
 export interface RequestMessage {
   readonly method: string;
   /** The URL without its query, which may contain a rule or a signature. */
   readonly url: string;
   /** The status of the response. Absent on `:error` if there was no response. */
   status?: number | undefined;
-  /** Bytes of the body as received. */
+  /** The number of body bytes received. */
   receivedBytes?: number | undefined;
   /** Milliseconds from the start of the request to the end of its body, or to the error. */
   durationMs?: number | undefined;
@@ -23,7 +26,7 @@ export interface RetryMessage {
   readonly waitMs: number;
 }
 
-/** Published on `millrace:wait` when the client begins to wait, for a limit of the service or for a retry. */
+/** Published on `millrace:wait` when the client starts to wait because of a limit or before a retry. */
 export interface WaitMessage {
   readonly reason: string;
   /** The account option that sets the limit, such as `limits.search`. Absent for other waits. */

@@ -14,8 +14,8 @@ export abstract class MillraceError extends Error {
   abstract readonly code: string;
   readonly retryable: boolean;
   /**
-   * The cursor to resume from: pass it to the source as `resume`. Set if the error has ended a flow
-   * that had delivered a cursor. Items after that cursor may have been delivered, too.
+   * The cursor to resume from: pass it to the source as `resume`. Set if the error ended a flow that had
+   * already delivered a cursor. Items after that cursor may have been delivered, too.
    */
   declare readonly cursor?: unknown;
 
@@ -31,8 +31,8 @@ export abstract class MillraceError extends Error {
 
 /**
  * Escapes control characters and characters that change the direction of text. Parts of a message come from
- * responses, files and file names, and printing such characters could change a terminal or forge a line of a
- * log.
+ * responses, files and file names. If such characters were printed, they could reconfigure a terminal or
+ * forge a log line.
  */
 function printable(message: string): string {
   return message.replace(
@@ -82,15 +82,15 @@ export class HttpError extends MillraceError {
  * - `application`: the application id is not approved for engagement totals;
  * - `consumer-key`: the service does not know the application;
  * - `signature`: error 3040, bad signature;
- * - `clock`: the timestamp is too far from the service's time, see `clockSkewMs`;
+ * - `clock`: the timestamp is too far from the service's time; see `clockSkewMs`;
  * - `nonce`: the nonce was used before;
  * - `callback`: the address is not registered for the application;
  * - `verifier`: the verifier is wrong, or the user has not decided yet;
  * - `token`: the token is unknown, used up, expired or revoked;
  * - `forbidden`: the user has not granted access to the posts of `authorId`, or the token no
  *   longer covers them;
- * - `engagement-type`: the service does not know this type;
- * - `other`: see the service's message.
+ * - `engagement-type`: the service does not know the requested type of engagement;
+ * - `other`: any other reason, which the service's message gives.
  */
 export type AuthorizationFailure =
   | 'application'
@@ -110,8 +110,8 @@ export class AuthorizationError extends HttpError {
   override readonly code = 'ERR_AUTHORIZATION';
   readonly failure: AuthorizationFailure;
   /**
-   * How far the service's clock is ahead of this one, in milliseconds, to the second; negative when it is
-   * behind. Absent if the response had no `Date` header.
+   * How far the service's clock is ahead of the clock of this machine, in milliseconds, accurate to 1 s.
+   * Negative if the service's clock is behind. Absent if the response had no `Date` header.
    */
   readonly clockSkewMs: number | undefined;
   /** The author whose posts the user has not granted access to. */
@@ -168,7 +168,7 @@ export class ConnectionError extends MillraceError {
   }
 }
 
-/** The position of an error in the input. Lines count from 1, bytes from 0. */
+/** The position of an error in the input. `line` counts from 1, `byteOffset` from 0. */
 export interface DataPosition {
   /** The URL or the path of the file. */
   readonly origin?: string | undefined;
@@ -189,7 +189,7 @@ export class DataError extends MillraceError {
       ...options
     }: MillraceErrorOptions & {
       readonly position?: DataPosition;
-      /** How to solve the problem. The message adds it after the position. */
+      /** How to solve the problem. It is appended to the message. */
       readonly advice?: string;
     } = {},
   ) {
@@ -198,7 +198,7 @@ export class DataError extends MillraceError {
   }
 }
 
-/** Returns the result of a function, or the `DataError` that it throws. Any other error is thrown. */
+/** Returns the result of a function, or the `DataError` that the function throws. Throws any other error. */
 export function orDataError<T>(read: () => T): T | DataError {
   try {
     return read();
@@ -215,7 +215,7 @@ export class IncompleteError extends MillraceError {
   readonly missing: readonly string[];
   /** The cursor for a new run; pass it as `resume`. */
   override readonly cursor: unknown;
-  /** `'budget'` if nothing failed, but the run has spent its `budget`. */
+  /** `'budget'` if nothing failed, but the run has used up its option `budget`. */
   readonly reason: 'budget' | undefined;
 
   constructor(
@@ -232,14 +232,17 @@ export class IncompleteError extends MillraceError {
 }
 
 /**
- * Whether an error means that a run has spent its budget. The service charges for what was delivered, so
- * sinks commit it.
+ * Whether an error means that a run has used up its budget. The service charges for the delivered posts, so
+ * sinks commit them.
  */
 export function isBudgetSpent(error: unknown): boolean {
   return error instanceof IncompleteError && error.reason === 'budget';
 }
 
-/** A historical job that will never deliver: failed, rejected, expired, or not what was asked for. */
+/**
+ * A historical job that will never deliver: it failed, was rejected, has expired, or is not the job that was
+ * requested.
+ */
 export class JobError extends MillraceError {
   readonly code = 'ERR_JOB';
   readonly title: string | undefined;
@@ -258,7 +261,7 @@ export class JobError extends MillraceError {
   }
 }
 
-/** The outcome for one rule of a request: whether the service created it, and if not, why. */
+/** The outcome for one of the rules in a request: whether the service created it, and if not, why. */
 export interface RuleResult {
   readonly value: string;
   readonly created: boolean;
@@ -266,7 +269,7 @@ export interface RuleResult {
   readonly reason?: string | undefined;
 }
 
-/** Rules that the service refused. A request with an invalid rule creates none of its rules. */
+/** The service refused one or more rules. If any rule in a request is invalid, the request creates none. */
 export class RulesError extends MillraceError {
   readonly code = 'ERR_RULES';
   /** The outcome of each rule, in the order in which the rules were sent. */
@@ -281,8 +284,8 @@ export class RulesError extends MillraceError {
 }
 
 /**
- * A file that could not be read or written, or is not the expected one: a full disk, a checkpoint of
- * another flow.
+ * A file cannot be read or written, or is not the expected one. Examples: the disk is full, or a checkpoint
+ * belongs to another flow.
  */
 export class StorageError extends MillraceError {
   readonly code = 'ERR_STORAGE';
@@ -308,7 +311,7 @@ export function isNodeError(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Runs `action` and adds the origin to an error that it throws, as `errorWithOrigin` does. */
+/** Runs `action`. If it throws a `DataError` without an origin, adds the origin as `errorWithOrigin` does. */
 export function withOrigin<T>(origin: string | undefined, action: () => T): T {
   try {
     return action();
@@ -318,8 +321,8 @@ export function withOrigin<T>(origin: string | undefined, action: () => T): T {
 }
 
 /**
- * Adds the origin to a `DataError`, because items do not know where they came from. Returns any other error
- * unchanged.
+ * Adds the origin to a `DataError` that has none, because the code that reads items does not know their
+ * origin. Returns any other error unchanged.
  */
 export function errorWithOrigin(origin: string | undefined, error: unknown): unknown {
   if (!(error instanceof DataError) || origin === undefined || error.position.origin !== undefined)

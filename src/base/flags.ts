@@ -4,12 +4,12 @@ import { didYouMean } from './closest.js';
 import { OptionError } from './errors.js';
 
 /**
- * A flag of a command. Most flags set an option and have its name in kebab-case; the others belong to the
- * command itself.
+ * A flag of a command. Most flags set an option of the library and have its name in kebab-case. The other
+ * flags exist only on the command line.
  */
 export interface Flag {
   readonly name: string;
-  /** The name of the option. */
+  /** The name of the option that the flag sets. */
   readonly option: string;
   readonly described: Option<unknown>;
   /** Whether the flag takes no value. */
@@ -18,7 +18,7 @@ export interface Flag {
   readonly isRepeated: boolean;
   /** A short name for the value in the help, such as `number`. */
   readonly placeholder: string;
-  /** Converts what was given for the flag to the value of the option. */
+  /** Converts the value given for the flag to the value of the option. */
   readonly read: (given: FlagValue) => unknown;
   /** The value that the command passes to the library if the flag is not given. */
   readonly fallback: unknown;
@@ -31,16 +31,16 @@ export type Flags = readonly Flag[];
 /** The string given for a flag, `true` for a switch, or a list for a repeated flag. */
 export type FlagValue = string | true | readonly string[];
 
-/** Details of a flag that the table of options does not have. */
+/** Settings of a flag that the table of options does not contain. */
 export interface FlagDetails {
-  /** @default the option in kebab-case */
+  /** @default the name of the option in kebab-case */
   readonly name?: string;
   readonly placeholder?: string;
-  /** Passed to the library if the flag is not given. */
+  /** The value that is passed to the library if the flag is not given. */
   readonly fallback?: unknown;
-  /** The default that the library or the service uses, in words. */
+  /** The default as text for the help. Needed if the table of options does not contain the default. */
   readonly shownDefault?: string;
-  /** Whether the flag may be repeated, for an option that takes a list. */
+  /** Whether the flag may be repeated. For an option that takes a list. */
   readonly isRepeated?: boolean;
   /**
    * The factor from the unit of the flag to the unit of the option, such as 1,000 for a flag in seconds and
@@ -49,7 +49,7 @@ export interface FlagDetails {
   readonly unit?: number;
 }
 
-/** Creates the flags for the options of a table, by default for all of them. */
+/** Creates the flags for the given options of a table, or for all of its options. */
 export function flagsOf<Table extends Readonly<Record<string, Option<unknown>>>>(
   table: Table,
   options: readonly (keyof Table & string)[] = Object.keys(table),
@@ -80,12 +80,12 @@ function shownOf(value: unknown, unit: number): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Short names of flags. */
+/** Alternative spellings of flags, and the full name of each. */
 const SHORT: Readonly<Record<string, string>> = { from: 'from-date', to: 'to-date', h: 'help' };
 
-/** The parsed arguments of a command. */
+/** The parsed command-line arguments. */
 export interface ParsedArguments {
-  /** The values by flag name. */
+  /** The values of the flags, by name. */
   readonly values: Readonly<Record<string, FlagValue>>;
   readonly positionals: readonly string[];
 }
@@ -94,8 +94,7 @@ export interface ParsedArguments {
  * Reads the arguments of a command.
  *
  * @param command The name of the command in messages.
- * @throws OptionError for a flag that the command does not have, that is given twice, or whose value is
- * missing.
+ * @throws OptionError for an unknown flag, for a flag that is given twice, and for a flag without its value.
  */
 export function parseFlags(
   command: string,
@@ -133,9 +132,9 @@ export function parseFlags(
 }
 
 /**
- * Reads the options of a command that takes flags only.
+ * Reads the options of a command that takes only flags and no positional arguments.
  *
- * @throws OptionError like `parseFlags`, and for a positional argument.
+ * @throws OptionError for the same reasons as `parseFlags`, and for a positional argument.
  */
 export function readFlags(
   command: string,
@@ -161,7 +160,7 @@ function hintFor(name: string, isShort: boolean, flags: Flags): string {
   return hint === undefined ? '' : `; ${hint}`;
 }
 
-/** Returns true if the value is itself a flag, like `--quiet` in `--out --quiet`. */
+/** Whether the value is itself the name of a flag, like `--quiet` in `--out --quiet`. */
 function isFlag(
   { value, inlineValue }: { value?: string | undefined; inlineValue?: boolean | undefined },
   flags: Flags,
@@ -171,7 +170,7 @@ function isFlag(
   return inlineValue !== true && name !== undefined && known.includes(SHORT[name] ?? name);
 }
 
-/** The flags as the configuration of `parseArgs`. */
+/** Converts the flags to the configuration of Node's `parseArgs`. */
 function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
   const types = new Map(
     flags.map(({ name, isSwitch }) => [name, isSwitch ? 'boolean' : 'string'] as const),
@@ -183,7 +182,7 @@ function parseConfig(flags: Flags): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries([...[...types].map(([name, type]) => [name, { type }]), ...short]);
 }
 
-/** Converts the given values of flags to options. */
+/** Converts the values given for the flags to the options of the library. */
 export function optionsOf(
   flags: Flags,
   values: Readonly<Record<string, FlagValue | undefined>>,
@@ -197,10 +196,13 @@ export function optionsOf(
   );
 }
 
-/** The greatest width of the column of flags. A longer flag shifts its own description to the right. */
+/**
+ * The greatest width of the left column of the help, which shows the flags. The description of a longer flag
+ * starts further to the right.
+ */
 const MAX_LEFT = 42;
 
-/** A line of help for each flag. */
+/** Returns the help: one line for each flag. */
 export function helpOf(flags: Flags): string {
   const left = flags.map(({ name, placeholder }) => `--${name} ${placeholder}`);
   const width = Math.min(MAX_LEFT, Math.max(...left.map(words => words.length)));
@@ -214,9 +216,9 @@ export function helpOf(flags: Flags): string {
 }
 
 /**
- * Reads the value of an option from its text: depending on the option, a string, a number, a list of either,
- * or the result of `fromText`. If it accepts none of these, returns the text, so that the check of the option
- * reports it.
+ * Converts the text of a flag to the value of its option: a string, a number, a list of strings or numbers,
+ * or the result of `fromText`. If the option accepts none of these, returns the text, so that the check of
+ * the option reports it.
  */
 function optionValue(option: Option<unknown>, text: string, unit: number): unknown {
   const list = text.split(',').map(part => part.trim());

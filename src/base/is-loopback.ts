@@ -1,8 +1,8 @@
 import { isIPv4 } from 'node:net';
 
 /**
- * Whether the host name of a URL is a loopback address. `URL` normalizes every spelling of an address. A name
- * from elsewhere matches only if it is spelt normally.
+ * Whether the host name of a URL is a loopback address. `URL` normalizes all spellings of an address. If the
+ * name does not come from `URL`, only the normal spelling matches.
  */
 export function isLoopback(hostname: string): boolean {
   return (

@@ -2,26 +2,29 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import { isNodeError } from './errors.js';
 
-/** Identifies a process. A later process with the same pid has another identity. */
+/** Identifies a process. If another process gets the same pid later, it has another identity. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** The host name, for messages only. */
   readonly host: string;
-  /** The scope of `pid`: one boot of one machine, and on Linux one container. */
+  /** Where `pid` is unique: one boot of one machine. On Linux, also one container. */
   readonly machine: string;
-  /** Start time of the process, in the system's own units. */
+  /** When the process started, in the units of the operating system. */
   readonly started?: string | undefined;
 }
 
 let startOfThis: string | undefined;
 
 export function thisProcess(): ProcessIdentity {
-  // Cached, because it never changes and every lock needs it.
+  // Cached, because the start time never changes and every lock needs it.
   startOfThis ??= processStat('self')?.started;
   return { pid: process.pid, host: os.hostname(), machine: thisMachine(), started: startOfThis };
 }
 
-/** Whether a process runs; `unknown` if it is on another machine or in another container. */
+/**
+ * Whether a process is running. Returns `unknown` if the process is on another machine or in another
+ * container.
+ */
 export function processState({
   pid,
   machine,
@@ -40,8 +43,8 @@ export function processState({
 }
 
 /**
- * Identifies this machine. On Linux, it does not use the host name, which can change and is not
- * unique.
+ * Identifies this machine and, on Linux, the current boot and the container. The host name is not used on
+ * Linux, because it can change and is not unique.
  */
 function thisMachine(): string {
   try {
@@ -52,12 +55,16 @@ function thisMachine(): string {
   }
 }
 
-/** The state and start time of a process on Linux; `undefined` on other systems, which compare the pid only. */
+/**
+ * Returns the state and start time of a process on Linux. Returns `undefined` on other systems, where
+ * processes are compared by pid only.
+ */
 function processStat(pid: number | 'self'): { state: string; started: string } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may contain anything, so this starts after its end. The state is the
-    // first field there, and the start time comes 19 fields later.
+    // The second field is the name of the program in parentheses, which may contain any characters. Reading
+    // therefore starts after the last parenthesis. The first field there is the state; the start time comes
+    // 19 fields later.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0] ?? '', started: fields[19] ?? '' };
   } catch {

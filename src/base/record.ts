@@ -1,9 +1,9 @@
-/** Whether a value is an object, and not an array. */
+/** Whether a value is an object other than an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The members of an object that are not `undefined`. */
+/** Returns the members of an object whose values are not `undefined`. */
 export function withoutUndefined<T>(
   members: Readonly<Record<string, T | undefined>>,
 ): Readonly<Record<string, T>> {

@@ -3,16 +3,19 @@ import { inspect } from 'node:util';
 const REDACTED = '[redacted]';
 
 /**
- * Secrets shorter than this are removed only if they stand as whole words. They may be ordinary words or
- * parts of them, and would garble every error of the process.
+ * A secret shorter than this is removed only if it stands as a whole word. A short secret may be an ordinary
+ * word, or part of one, and would garble every error of the process.
  */
 const MIN_ANYWHERE = 8;
 /**
- * Secrets shorter than this are removed only if they are the value of something, because words such
- * as "a" occur in every sentence.
+ * A secret shorter than this is removed only if it is the value of something, as in `name=a`, because words
+ * such as "a" occur in every sentence.
  */
 const MIN_WORD = 3;
-/** Matches where a word starts: no letter or digit comes before, unless it ends an escape such as `%3D` or `\n`. */
+/**
+ * Matches where a word starts: no letter or digit comes before, or the letter or digit before ends an escape
+ * such as `%3D` or `\n`.
+ */
 const WORD_START = String.raw`(?:(?<![\p{L}\p{N}])|(?<=%[\da-fA-F]{2}|\\[bfnrt]|\\u[\da-fA-F]{4}))`;
 const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 
@@ -20,20 +23,20 @@ const WORD_END = String.raw`(?![\p{L}\p{N}])`;
 const ESCAPE = /[%&\\]/;
 
 interface Known {
-  /** The number of objects that hold the secret. */
+  /** How many objects hold the secret. */
   uses: number;
   /**
-   * The pattern that finds the secret in text. It is created for the first text that may contain
-   * the secret, because that takes milliseconds.
+   * The pattern that finds the secret in text. It takes milliseconds to create, so it is created for the
+   * first text that may contain the secret.
    */
   pattern?: RegExp;
 }
 
-/** The secrets of this process by their text. */
+/** The secrets of this process. The key is the secret itself. */
 const known = new Map<string, Known>();
 /**
- * The secrets, longest first, because a short secret must not be replaced inside a longer one,
- * whose rest would stay visible. It is `undefined` after a change of `known`.
+ * The secrets, longest first. If a short secret were replaced first inside a longer one, the rest of the
+ * longer one would stay visible. `undefined` after a change of `known`.
  */
 let byLength: readonly (readonly [string, Known])[] | undefined;
 
@@ -74,9 +77,9 @@ export class Secret {
 }
 
 /**
- * Removes secrets from all errors that are created until the returned function is called. Finds every
- * encoding that requests and responses use, because a server may echo a request, and an error may quote the
- * response.
+ * Removes these secrets from all errors that are created until the returned function is called. A server may
+ * echo a request, and an error may quote the response, so the secrets are found in every encoding that
+ * requests and responses use.
  */
 export function protect(...texts: readonly string[]): () => void {
   for (const text of texts) {
@@ -95,7 +98,7 @@ export function protect(...texts: readonly string[]): () => void {
 }
 
 /**
- * Forgets all secrets, for tests. Tests share processes, and the password of one test may be a word in a
+ * Forgets all secrets. Only for tests: they share processes, and the password of one test may be a word in a
  * message that another test expects.
  */
 export function forgetSecrets(): void {
@@ -103,7 +106,10 @@ export function forgetSecrets(): void {
   byLength = undefined;
 }
 
-/** Removes the secrets of this process from text. Truncate the text only afterwards: half a secret is not found. */
+/**
+ * Removes the secrets of this process from text. Truncate the text only after this, because half a secret is
+ * not found.
+ */
 export function redact(text: string): string {
   byLength ??= [...known]
     .filter(([secret]) => secret !== '')
@@ -117,7 +123,7 @@ export function redact(text: string): string {
   }, shown);
 }
 
-/** Returns a function that tells whether the pattern of a secret may match a text. */
+/** Returns a function that tells whether the pattern of a secret may match the text. */
 function secretFilter(text: string): (secret: string) => boolean {
   if (ESCAPE.test(text)) return () => true;
   const plain = withSpaces(text);
@@ -133,7 +139,7 @@ function secretFilter(text: string): (secret: string) => boolean {
   };
 }
 
-/** Replaces plus signs with spaces, because a plus sign is a space in forms. */
+/** Replaces plus signs with spaces, because forms encode a space as a plus sign. */
 const withSpaces = (text: string) => text.replaceAll('+', ' ');
 
 /** Removes secrets from every string of an error that may quote a response, and from its causes. */
@@ -158,7 +164,9 @@ export function redactCause(cause: unknown, seen = new Set<unknown>()): unknown 
   return cause;
 }
 
-/** Removes the quoted source from errors of `JSON.parse`, since it may contain a part of a secret. */
+/**
+ * Removes the source text that errors of `JSON.parse` quote, because the quote may contain part of a secret.
+ */
 function withoutSource(text: string): string {
   return text.includes('is not valid JSON')
     ? text.replace(
@@ -184,8 +192,8 @@ function patternOf(secret: string): RegExp {
     base64Spelling(bytes.toString('base64')),
     bytes.toString('hex').replace(/[a-f]/g, anyCase),
   ].join('|');
-  // The shortest secrets are replaced only as a value: after a quote, an equals sign or the like.
-  // An apostrophe does not count as a quote.
+  // The shortest secrets are replaced only as a value, which follows a quote, an equals sign, a colon or a
+  // similar character. An apostrophe within a word does not count as a quote.
   const pattern =
     length < MIN_WORD ? `(?<=["=:;>]|(?<!\\p{L})')(?:${all})(?![\\p{L}\\p{N}_])` : all;
   return new RegExp(pattern, 'gu');
@@ -202,8 +210,8 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * A pattern for a character, either literal with the lookarounds `before` and `after`, or encoded as in URLs,
- * forms, JSON and HTML.
+ * Returns a pattern for a character, either literal with the lookarounds `before` and `after`, or encoded as
+ * in URLs, forms, JSON and HTML.
  */
 function anySpelling(character: string, { before = '', after = '' } = {}): string {
   const percent = [...Buffer.from(character)].map(byte => `%(?:25)*${anyCaseHex(byte, 2)}`);
@@ -223,7 +231,7 @@ function anySpelling(character: string, { before = '', after = '' } = {}): strin
   ].join('|')})`;
 }
 
-/** A pattern for standard or URL-safe base64, with or without padding. */
+/** Returns a pattern for standard or URL-safe base64, with or without padding. */
 function base64Spelling(base64: string): string {
   const characters = [...base64.replace(/=+$/, '')].map(character => {
     if (character === '+') return `(?:${anySpelling('+')}|-)`;

@@ -3,18 +3,18 @@ import path from 'node:path';
 import { optionError, special } from './check.js';
 import { MINUTE, parseTimestamp, type Window } from './time.js';
 
-/** One of several disjoint parts of a source. Together they are the whole source. */
+/** One of several disjoint parts of a source. Together, the parts are the whole source. */
 export interface Shard {
-  /** The number of the part, from 1 to `of`. */
+  /** The position of the part, from 1 to `of`. */
   readonly index: number;
   /** The number of parts, at most 10,000. */
   readonly of: number;
 }
 
-/** The upper limit of `of`, because a verdict lists every missing shard. */
+/** The upper limit of `of`. A message about missing shards lists all of them, so there cannot be too many. */
 const MAX_SHARDS = 10_000;
 
-/** The variable that sets the shard of all sources of a script: `2/8`. */
+/** The environment variable that sets the shard for all sources of a script, such as `2/8`. */
 export const SHARD_VARIABLE = 'MILLRACE_SHARD';
 
 /** The option `shard` of sources. */
@@ -48,18 +48,21 @@ export function parseShard(text: string): Shard | undefined {
   return isShard(shard) ? shard : undefined;
 }
 
-/** The shard in a checkpoint or cursor: `2/8`. */
+/** The notation for a shard in a checkpoint or cursor: `2/8`. */
 export function shardName({ index, of }: Shard): string {
   return `${index}/${of}`;
 }
 
-/** The shard as a member of the data that a checkpoint or cursor compares; no member for the whole source. */
+/**
+ * Returns the shard as a member of the data that a checkpoint or cursor compares. Returns no member for the
+ * whole source.
+ */
 export function shardMember(shard: Shard | undefined): { readonly shard?: string } {
   return shard === undefined ? {} : { shard: shardName(shard) };
 }
 
 /**
- * The shard that `MILLRACE_SHARD` sets, for sources without an account.
+ * Returns the shard that the environment variable `MILLRACE_SHARD` sets, for sources without an account.
  *
  * @throws OptionError
  */
@@ -76,9 +79,9 @@ export function environmentShard(
 }
 
 /**
- * Whether a file belongs to a shard. Only the last two segments of the path decide, so that the folder may
- * have another path on each machine. Ten-minute files such as `20240131/2350.json.gz` are assigned in turn,
- * all others by a hash.
+ * Whether a file belongs to a shard. Only the last two segments of the path decide, so that the parent folder
+ * may have a different path on each machine. Ten-minute files such as `20240131/2350.json.gz` are assigned to
+ * the shards in turn. All other files are assigned by a hash.
  */
 export function hasFile({ index, of }: Shard, file: string): boolean {
   const key = path.normalize(file).split(/[/\\]/).slice(-2).join('/');
@@ -92,9 +95,9 @@ export function hasFile({ index, of }: Shard, file: string): boolean {
 }
 
 /**
- * Returns the part of a window that belongs to a shard. All shards have about the same number of
- * minutes, and the first shard has the oldest. Returns `undefined` if there are fewer minutes than
- * shards and this shard has none.
+ * Returns the part of a window that belongs to a shard. All shards have about the same number of minutes, and
+ * the first shard has the oldest. Returns `undefined` if the window has fewer minutes than there are shards,
+ * and none of them belongs to this shard.
  */
 export function partOf({ from, to }: Window, { index, of }: Shard): Window | undefined {
   const minutes = Math.round((to - from) / MINUTE);
@@ -103,7 +106,10 @@ export function partOf({ from, to }: Window, { index, of }: Shard): Window | und
   return part.from < part.to ? part : undefined;
 }
 
-/** The part of a rate that one of several processes may use. */
+/**
+ * Divides a rate limit among the processes that share it, one for each shard. Returns the part of one
+ * process.
+ */
 export function partOfRate<R extends { readonly requests: number; readonly perMs: number }>(
   rate: R,
   { of }: Shard,

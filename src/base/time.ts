@@ -2,7 +2,7 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-/** The length of the ten minutes that one job file covers. */
+/** The length of the ten-minute span that each file of a job covers. */
 export const SEGMENT = 10 * MINUTE;
 
 /** The first minute of the archive: 21 March 2006. */
@@ -17,8 +17,8 @@ export interface Window {
 const TIMESTAMP = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})$/;
 
 /**
- * Returns the epoch milliseconds of a `YYYYMMDDHHMM` timestamp (UTC), or `undefined` if it is not
- * one. Dates that do not exist, such as 30 February, are not timestamps.
+ * Returns the epoch milliseconds of a `YYYYMMDDHHMM` timestamp (UTC), or `undefined` if the text is not a
+ * timestamp. Dates that do not exist, such as 30 February, are not timestamps.
  */
 export function parseTimestamp(text: string): number | undefined {
   const parts = TIMESTAMP.exec(text);
@@ -42,7 +42,7 @@ export function formatTimestamp(ms: number): string {
   );
 }
 
-/** A window in the notation of the service. */
+/** A window in the service's notation. */
 export interface Dates {
   /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
@@ -50,12 +50,15 @@ export interface Dates {
   readonly toDate: string;
 }
 
-/** Converts a window to the notation of the service, in whole minutes. */
+/** Converts a window to the service's notation, in whole minutes. */
 export function datesOf({ from, to }: Window): Dates {
   return { fromDate: formatTimestamp(from), toDate: formatTimestamp(to) };
 }
 
-/** The window between two dates. A bound that is not a date becomes `NaN`, so that `from < to` is false. */
+/**
+ * Returns the window between two dates. If a bound is not a valid date, it becomes `NaN`, so that `from < to`
+ * is false.
+ */
 export function windowOf({ fromDate, toDate }: Dates): Window {
   return {
     from: parseTimestamp(fromDate) ?? Number.NaN,
@@ -63,7 +66,7 @@ export function windowOf({ fromDate, toDate }: Dates): Window {
   };
 }
 
-/** Formats an instant as the service does in `sent`: to the second, with an explicit offset. */
+/** Formats an instant as the service formats the member `sent`: to the second, with an explicit offset. */
 export function formatSent(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}+00:00`;
 }
@@ -79,8 +82,8 @@ const ISO =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,]\d+)?)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
 /**
- * Returns the epoch milliseconds of a `Timestamp`, rounded down to its minute, or `undefined` if it
- * is not one. Times that do not exist, such as 30 February or 24:01, are not timestamps.
+ * Returns the epoch milliseconds of a `Timestamp`, rounded down to its minute. Returns `undefined` if the
+ * value is not a `Timestamp`. Times that do not exist, such as 30 February or 24:01, are not timestamps.
  */
 export function parseDate(value: unknown): number | undefined {
   if (value instanceof Date) {
@@ -114,7 +117,7 @@ export function floorTo(unit: number, ms: number): number {
   return Math.floor(ms / unit) * unit;
 }
 
-/** Returns the parts of a window that none of `others` covers, in order. */
+/** Returns the parts of a window that no window in `others` covers, in order. */
 export function subtractRanges(window: Window, others: readonly Window[]): Window[] {
   const parts: Window[] = [];
   let from = window.from;
@@ -127,18 +130,18 @@ export function subtractRanges(window: Window, others: readonly Window[]): Windo
   return parts;
 }
 
-/** Returns the common part of two windows, or `undefined` if they do not overlap. */
+/** Returns the window in which two windows overlap, or `undefined` if they do not overlap. */
 export function overlap(a: Window, b: Window): Window | undefined {
   const both = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
   return both.from < both.to ? both : undefined;
 }
 
-/** Returns the smallest window of whole minutes that contains this one. */
+/** Returns the smallest window of whole minutes that contains a window. */
 export function wholeMinutes({ from, to }: Window): Window {
   return { from: floorTo(MINUTE, from), to: floorTo(MINUTE, to + MINUTE - 1) };
 }
 
-/** Merges adjacent ranges with the same properties. */
+/** Merges ranges that touch or overlap, if `alike` returns true for them. */
 export function mergeRanges<T extends Window>(
   ranges: readonly T[],
   alike: (a: T, b: T) => boolean,
@@ -153,7 +156,7 @@ export function mergeRanges<T extends Window>(
   return result;
 }
 
-/** A window as a string for messages. */
+/** Formats a window for messages. */
 export function shownRange(window: Window): string {
   const { fromDate, toDate } = datesOf(window);
   return `${fromDate} to ${toDate}`;

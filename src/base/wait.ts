@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MillraceError } from './errors.js';
 
-/** The longest delay of Node's timers. A longer one fires after 1 ms, with a warning. */
+/** The longest delay of Node's timers. A timer with a longer delay fires after 1 ms, with a warning. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Resolves after any number of milliseconds; rejects with the signal's reason on an abort. */
+/**
+ * Resolves after `ms` milliseconds, which may exceed the limit of Node's timers. Rejects with the signal's
+ * reason on an abort.
+ */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     for (let left = ms; left > 0; left -= MAX_TIMER_MS)
@@ -16,20 +19,21 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
 }
 
-/** A wait of a source or of `throttle`, for messages and progress. */
+/** A wait of a source or of the operator `throttle`, for messages and progress. */
 export interface Wait {
   /**
-   * The reason of the wait:
+   * The reason for the wait:
    * - `rate limit`: the service accepts a limited number of requests in a span of time;
    * - `connect limit`: the service accepts a limited number of connections in a span of time;
    * - `too recent`: the service replays minutes only once they are 30 minutes old;
    * - `retry`: a request or connection failed;
-   * - `servers`: the servers of a stream are unreachable, without a leader or without space, and are retried;
+   * - `servers`: the servers that hold a stream are unreachable, have no leader or have no space, and the run
+   *   retries;
    * - `throttle`: the operator `throttle` delays items.
    */
   readonly reason: 'rate limit' | 'connect limit' | 'too recent' | 'retry' | 'servers' | 'throttle';
   /**
-   * Set for `rate limit` and `connect limit`: the option of the account that sets the limit, such as
+   * Set for `rate limit` and `connect limit`: the account option that sets the limit, such as
    * `limits.replay`.
    */
   readonly setting?: string | undefined;
@@ -39,7 +43,7 @@ export interface Wait {
   readonly waitMs: number;
   /** Set for `retry` and `servers`: the failure. */
   readonly error?: MillraceError | undefined;
-  /** Set for `retry` and `servers`: the number of the next retry. The first one is 1. */
+  /** Set for `retry` and `servers`: how many retries there will have been. It is 1 before the first retry. */
   readonly retry?: number | undefined;
 }
 
@@ -47,8 +51,9 @@ export interface Wait {
 export type OnWait = (wait: Wait) => () => void;
 
 /**
- * Lets one reader sleep until there may be something to read. A call of `wake` is not remembered if nobody
- * waits, so the reader must look for input first, then wait in the same turn of the event loop.
+ * Lets one reader sleep until there may be something to read. If nobody waits, a call of `wake` has no
+ * effect. The reader must therefore look for input first, then call `next` in the same turn of the event
+ * loop.
  */
 export class WakeUp {
   #resolve: () => void = () => {};
@@ -66,9 +71,9 @@ export class WakeUp {
 }
 
 /**
- * Returns the wait before try `failures + 1`. It doubles from `firstMs` to `maxMs`, and is random
- * between half of that and all of it. It does not start at 0, because a wait of 3 ms would give a
- * failing service no pause.
+ * Returns the wait before the try that follows `failures` failed tries. The longest wait doubles with each
+ * failure, from `firstMs` to `maxMs`; the result is random between half of it and all of it. It is never near
+ * 0, because a wait of 3 ms would give a failing service no pause.
  *
  * @param failures the number of consecutive failed tries, at least 1
  * @param random a number from 0 (inclusive) to 1 (exclusive)

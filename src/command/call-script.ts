@@ -4,8 +4,8 @@ import { isRecord } from '../base/record.js';
 export type Library = Readonly<Record<string, unknown>>;
 
 /**
- * A call of a public export, such as `search` or `jobs.run`. A call has a name if several calls use its
- * result, or if the result has to be closed afterwards. The script then declares it as a constant.
+ * A call of a public export, such as `search` or `jobs.run`. If several calls use its result, or the result
+ * has to be closed at the end, the script declares the result as a constant with the name `constant`.
  */
 export class Call {
   readonly name: string;
@@ -19,7 +19,10 @@ export class Call {
   }
 }
 
-/** Values of the command that are not part of a printed script. */
+/**
+ * What the command passes to the values of a script that differ between runs, such as the signal. A printed
+ * script does not contain these.
+ */
 export interface ScriptContext {
   readonly library: Library;
   /** Fires on Ctrl+C. */
@@ -30,8 +33,8 @@ export interface ScriptContext {
 }
 
 /**
- * A value that a script writes as code, such as a function or a stream. If it has no code, the
- * printed script omits it.
+ * A value that a script writes as code, such as a function or a stream. If `text` is undefined, the printed
+ * script omits the value.
  */
 export class Code {
   readonly text: string | undefined;
@@ -44,19 +47,20 @@ export class Code {
 }
 
 /**
- * The action of a command, as a script of this library. The command runs it, and `--print-script` prints it,
- * so both do the same.
+ * What a command does, as a script that uses this library. The command runs the script, and `--print-script`
+ * prints it, so both do the same.
  */
 export interface Script {
   readonly call: Call;
   /**
-   * Describes the result in words, for stderr. If absent, the result is printed to standard output: on a
-   * terminal by `table` or `terminalText`, otherwise as JSON, one line for each element of a list.
+   * Describes the result in words on stderr. If absent, the result is printed to standard output. On a
+   * terminal, `table` or `terminalText` formats it. Otherwise it is printed as JSON, with one line for each
+   * element of a list.
    */
   readonly report?: ((result: unknown, library: Library) => string) | undefined;
   /** Converts the result of the call to the result that the command reports. @default the result of the call */
   readonly reported?: ((result: unknown) => unknown) | undefined;
-  /** Formats the result for a person at a terminal. */
+  /** Formats the result for a person at a terminal. @default `terminalText` */
   readonly table?: ((result: unknown, library: Library) => string) | undefined;
   /** Whether the call itself writes to standard output. */
   readonly isOnStdout?: boolean | undefined;
@@ -64,7 +68,7 @@ export interface Script {
   readonly isWrong?: ((result: unknown) => boolean) | undefined;
 }
 
-/** Runs a script, and closes the objects that its constants hold. */
+/** Runs a script, then closes the objects that its constants hold. */
 export async function runScript({ call }: Script, context: ScriptContext): Promise<unknown> {
   const constants = new Map<Call, unknown>();
   try {
@@ -74,7 +78,7 @@ export async function runScript({ call }: Script, context: ScriptContext): Promi
   }
 }
 
-/** Returns the text of a script, which can be run with tsx. */
+/** Returns the text of a script that tsx can run. */
 export function printScript({ call, isOnStdout }: Script): string {
   const values = [...new Set(valuesIn(call))];
   const constants = values.filter(value => value instanceof Call && value.constant !== undefined);
@@ -92,7 +96,7 @@ export function printScript({ call, isOnStdout }: Script): string {
   return `${imports.join('\n')}\n\n${body}`;
 }
 
-/** The maximum length of an object on one line. */
+/** The maximum length of an object that is printed on one line. */
 const MAX_LINE_LENGTH = 80;
 const AWAITED = new Set(['openTombstones', 'jobs.run']);
 
@@ -118,7 +122,7 @@ async function evaluate(
   return members;
 }
 
-/** A public export by its name, such as `search` or `jobs.run`. */
+/** Returns the public export with a name such as `search` or `jobs.run`. */
 export function exportNamed(library: Library, name: string): unknown {
   let found: unknown = library;
   for (const part of name.split('.')) found = (found as Library)[part];
@@ -152,20 +156,20 @@ function printCall({ name, args }: Call, indent: string): string {
   return `${name}(\n${printed.map(arg => `${inner}${arg},\n`).join('')}${indent})`;
 }
 
-/** Returns whether anything is printed for a value. */
+/** Returns whether the printed script shows the value. */
 function isPrinted(value: unknown): boolean {
   if (value === undefined || (value instanceof Code && value.text === undefined)) return false;
   const members = isPlain(value) ? Object.values(value) : [];
   return members.length === 0 || members.some(isPrinted);
 }
 
-/** Returns a value and all values in it. Values that a call uses come before the call. */
+/** Returns a value and all values in it. The arguments of a call come before the call. */
 function valuesIn(value: unknown): unknown[] {
   if (value instanceof Call) return [...value.args.flatMap(valuesIn), value];
   return isPlain(value) ? [...Object.values(value).flatMap(valuesIn), value] : [value];
 }
 
-/** Returns the name to import for a value: the first part of a call's name. */
+/** Returns the names that the script must import for a value: for a call, the first part of its name. */
 function importOf(value: unknown): readonly string[] {
   if (value instanceof Call) return [value.name.split('.')[0] as string];
   return value instanceof Code && /^tables\./.test(value.text ?? '') ? ['tables'] : [];
@@ -180,7 +184,7 @@ function closeOf(value: unknown): (() => unknown) | undefined {
   return typeof close === 'function' ? close : undefined;
 }
 
-/** Returns a string literal for a text. */
+/** Returns a JavaScript string literal with this text. */
 export function quoted(text: string): string {
   return /['\\\p{Cc}]/u.test(text) ? JSON.stringify(text) : `'${text}'`;
 }

@@ -8,24 +8,29 @@ import { CSV_OPTIONS } from '../sinks/csv.js';
 import { type FileSinkName, pathExtension } from '../sinks/write/path-template.js';
 import { Call, Code, exportNamed, quoted, type Script } from './call-script.js';
 
-/** The arguments with which a command was called. */
+/** The command-line arguments of a command. */
 export interface CommandLine {
   readonly positionals: readonly string[];
-  /** Returns the options for a table of flags of the command. */
+  /** Returns the options that the given flags set. */
   readonly options: (flags: Flags) => Record<string, unknown>;
-  /** Whether results are for a person, because standard output is a terminal and `--json` is not set. */
+  /** Whether results are formatted for a person: standard output is a terminal and `--json` is not set. */
   readonly isTerminal: boolean;
 }
 
 /** A command of `millrace`. */
 export interface Command {
-  /** The arguments: `QUERY`, `[QUERY]` if it is optional, `FILE...` for one or more. @default none */
+  /**
+   * The positional arguments: `QUERY`, `[QUERY]` if it is optional, `FILE...` for one or more. @default none
+   */
   readonly usage?: string;
   /** The flags of the command. @default none */
   readonly flags?: Flags;
-  /** Two valid calls, without `millrace` and the name of the command. */
+  /** Two examples of valid arguments, without `millrace` and the name of the command. */
   readonly examples: readonly [string, string];
-  /** Whether it may cost money. It then asks on a terminal, and needs `--yes` otherwise. */
+  /**
+   * Whether the command may cost money. If so, it asks for confirmation on a terminal; without a terminal, it
+   * requires `--yes`.
+   */
   readonly costs?: boolean | undefined;
   build(given: CommandLine): Script | Promise<Script>;
 }
@@ -43,18 +48,18 @@ export const SHARED_FLAGS: Flags = flagsOf(
   { envFile: { placeholder: 'file' } },
 );
 
-/** The flag of commands that may cost money. */
+/** The flag `--yes` of commands that may cost money. */
 export const YES: Flags = flagsOf({ yes: flag('accept what it costs, without a question') });
 
-/** All flags of a command. */
+/** Returns all flags of a command, including the flags that every command has. */
 export function allFlags({ flags = [], costs }: Command): Flags {
   return [...flags, ...(costs ? YES : []), ...SHARED_FLAGS];
 }
 
-/** The call of `account()` in scripts, which is named `acme`. */
+/** The call of `account()` in scripts. Scripts name its result `acme`. */
 export const ACCOUNT = new Call('account', [], 'acme');
 
-/** The flags of a sink, which tell where posts are written. */
+/** The flags that set where and how posts are written. */
 export const SINK_FLAGS: Flags = [
   ...flagsOf(
     { out: text('where to write, .gz too; {day} and {tag} are filled in; - is stdout') },
@@ -68,33 +73,42 @@ export const SINK_FLAGS: Flags = [
   }),
 ];
 
-/** The flag for commands whose source has shards. */
+/** The flag `--shard`, for commands whose source can be divided into shards. */
 export const SHARD: Flags = flagsOf({ shard: SHARD_OPTION }, undefined, {
   shard: { shownDefault: 'all' },
 });
 
-/** A script of one call, with the account as first argument and the signal in the last. */
+/**
+ * Creates a script with one call. The account is its first argument and an object with the signal is its
+ * last.
+ */
 export function accountCall(name: string, ...args: readonly unknown[]): Script {
   return { call: new Call(name, [ACCOUNT, ...args, SIGNAL]) };
 }
 
-/** How a command changes the stages that write its items. */
+/** How the stages that write items differ from command to command. */
 interface SinkDetails {
   /** Whether `{tag}` in the path routes posts by tag. @default true */
   readonly routed?: boolean;
-  /** The columns for the items. @default the columns of posts */
+  /**
+   * The name of a table export with the columns for the items, such as `tables.usage`. @default the columns
+   * of posts
+   */
   readonly table?: string;
-  /** The argument that names the files. @default '--out' */
+  /** The command-line argument that sets the path of the files, for messages. @default '--out' */
   readonly argument?: string;
 }
 
-/** The stages that write items to the path of `--out`, in the format of its extension, or to standard output. */
+/**
+ * Returns the stages that write items: to the path that `--out` gives, in the format of its extension, or to
+ * standard output.
+ */
 export function sinkCalls(
   given: CommandLine,
   { routed = true, table, argument = '--out' }: SinkDetails = {},
 ): readonly Call[] {
   const { out, columns: listed, ...options } = given.options(SINK_FLAGS);
-  // Also keeps invalid lists, so that the error names the column.
+  // Invalid values are kept as well, so that the library's error names the column.
   const columns = typeof listed === 'string' ? listed.split(',') : listed;
   if (typeof out !== 'string' || out === '-') {
     refuseWithoutFile({ columns, ...options }, argument);
@@ -111,7 +125,7 @@ export function sinkCalls(
   return [...routes, new Call(sink, [withoutUndefined(sinkOptions)])];
 }
 
-/** @throws OptionError for a flag that only applies to files. */
+/** @throws OptionError for a flag that applies only to files */
 function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument: string): void {
   const [option] = Object.keys(options).filter(name => options[name] !== undefined);
   if (option === undefined) return;
@@ -122,10 +136,14 @@ function refuseWithoutFile(options: Readonly<Record<string, unknown>>, argument:
   );
 }
 
-/** @throws OptionError for a file whose extension does not match the content. */
+/**
+ * Returns the sink for the extension of a path.
+ *
+ * @throws OptionError if the extension does not match the format in which the posts are written
+ */
 function sinkOf(out: string, argument: string): FileSinkName {
   const { extension, sink, compression } = pathExtension(out);
-  // A name without an extension, such as `{tag}/{day}`, also means JSON lines.
+  // A path without an extension, such as `{tag}/{day}`, gets JSON lines.
   if (extension === undefined) return 'files';
   const isMeant = extension !== 'json' && !(sink === 'parquet' && compression !== undefined);
   if (sink !== undefined && isMeant) return sink;
@@ -138,11 +156,14 @@ function sinkOf(out: string, argument: string): FileSinkName {
   throw new OptionError('out', `${argument} ${out}: ${meant}`);
 }
 
-/** The option `signal`, which fires on Ctrl+C. A printed script does not need it. */
+/** The option `signal`. The command passes a signal that fires on Ctrl+C. A printed script omits it. */
 export const SIGNAL = { signal: new Code(undefined, ({ signal }) => signal) };
 const PROGRESS = { progress: new Code("'auto'", ({ progress }) => progress) };
 
-/** A script that runs a pipeline of these stages. Its progress reports what was written. */
+/**
+ * Creates a script that runs a pipeline of these stages. By default there is no report, because the progress
+ * already shows what was written.
+ */
 export function pipelineScript(
   stages: readonly unknown[],
   report: Script['report'] = () => '',
@@ -154,7 +175,10 @@ export function pipelineScript(
   return { call, report, isOnStdout };
 }
 
-/** Creates a script that writes a list: to a file, as JSON lines, or as a table on a terminal. */
+/**
+ * Creates a script that writes a list of items to a file or to standard output. On a terminal, it shows the
+ * list as a table.
+ */
 export function listScript(source: Call, given: CommandLine, details: SinkDetails = {}): Script {
   const sinks = sinkCalls(given, details);
   const isShown = given.isTerminal && sinks.some(({ name }) => name === 'stdout');
@@ -169,7 +193,7 @@ function standardInput(): typeof process.stdin {
   return process.stdin;
 }
 
-/** The stages that read posts from standard input, one per line. */
+/** The stages that read posts from standard input, one post per line. */
 export const STANDARD_INPUT: readonly unknown[] = [
   new Code('process.stdin', standardInput),
   new Call('jsonLines'),
@@ -177,8 +201,8 @@ export const STANDARD_INPUT: readonly unknown[] = [
 ];
 
 /**
- * The JSON in a file, which is read when the script runs. `JSON.parse` refuses a byte order mark, so it is
- * removed.
+ * Returns code that parses a JSON file when the script runs. It first removes a byte order mark, which
+ * `JSON.parse` refuses.
  */
 export function jsonIn(file: string, read: (file: string) => unknown): Code {
   const text = `readFileSync(${quoted(file)}, 'utf8').replace(/^\\ufeff/, '')`;

@@ -2,13 +2,16 @@ import { OptionError } from '../base/errors.js';
 import { type Flags, helpOf } from '../base/flags.js';
 import { allFlags, type Command, SHARED_FLAGS } from './command.js';
 
-/** A command in the list, which is loaded when it is used. */
+/** A command in the list of commands. Its code is loaded when the command is used. */
 export interface Listed {
   readonly summary: string;
   readonly load: () => Promise<Command>;
 }
 
-/** The commands of a file, by the names of its exports without the suffix `Command`. */
+/**
+ * Returns a function that lists a command of one module. The name of the command is the name of the export
+ * without the suffix `Command`.
+ */
 function commandsOf<Exports extends object>(load: () => Promise<Exports>) {
   return (name: CommandName<Exports>, summary: string): Listed => ({
     summary,
@@ -79,7 +82,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   ),
 };
 
-/** Other first words that the program accepts, which are not commands in the table. */
+/** Words that the program accepts instead of a command in `COMMANDS`. */
 export const OTHER_COMMANDS = {
   service: 'The whole service on this machine, as millrace-service',
   completion: 'Completion of commands and flags for bash or zsh',
@@ -87,7 +90,7 @@ export const OTHER_COMMANDS = {
 
 const NAME_WIDTH = 16;
 
-/** The help of the program, or of the commands of a family such as `job`. */
+/** Returns the help of the program, or of a family of commands such as `job`. */
 export function overview(family?: string): string {
   const of = Object.entries(COMMANDS).filter(
     ([name]) => family === undefined || name.startsWith(`${family} `),
@@ -107,7 +110,7 @@ service prints all of them, see millrace service --help.
 `;
 }
 
-/** The help of one command. */
+/** Returns the help of one command. */
 export function helpFor(name: string, command: Command): string {
   const own = allFlags(command).filter(flag => !SHARED_FLAGS.includes(flag));
   const examples = command.examples.map(example => `  millrace ${name} ${example}`.trimEnd());
@@ -133,8 +136,7 @@ Prints what the shell needs to complete commands and flags:
 `;
 
 /**
- * Returns the code with which a shell completes commands and their flags:
- * `eval "$(millrace completion bash)"`.
+ * Returns shell code that sets up the completion of commands and flags: `eval "$(millrace completion bash)"`.
  *
  * @throws OptionError for a shell other than bash and zsh.
  */

@@ -4,13 +4,16 @@ import type { Flags } from '../base/flags.js';
 /** The exit codes of the command. 130 is the usual exit code after an interrupt. */
 export const EXIT = { failed: 1, wrongCall: 2, incomplete: 3, interrupted: 130 } as const;
 
-/** The exit code of a command that ended with an error. */
+/** Returns the exit code for an error that ended the command. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof OptionError) return EXIT.wrongCall;
   return error instanceof IncompleteError ? EXIT.incomplete : EXIT.failed;
 }
 
-/** Options of the library that are an argument of a command, or have a flag with another name. */
+/**
+ * How a command calls options of the library that are arguments of the command, or whose flag has a different
+ * name.
+ */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   path: '--out',
   'budget.posts': '--budget-posts',
@@ -19,12 +22,12 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   query: 'QUERY',
 };
 
-/** Matches the name of an option in a message: `fromDate`, or `toDate: ...` as a caller would write it. */
+/** Matches the name of an option in a message: `fromDate`, or `toDate: ...` with a value. */
 const NAMED = /`([a-z]\w*(?:\.\w+)*)(?:: ([^`]+))?`/g;
 
 /**
- * Converts a message of the library to a message of the command: with flags, and without advice about options
- * that the command does not have.
+ * Converts an error message of the library to a message of the command: replaces the names of options with
+ * flags, and removes advice about options that the command does not have.
  */
 export function inFlags(message: string, flags: Flags, functions: readonly string[]): string {
   const names = new Map(flags.map(({ option, name }) => [option, `--${name}`]));
@@ -46,7 +49,7 @@ export function inFlags(message: string, flags: Flags, functions: readonly strin
   }
 }
 
-/** Rewrites advice about settings, because a command reads them only from environment variables. */
+/** Rewrites advice about account settings, because a command reads them only from environment variables. */
 function inVariables(line: string): string {
   return line
     .replaceAll(/`\w+` \((MILLRACE_\w+)\)/g, '$1')
@@ -59,7 +62,7 @@ function inVariables(line: string): string {
 
 /**
  * Removes the sentences and clauses of a line that name an option for which the command has no flag. Always
- * keeps the first.
+ * keeps the first sentence and the first clause.
  */
 function withoutOthers(line: string, flagOf: (option: string) => string | undefined): string {
   const isKept = (part: string, index: number) =>

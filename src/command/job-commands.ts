@@ -30,7 +30,7 @@ const OUT = flagsOf({ out: required(text('the folder for the files')) }, undefin
 });
 const WINDOW_EXAMPLE = '--from 2024-01-01 --to 2024-01-02';
 
-/** A command that calls one function with the id of a job. */
+/** Creates a command that calls one function with the id of a job. */
 const callOf = (name: string): Command => ({
   usage: 'JOB',
   examples: ['qmq1szrz41', 'qmq1szrz41 --json'],

@@ -18,15 +18,15 @@ const HELP = ['--help', '-h', 'help'];
 
 const isJson = process.argv.includes('--json');
 const interrupted = new AbortController();
-// Prints only the message of a warning, without the process number and Node flags.
+// Prints only the message of a warning, without the process id and Node's hints.
 process.removeAllListeners('warning').on('warning', ({ name, message }) => {
   process.stderr.write(`${name === 'RuleWarning' ? '' : `${name}: `}${message}\n`);
 });
 process.once('SIGINT', () => interrupted.abort(new Error('Interrupted')));
-// A closed stderr (`2>&1 | head`) must not end a run.
+// A closed stderr (as in `2>&1 | head`) must not end a run.
 process.stderr.on('error', () => {});
 
-/** The running command, for messages. */
+/** The command that is running, for messages. */
 let running: { readonly name: string; readonly flags: Flags } | undefined;
 let functions: readonly string[] = [];
 
@@ -35,7 +35,8 @@ try {
 } catch (error) {
   process.exitCode = report(error);
 }
-// Exits explicitly, because a write that the reader of a pipe does not accept would keep the process running.
+// Exits explicitly on an interrupt. If the reader of a pipe does not accept a write, that write would keep
+// the process running.
 if (interrupted.signal.aborted) process.exit();
 
 async function main(args: readonly string[]): Promise<number> {
@@ -57,7 +58,10 @@ async function main(args: readonly string[]): Promise<number> {
   return run(name, await listed.load(), args.slice(isNested ? 2 : 1));
 }
 
-/** Returns the text to print if the first word is not a command. */
+/**
+ * Returns the text to print if the arguments ask for help, the version or shell completion. Returns
+ * `undefined` for a command.
+ */
 async function textFor(first: string, second: string | undefined): Promise<string | undefined> {
   if (HELP.includes(first)) return overview();
   if (isFamily(first) && (second === undefined || HELP.includes(second))) return overview(first);
@@ -107,7 +111,10 @@ async function run(name: string, command: Command, args: readonly string[]): Pro
   return script.isWrong?.(result) ? EXIT.failed : 0;
 }
 
-/** The functions that a script calls. Messages of the library begin with their names. */
+/**
+ * Returns the names of the functions that a script calls. Error messages of the library begin with these
+ * names.
+ */
 function functionsOf(value: unknown): readonly string[] {
   if (!(value instanceof Call)) return [];
   return [value.name, ...value.args.flatMap(functionsOf)];
@@ -125,7 +132,7 @@ function checkPositionals(name: string, command: Command, given: readonly string
   );
 }
 
-/** Asks on a terminal. Throws unless the answer is yes. */
+/** Asks a question on the terminal. Throws unless the answer is yes. */
 async function confirm(question: string): Promise<true> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await asking.question(`${question} Continue? (y/N) `, interrupted);
@@ -134,7 +141,10 @@ async function confirm(question: string): Promise<true> {
   return true;
 }
 
-/** Prints a result. Standard output gets only posts, results or JSON; words are printed to stderr. */
+/**
+ * Prints a result. Standard output gets only posts, results and JSON. Descriptions in words are printed to
+ * stderr.
+ */
 async function show(script: Script, result: unknown, library: Library): Promise<void> {
   const { report: words, isOnStdout, table = terminalText } = script;
   if (words === undefined || (isJson && !isOnStdout)) {
@@ -178,7 +188,7 @@ function areExpired(missing: readonly string[]): boolean {
   return missing.length > 0 && missing.every(one => one.endsWith('(expired)'));
 }
 
-/** Returns the command that continues an incomplete run. */
+/** Returns advice with the command that continues or restarts this run. */
 function nextStep(): string {
   const args = process.argv.slice(2);
   const again = `millrace ${args.map(quoted).join(' ')}`;

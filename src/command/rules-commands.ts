@@ -10,7 +10,7 @@ import { tableText } from './terminal-table.js';
 const SYNC = flagsOf(SYNC_OPTIONS, ['dryRun']);
 const CHECK = flagsOf(CHECK_OPTIONS, ['product']);
 
-/** A command that calls a function with the rules in a file. */
+/** Creates a command that calls a function with the rules in a file. */
 const callOf = (
   name: string,
   { flags = [], more = '--json', ...rest }: CallDetails = {},

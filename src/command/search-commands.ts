@@ -20,7 +20,7 @@ import {
 
 import { rulesIn } from './stored-posts-commands.js';
 
-/** The flags for the options that have a flag in their row. */
+/** Creates the flags for a table of options. An option gets a flag if its row has the member `flag`. */
 function flagsOfRows(rows: OptionRows): Flags {
   const entries = Object.entries(rows).flatMap(([name, { flag }]) =>
     flag === undefined ? [] : ([[name, flag]] as const),
@@ -47,7 +47,10 @@ const BUDGET = flagsOf({
 });
 const DRY_RUN = flagsOf({ dryRun: flag('only say how many posts and requests it takes') });
 
-/** `millrace search`: writes posts that match a query or many rules to files or to standard output. */
+/**
+ * `millrace search`: searches for posts that match a query or rules, and writes them to files or to standard
+ * output.
+ */
 export const searchCommand: Command = {
   usage: '[QUERY]',
   flags: [...QUERY, ...RULES, ...BUDGET, ...SINK_FLAGS, ...DRY_RUN],
@@ -87,7 +90,10 @@ function plural(count: number, unit: string): string {
 
 const COUNTS = flagsOfRows(COUNTS_OPTIONS);
 
-/** `millrace counts`: shows how many posts match a query by time, on a terminal as a chart. */
+/**
+ * `millrace counts`: counts the posts that match a query in each hour, day or minute. On a terminal, it shows
+ * a chart.
+ */
 export const countsCommand: Command = {
   usage: 'QUERY',
   flags: [...COUNTS, ...SINK_FLAGS],
@@ -103,7 +109,10 @@ export const countsCommand: Command = {
   },
 };
 
-/** Converts the result of a sink for items that are not posts, which counts each line as a post. */
+/**
+ * Renames `posts` to `rows` in the result of a sink. The sink counts each line as a post, but here the lines
+ * are counts.
+ */
 function inRows(result: unknown): unknown {
   if (!isRecord(result) || !('posts' in result)) return result;
   const { posts, files, ...others } = result as unknown as Written;

@@ -38,7 +38,7 @@ export const writeCommand: Command = {
   },
 };
 
-/** `millrace match`: writes the posts of standard input that a rule matches. */
+/** `millrace match`: reads posts from standard input and writes those that match a rule. */
 export const matchCommand: Command = {
   usage: 'RULES.json',
   flags: [...MATCHER, ...SINK_FLAGS],
@@ -54,7 +54,7 @@ export const matchCommand: Command = {
     ]),
 };
 
-/** `millrace convert`: writes stored files as other files. */
+/** `millrace convert`: reads stored files of posts and writes them in another format. */
 export const convertCommand: Command = {
   usage: 'FOLDER|FILE...',
   examples: [
@@ -84,7 +84,7 @@ const APPLY = flagsOf(APPLY_OPTIONS, ['country', 'earlierVersions', 'mask', 'dry
   country: { placeholder: 'DE' },
 });
 
-/** Opens tombstones, which the command closes at the end. */
+/** Creates the call that opens tombstones. The script closes them at the end. */
 export const openedTombstones = (...args: readonly [folder: unknown, options?: object]) =>
   new Call('openTombstones', args, 'tombstones');
 
@@ -95,8 +95,8 @@ export const applyCommand: Command = {
   examples: ['tombstones out/posts --dry-run', 'tombstones out/posts --country DE --mask'],
   build: ({ positionals: [tombstones, folder], options }) => {
     const given = options(APPLY);
-    // The arguments may be in the wrong order. The library finds that, too, but does not know which command stores
-    // tombstones.
+    // The two arguments may be in the wrong order. The library would find that, too, but its message could
+    // not name the command that stores tombstones.
     if (!hasLmdb(String(tombstones)))
       throw new OptionError(
         'tombstones',
@@ -118,7 +118,10 @@ export const applyCommand: Command = {
   },
 };
 
-/** The rules in a file, which may be an array of `{ value, tag }`, or the object in the format of the service. */
+/**
+ * Reads the rules in a file: an array of `{ value, tag }`, or an object with the member `rules`, as the
+ * service writes it.
+ */
 export function rulesIn(file: string): unknown {
   const parsed = parsedFile('rules', file, text => JSON.parse(text));
   const { rules = parsed } = Object(parsed) as { readonly rules?: unknown };
@@ -133,8 +136,8 @@ export function rulesIn(file: string): unknown {
 /**
  * Reads and parses a file.
  *
- * @param option The option that the file is used for.
- * @throws OptionError that names the option.
+ * @param option The option that gets the content of the file.
+ * @throws OptionError with the name of the option if the file cannot be read or parsed.
  */
 export function parsedFile<T>(option: string, file: string, parse: (text: string) => T): T {
   try {

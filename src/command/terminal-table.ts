@@ -3,7 +3,7 @@ import { isRecord } from '../base/record.js';
 
 const BETWEEN = '  ';
 
-/** Formats a result for a person: a list as a table, an object as a line for each member. */
+/** Formats a result for a person: a list as a table, an object as one line for each member. */
 export function terminalText(result: unknown): string {
   if (Array.isArray(result)) return tableText(result);
   return isRecord(result) ? fieldsText(result) : `${String(result)}\n`;
@@ -12,7 +12,8 @@ export function terminalText(result: unknown): string {
 /**
  * Formats a list as a table.
  *
- * @param columns By default, all members that have a value in any row.
+ * @param columns The members to show. By default, all members that have a value in any row. Columns without
+ *   any value are omitted.
  */
 export function tableText(rows: readonly unknown[], columns?: readonly string[]): string {
   const records = rows.map(row => (isRecord(row) ? flat(row) : { value: row }));
@@ -27,7 +28,10 @@ function fieldsText(record: Readonly<Record<string, unknown>>): string {
   return aligned(fields.filter(([, text]) => text !== ''));
 }
 
-/** Flattens one level of nested members, to names such as `quote.expiresAt`. */
+/**
+ * Flattens nested objects by one level. The names of the nested members become names such as
+ * `quote.expiresAt`.
+ */
 function flat(record: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(record).flatMap(([name, value]) =>
@@ -41,7 +45,7 @@ function flat(record: object): Record<string, unknown> {
 function cell(value: unknown): string {
   if (value === undefined || value === null) return '';
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  // Control characters in a value are replaced, because they could move the cursor.
+  // Replaces control characters in a value, because they could move the terminal's cursor.
   return text.replaceAll(/\p{Cc}/gu, ' ');
 }
 

@@ -31,16 +31,16 @@ export interface ApplyComplianceOptions extends HidingOptions {
    */
   readonly match?: ((name: string) => boolean) | undefined;
   /**
-   * Whether to change nothing. The result then counts the posts that a run would remove and change, and
-   * `rewritten` lists the files that it would rewrite.
+   * If true, changes nothing. The result then counts the posts that would be removed and changed, and
+   * `rewritten` lists the files that would be rewritten.
    * @default false
    */
   readonly dryRun?: boolean | undefined;
-  /** Ends the call, which rejects with the signal's reason. No file is left incomplete. */
+  /** Ends the call, which then rejects with the signal's reason. No file is left incomplete. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A rewritten file, and the numbers of posts that were hidden or changed in it. */
+/** A rewritten file, and how many of its posts were hidden or changed. */
 export interface RewrittenFile {
   readonly path: string;
   /** The number of posts that were removed or masked. */
@@ -49,20 +49,22 @@ export interface RewrittenFile {
   readonly changed: number;
 }
 
-/** The result of `applyCompliance`: the numbers of removed and changed posts, and the rewritten files. */
+/**
+ * The result of `applyCompliance`: how many posts were removed and changed, and which files were rewritten.
+ */
 export interface AppliedCompliance {
   /** The number of files read. */
   readonly files: number;
   readonly posts: number;
-  /** The numbers of posts that were removed or masked, by reason. */
+  /** How many posts were removed or masked, for each reason. */
   readonly removed: Readonly<Partial<Record<HiddenReason, number>>>;
   /** The number of posts that lost their geo data or a quoted post. */
   readonly changed: number;
-  /** The rewritten files; all others are unchanged. */
+  /** The rewritten files. All other files are unchanged. */
   readonly rewritten: readonly RewrittenFile[];
 }
 
-/** The number of files to rewrite concurrently, because Node's thread pool has 4 threads. */
+/** How many files are rewritten concurrently. Node's thread pool has 4 threads by default. */
 const MAX_AT_ONCE = 4;
 
 const FOLDER = required(text('the folder of the stored posts'));
@@ -74,14 +76,15 @@ export const APPLY_OPTIONS = {
 } satisfies OptionTable<ApplyComplianceOptions>;
 
 /**
- * Removes posts, or parts of posts, from stored files, with the same rules as `withoutDeleted`. Only files
- * with such posts are rewritten, up to 4 at a time, each atomically. After a crash, every file is either
- * unchanged or finished, and the next run does the rest. A second run changes nothing. The count in the
- * `info` line at the end of a job file is updated. A rewritten file stays gzip, zstd or plain. Checkpoints of
- * `files` are not changed.
+ * Removes posts, or parts of posts, from stored files, with the same rules as `withoutDeleted`. Rewrites only
+ * files that contain such posts, up to 4 at a time, each atomically. After a crash, every file is either
+ * unchanged or finished, and the next run continues with the unchanged files. If nothing new was recorded, a
+ * second run changes nothing. Updates the post count in the `info` line at the end of a job file. A rewritten
+ * file keeps its compression: gzip, zstd or none. The checkpoints that the sink `files` has written are not
+ * changed.
  *
- * @throws OptionError, StorageError; DataError for a damaged file. Also, before any file changes, if one of
- * them is zstd and this version of Node cannot read it (before 22.15).
+ * @throws OptionError, StorageError; DataError if a file is damaged. Before any file changes, also throws a
+ *   DataError if a file is zstd and Node is older than 22.15, which cannot read zstd.
  * @example
  * const { removed, rewritten } = await applyCompliance('downloads', await openTombstones('tombstones'));
  * console.log(removed, `in ${rewritten.length} files`);
@@ -125,16 +128,16 @@ export async function applyCompliance(
       rewritten.push({ path: file, removed: gone, changed: outcome.changed });
   }
   if (hiding.dryRun) return { files: names.length, posts, removed, changed, rewritten };
-  // A killed run may have rewritten files without syncing their names, and this run treats those files as done, so
-  // sync the folders.
+  // A previous run may have been killed after it rewrote files but before it synced their names. This run
+  // treats those files as done, so it syncs the folders of all files.
   for (const folder of new Set(names.map(name => path.dirname(path.join(archiveFolder, name)))))
     await withStorageError('sync the folder', folder, () => syncFolder(folder));
   return { files: names.length, posts, removed, changed, rewritten };
 }
 
 /**
- * Runs `action` for several items concurrently, because it inflates and compresses in the thread pool. After
- * a failure, starts no more items and waits for those that were started.
+ * Runs `action` for several items concurrently. The concurrency pays because `action` inflates and compresses
+ * in the thread pool. After a failure, starts no more items and waits for those that were started.
  */
 async function eachInPool<Item, Result>(
   items: readonly Item[],
@@ -165,7 +168,7 @@ function reading<T>(file: string, action: Promise<T>): Promise<T> {
   return withAnyStorageError('read', file, () => action);
 }
 
-/** Lists regular files only, because a link may point anywhere. */
+/** Lists regular files only. Symbolic links are skipped, because they may point anywhere. */
 async function filesIn(folder: string, match: (name: string) => boolean): Promise<string[]> {
   await withAnyStorageError('read', folder, async () => {
     if (!(await lstat(folder)).isDirectory()) throw new Error('it is not a folder');

@@ -28,18 +28,18 @@ export interface ComplianceOptions {
   /** The label of the compliance stream. @default the account's `complianceLabel` */
   readonly complianceLabel?: string | undefined;
   /**
-   * The partitions to connect to, 1 to 8, with one connection for each. Only for a stream that has
+   * The partitions to connect to, from 1 to 8, with one connection for each. Set this only if the stream has
    * partitions.
    * @default one connection without a partition
    */
   readonly partitions?: readonly number[] | undefined;
   /**
-   * A start in the past: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`. Events from
-   * then until now come from a replay.
+   * A start in the past: `YYYYMMDDHHMM` (UTC), an ISO 8601 date or time, or a `Date`. A replay fetches the
+   * events from this time until now.
    */
   readonly fromDate?: Timestamp | undefined;
   /**
-   * Whether events from times without a connection are fetched by a replay of type `compliance`.
+   * Whether a replay of type `compliance` fetches the events that were missed while there was no connection.
    * @default true if the account has a `replayStreamUrl`
    */
   readonly backfill?: boolean | undefined;
@@ -48,27 +48,27 @@ export interface ComplianceOptions {
   /**
    * Called for minutes whose events could not be fetched. If it throws or its promise rejects, the flow ends
    * with that error.
-   * @default a warning of the process
+   * @default emits a process warning
    */
   readonly onGap?: ((gap: ComplianceGap) => unknown) | undefined;
   /**
    * Called for each record that is not an event. If it returns, the record is skipped. Without this option
-   * and without `damaged` of the sink, such a record ends the flow with an `IncompleteError`.
+   * and without the option `damaged` of the sink, such a record ends the flow with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
-  /** The folder for temporary data of that replay, see `folder` of `replay`. */
+  /** The folder for temporary data of the replay that fetches missed events; see `folder` of `replay`. */
   readonly folder?: string | undefined;
-  /** Overrides times and limits of that replay, for tests. */
+  /** Overrides times and limits of the replay that fetches missed events. For tests. */
   readonly timings?: Partial<ReplayTimings> | undefined;
   /**
    * `'caught up'` ends the flow once every partition has delivered all events up to its first connection of
-   * this run, and all events since the previous run were fetched. For nightly runs, each of which continues
-   * where the last one ended. The service can replay a minute only after 30 minutes, so every run except the
-   * first takes at least that long.
+   * this run, and all events since the previous run were fetched. Meant for nightly runs, each of which
+   * continues where the previous run ended. The service can replay a minute only after 30 minutes, so every
+   * run except the first takes at least that long.
    * @default the flow never ends
    */
   readonly until?: 'caught up' | undefined;
-  /** The cursor of a batch or an error, to resume from there. */
+  /** The cursor of a batch or an error. The flow continues after it. */
   readonly resume?: Cursor | undefined;
 }
 
@@ -94,14 +94,15 @@ export const COMPLIANCE_OPTIONS = {
 
 /**
  * Delivers compliance events as they happen, such as deletions and withheld content. Without `until`, the
- * flow never ends. It reconnects if a connection breaks, with at most 10 connections in 60 s. Events from
- * times without a connection are fetched 30 minutes later by a replay of type `compliance`. This includes the
- * time between two runs, if the second resumes from a cursor. Therefore, every event of the last 5 days is
- * delivered at least once. Some are repeated or out of order, which `Tombstones` accepts.
+ * flow never ends. It reconnects if a connection breaks, with at most 10 connections in 60 s. If there was no
+ * connection for a time, a replay of type `compliance` fetches the events of that time 30 minutes later. This
+ * includes the time between two runs, if the second run resumes from a cursor. Therefore, every event of the
+ * last 5 days is delivered at least once. Some events are repeated or arrive out of order, which `Tombstones`
+ * accepts.
  *
  * @throws OptionError immediately, for invalid options and missing settings of the account.
- * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, or with a
- * `Retry-After` above the account's `retry.maxRetryAfterMs`.
+ * @throws HttpError from the flow, for a response that a retry cannot change, such as 401, and for a
+ *   `Retry-After` that exceeds the account's `retry.maxRetryAfterMs`.
  * @throws ConnectionError from the flow, if the first connection fails `retry.attempts` times.
  * @example
  * for await (const event of compliance(account()))
@@ -128,14 +129,14 @@ export function compliance(
       timings,
       onDamaged,
     });
-  // Creates a replay now, so that missing settings are reported immediately instead of at the first
+  // Creates a replay that is not used, so that missing settings are reported immediately and not at the first
   // gap.
   if (backfill) replayOf({ from: 0, to: 60_000 });
   const step = {
     step: 'compliance',
     streams: urls.map(({ pathname, search }) => pathname + search),
     ...service,
-    // Marks the flow as incremental, because the next run continues where this run ends.
+    // Marks the flow as incremental: the next run continues where this run ends.
     ...(until !== undefined && { incremental: true }),
   };
   const job = {
@@ -170,7 +171,7 @@ function warn({ fromDate, toDate, reason }: ComplianceGap): void {
   );
 }
 
-/** The address of the compliance stream, or of one of its partitions. */
+/** Returns the URL of the compliance stream, or of one of its partitions. */
 function complianceUrl(
   account: Account,
   complianceLabel: string | undefined,

@@ -15,10 +15,12 @@ export type HiddenReason =
   | 'user suspended'
   | 'user withheld';
 
-/** The start and end of bytes that must not be shown, such as a location or a quoted post. */
+/**
+ * The start and end of a byte range in a post that must not be shown, such as a location or a quoted post.
+ */
 type Span = readonly [start: number, end: number];
 
-/** Options that decide which posts are hidden, besides deleted, dropped and protected posts. */
+/** Options that decide which posts are hidden. Deleted, dropped and protected posts are always hidden. */
 export interface VisibilityOptions {
   /**
    * The country in which posts are shown, as two letters, such as `DE`. Posts withheld there are hidden.
@@ -29,19 +31,22 @@ export interface VisibilityOptions {
   readonly earlierVersions?: 'hide' | 'keep' | undefined;
 }
 
-/** Options for hiding posts: which posts, and whether to remove them or replace them with a mask. */
+/** Options for hiding posts: which posts are hidden, and whether they are removed or replaced with a mask. */
 export interface HidingOptions extends VisibilityOptions {
   /**
-   * Whether to replace a hidden post with a mask. The mask has the id, time, author id and matching rules of
-   * the post, and the reason, but no text. If false, a hidden post is removed.
+   * Whether to replace a hidden post with a mask. The mask contains the id, time, author id and matching
+   * rules of the post and the reason why it is hidden, but no text. If false, a hidden post is removed.
    * @default false
    */
   readonly mask?: boolean | undefined;
 }
 
-/** A post after its hidden parts were removed. */
+/** The result of hiding the parts of a post that must not be shown. */
 export interface HidingResult {
-  /** The post. The same object if nothing changed; absent if the post is hidden. */
+  /**
+   * The post without its hidden parts. The same object if nothing changed; absent if the whole post is
+   * hidden.
+   */
   readonly activity: Activity | undefined;
   readonly hidden: HiddenReason | undefined;
   readonly changed: boolean;
@@ -49,7 +54,7 @@ export interface HidingResult {
 
 const NULL = Buffer.from('null');
 
-/** Returns a post without the parts that must not be shown. The remaining bytes are unchanged. */
+/** Returns a post without the parts that must not be shown. The other bytes of the post are unchanged. */
 export function hideDeleted(
   tombstones: Tombstones,
   activity: Activity,
@@ -68,8 +73,8 @@ export function hideDeleted(
 }
 
 /**
- * Whether any id in a post has a tombstone, or the post is withheld in the country where posts are shown. A
- * post for which this is false stays unchanged.
+ * Whether a post may have to be hidden or changed: one of its ids has a tombstone, or the post is withheld in
+ * the country where posts are shown. If this is false, the post stays unchanged.
  */
 export function isSuspect(
   tombstones: Tombstones,
@@ -93,7 +98,7 @@ function withNulls(bytes: Buffer, spans: readonly Span[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
   for (const [start, end] of spans) {
-    // A span inside a removed quoted post was removed with it.
+    // This span lies inside a quoted post that was already removed.
     if (start < at) continue;
     parts.push(bytes.subarray(at, start), NULL);
     at = end;
@@ -118,22 +123,26 @@ function maskedAuthor({ authorId, format }: Activity): string {
     : `,"actor":{"objectType":"person","id":"id:twitter.com:${authorId}","displayName":"","preferredUsername":""}`;
 }
 
-/** Formats a time like `Wed Oct 10 20:19:24 +0000 2018`. */
+/** Formats a time as posts in the original format do: `Wed Oct 10 20:19:24 +0000 2018`. */
 function createdAt(date: Date): string {
   const [day = '', number, month, year, clock] = date.toUTCString().split(' ');
   return `${day.slice(0, 3)} ${month} ${number} ${clock} +0000 ${year}`;
 }
 
 const EVERYWHERE = ['XX', 'XY'];
-/** The members with the location of a post, in each format. The location of its author is kept. */
+/**
+ * The members that hold the location of a post, in each format. The location of the post's author is in other
+ * members and is kept.
+ */
 const PLACES = {
   original: ['geo', 'coordinates', 'place'],
   activity_streams: ['geo', 'location'],
 } as const;
 
 /**
- * Returns the reason why the whole post must not be shown. If it may be shown, adds the parts that must not
- * be shown. A repost of a hidden post is hidden, too. A post that quotes a hidden post loses the quote.
+ * Returns the reason why the whole post must not be shown. If the post may be shown, returns `undefined` and
+ * adds its parts that must not be shown to `cleared`. A repost of a hidden post is hidden, too. A post that
+ * quotes a hidden post loses the quote.
  */
 function visit(
   tombstones: Tombstones,
@@ -176,7 +185,7 @@ function hiddenBy(
   options: VisibilityOptions,
 ): HiddenReason | undefined {
   const post = tombstones.post(activity.id);
-  // If one version of a post is deleted, all versions are.
+  // If one version of an edited post is deleted, all versions are hidden.
   if (activity.versionIds.some(id => tombstones.post(id)?.deleted)) return 'deleted';
   const hidden =
     (post && hiddenByPost(post, options)) ??
@@ -191,7 +200,7 @@ function markOfAuthor(tombstones: Tombstones, { authorId }: Activity): UserTombs
   return authorId === undefined ? undefined : tombstones.user(authorId);
 }
 
-/** The reason why a post's tombstone hides the post. */
+/** Returns the reason why a post's tombstone hides the post, if it does. */
 export function hiddenByPost(
   post: PostTombstone,
   options: VisibilityOptions,
@@ -202,7 +211,7 @@ export function hiddenByPost(
   return isWithheld(post.withheld?.[1] ?? [], options) ? 'withheld' : undefined;
 }
 
-/** The reason why a user's tombstone hides the user's posts. */
+/** Returns the reason why a user's tombstone hides the user's posts, if it does. */
 export function hiddenByUser(
   user: UserTombstone,
   options: VisibilityOptions,
@@ -213,7 +222,7 @@ export function hiddenByUser(
   return isWithheld(user.withheld?.[1] ?? [], options) ? 'user withheld' : undefined;
 }
 
-/** The countries in which a withheld post is hidden, by their `countryNumber`. */
+/** Returns the countries that hide a post if it is withheld there, each as its `countryNumber`. */
 export function hidingCountries({ country }: VisibilityOptions): ReadonlySet<number> {
   const codes = country === undefined ? EVERYWHERE : [...EVERYWHERE, country];
   return new Set(codes.map(countryNumber));

@@ -5,24 +5,27 @@ import type { ComplianceEvent } from '../post/compliance-event.js';
 import { checkEvents, type Tombstones } from './tombstones.js';
 import { checkTombstones } from './without-deleted.js';
 
-/** The result of `intoTombstones`: the number of events that were recorded. */
+/** The result of `intoTombstones`: how many events were recorded. */
 export interface Recorded {
-  /** The number of events in this run, including events of unknown kinds. */
+  /** The number of events that this run has recorded, including events of unknown kinds. */
   readonly events: number;
 }
 
 /** Options of `intoTombstones`: the name under which it stores the cursor of the source. */
 export interface IntoTombstonesOptions {
   /**
-   * The name under which the cursor of the source is stored. If several sources record in the same
-   * tombstones, they need different names. With `null`, no cursor is stored, and the source is always read
-   * from its start.
+   * The name under which the cursor of the source is stored. If several sources record into the same
+   * tombstones, each source needs a different name. If `null`, no cursor is stored, and every run reads the
+   * source from its start.
    * @default 'compliance'
    */
   readonly source?: string | null | undefined;
 }
 
-/** The length is limited because LMDB keys have at most about 2,000 bytes. */
+/**
+ * The maximum length of the name of a source, in characters. The name is part of an LMDB key, which has at
+ * most about 2,000 bytes.
+ */
 const LONGEST_NAME = 200;
 
 const OPTIONS = {
@@ -35,8 +38,8 @@ const OPTIONS = {
 } satisfies OptionTable<IntoTombstonesOptions>;
 
 /**
- * Records compliance events as tombstones. Each batch is stored with the cursor of its source in one
- * transaction, so that the same script continues from there when it is run again.
+ * Records compliance events as tombstones. One transaction stores each batch together with the cursor of its
+ * source. When the same script runs again, it continues after the last stored batch.
  *
  * @throws OptionError, StorageError
  * @example

@@ -18,29 +18,35 @@ import { parseConnectionMessage } from '../post/in-stream-message.js';
 /** The callbacks of a connection. Times are in epoch milliseconds. */
 export interface ConnectionListener {
   connected(at: number): void;
-  /** Called when all events up to this time were delivered. */
+  /** Called when all events up to the time `until` have been delivered. */
   delivered(until: number): void;
   /**
-   * Called for a record that is not an event. If it rejects, it must first abort the signal, so that no other
-   * connection is made.
+   * Called for a record that is not an event. If it rejects, it must first abort the signal, so that no new
+   * connection is opened.
    */
   damaged(record: DamagedRecord, error: DataError): Promise<void>;
   /** Delivers events. Resolves when more events can be accepted. */
   events(events: readonly ComplianceEvent[]): Promise<void>;
 }
 
-/** The wait after a broken connection grows by this step, up to a maximum. In milliseconds. */
+/**
+ * How much the wait after a broken connection grows with each failure, in milliseconds. `BROKEN_MAX_MS` is
+ * its maximum.
+ */
 const BROKEN_STEP_MS = SECOND / 4;
 const BROKEN_MAX_MS = 16 * SECOND;
-/** The first wait after an error of the service, in milliseconds. It doubles up to a maximum. */
+/**
+ * The wait after the first error response of the service, in milliseconds. It doubles with each failure, up
+ * to `ERROR_MAX_MS`.
+ */
 const ERROR_FIRST_MS = 5 * SECOND;
 const ERROR_MAX_MS = 320 * SECOND;
-/** The wait after a 429 without `Retry-After`, in milliseconds. */
+/** The shortest wait after a 429 response without `Retry-After`, in milliseconds. */
 const RATE_LIMITED_MS = MINUTE;
 
 /**
  * Stays connected to an endless stream until the signal fires. Never resolves. Rejects with an error that a
- * retry cannot change, or if the first connection fails too often.
+ * retry cannot change, or with the last error if the stream could not be connected in `retry.attempts` tries.
  */
 export async function maintainConnection(
   account: Account,
@@ -75,7 +81,7 @@ export async function maintainConnection(
 /** The state that successive connections to a stream share. */
 interface ConnectionState {
   everConnected: boolean;
-  /** The number of failures since the last record. */
+  /** The number of failures since the last record arrived. */
   failures: number;
 }
 
@@ -124,8 +130,8 @@ async function readConnection(
 }
 
 /**
- * Whether a retry cannot help. If a connection has worked before, invalid bytes were probably damaged in
- * transit, so a retry may help.
+ * Whether an error is final, because a retry cannot help. If an earlier connection worked, invalid bytes were
+ * probably damaged in transit, so a retry may help.
  */
 function isFinal(error: MillraceError, { everConnected }: ConnectionState): boolean {
   if (error instanceof HttpError) return isFinalStatus(error);
@@ -142,11 +148,11 @@ function waitAfter(failure: MillraceError, failures: number, random: number): nu
 }
 
 /**
- * The minimum time between two heartbeats of the service, in milliseconds. If two arrive closer together,
- * they may have waited in a buffer, followed by events.
+ * The service sends heartbeats at least this far apart, in milliseconds. If two heartbeats arrive closer
+ * together, they may have waited in a buffer, and events may follow in that buffer.
  */
 const HEARTBEATS_APART_MS = SECOND;
-/** An event that is further ahead of the clock than this has a wrong time. */
+/** If the time of an event is further ahead of the clock than this, the time is wrong. In milliseconds. */
 const AHEAD_MS = MINUTE;
 
 /** An instant in epoch milliseconds by the service's clock, and by a monotonic clock. */
@@ -156,20 +162,20 @@ interface Instant {
 }
 
 /**
- * The time up to which a connection has delivered every event. It is computed from the times of events,
- * because a slow reader or network may be far behind the clock. Only heartbeats show that no event is in
- * transit, because the service sends them when it has nothing else to send. Uses no I/O and no clock: the
- * caller passes times.
+ * Computes the time up to which a connection has delivered every event. It uses the times of events, because
+ * a slow reader or network may be far behind the clock. Only heartbeats show that no event is in transit,
+ * because the service sends them when it has nothing else to send. Uses no I/O and no clock: the caller
+ * passes times.
  */
 export class DeliveredTime {
-  /** The last arrival, if it was a heartbeat. */
+  /** When the last bytes arrived, if they were a heartbeat. */
   #heartbeat: Instant | undefined;
-  /** The delay of the last events. Later heartbeats may have been delayed just as long. */
+  /** How late the last events arrived, in milliseconds. Later heartbeats may be equally late. */
   #delayMs = 0;
 
   /**
-   * Call this when the events in arrived bytes were delivered. Returns the time up to which every
-   * event was delivered, or `undefined` if the bytes do not tell.
+   * Call this when all events in the arrived bytes have been delivered. Returns the time up to which every
+   * event has been delivered, or `undefined` if the bytes do not tell.
    *
    * @param isHeartbeat whether the bytes contain only heartbeats
    */
@@ -178,13 +184,13 @@ export class DeliveredTime {
     this.#heartbeat = isHeartbeat ? instant : undefined;
     if (!isHeartbeat || before === undefined) return undefined;
     if (instant.elapsed - before.elapsed < HEARTBEATS_APART_MS) return undefined;
-    // Everything that was sent before the previous heartbeat has arrived.
+    // All events that were sent before the previous heartbeat have arrived.
     return before.now - this.#delayMs;
   }
 
   /**
-   * Call this after delivering events. Returns the time of the newest event, or `undefined` if none
-   * has a plausible time.
+   * Call this after delivering events. Returns the time of the newest event, or `undefined` if no event has a
+   * plausible time.
    */
   afterEvents(
     events: readonly { readonly at: Date | undefined }[],

@@ -34,7 +34,7 @@ import {
 } from './hidden-posts.js';
 import type { Tombstones } from './tombstones.js';
 
-/** The result of rewriting one file. */
+/** The result of rewriting one file: the number of its posts, and how many were changed and removed. */
 export interface RewriteOutcome {
   readonly posts: number;
   readonly changed: number;
@@ -43,17 +43,20 @@ export interface RewriteOutcome {
 
 const LINE_FEED = Buffer.from('\n');
 const READ = 256 * 1024;
-/** Files up to this size are read as a whole, so that they can be inflated in the thread pool. */
+/** Files up to this size are read in one piece, so that the thread pool can inflate them. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
-/** The cursor that marks the batch of a whole file. */
+/**
+ * Marks a batch that holds a whole file. `gunzip` inflates a batch with a cursor in the thread pool. Nothing
+ * resumes from this cursor.
+ */
 const WHOLE: Cursor = { source: 'file' };
 
-/** Shared by all files, because its contents are only used before the next post. */
+/** Shared by all files, because its contents are used only until the next post is read. */
 const ids = new ShownIds();
 
 /**
- * Rewrites a file without the posts that tombstones forbid. A file without such posts stays unchanged. In a
- * dry run, every file stays unchanged.
+ * Rewrites a file without the posts that tombstones hide. If it contains no such posts, or in a dry run, the
+ * file stays unchanged.
  */
 export async function rewriteFile(
   file: string,
@@ -69,8 +72,8 @@ export async function rewriteFile(
       await removeLeft(file);
       return review;
     }
-    // The records are reviewed again, because tombstones may have been added since the first
-    // review, and the result must describe what was written.
+    // Reviews the records a second time. Tombstones may have been added since the first review, and the
+    // result must describe what was written.
     const rewrite = new Review(tombstones, options);
     await write(file, rewrite, signal);
     return rewrite;
@@ -85,7 +88,7 @@ export async function rewriteFile(
   }
 }
 
-/** A record that is not a post, and cannot be hidden. */
+/** A record that is not a post, so that nothing can tell whether to hide it. */
 class BadRecord extends Error {
   readonly record: Buffer;
   override readonly cause: DataError;
@@ -97,7 +100,7 @@ class BadRecord extends Error {
   }
 }
 
-/** Adds the line of a record to its error, by searching for the record in the file. */
+/** Adds a line number to the error about a record. Finds the line by searching for the record in the file. */
 async function errorWithLine(
   file: string,
   { record, cause }: BadRecord,
@@ -119,7 +122,7 @@ async function errorWithLine(
   return at();
 }
 
-/** Collects the remaining lines of a file, and counts the removed posts. */
+/** Returns the lines to keep, and counts the changed and removed posts. */
 class Review implements RewriteOutcome {
   posts = 0;
   changed = 0;
@@ -169,14 +172,15 @@ class Review implements RewriteOutcome {
     try {
       ids.read(record, 0, record.length);
     } catch {
-      // The id cannot be read. This is an error only if the post is not hidden.
+      // The id cannot be read, so `hideDeleted` decides. The post may be hidden for another reason; if not,
+      // its id is an error.
       return true;
     }
     return isSuspect(this.#tombstones, ids, this.#countries);
   }
 }
 
-/** Updates the `info` line of a job file, which counts the posts of the file. */
+/** Updates the post count in the `info` line of a job file. */
 function withCount(info: Buffer, fewer: number): Buffer {
   if (fewer === 0) return info;
   const outer = LazyObject.of(info)?.object('info');
@@ -215,15 +219,17 @@ function inflated(file: string): Flow<Uint8Array> {
 }
 
 /**
- * The names of the lock and the temporary file. They are fixed, so that the next run finds the files of a
- * killed run. The temporary file may contain forbidden posts.
+ * Returns the paths of the lock and the temporary file. They are fixed, so that the next run finds and
+ * removes the files of a killed run. A temporary file that is left behind may contain hidden posts.
  */
 function namesFor(file: string): { readonly lock: string; readonly aside: string } {
   const hidden = path.join(path.dirname(file), `.${path.basename(file)}`);
   return { lock: `${hidden}.lock`, aside: `${hidden}.tmp` };
 }
 
-/** Removes the lock and the temporary file of a killed run if the file needs no rewriting. */
+/**
+ * Removes the lock and the temporary file that a killed run has left, if the file itself needs no rewriting.
+ */
 async function removeLeft(file: string): Promise<void> {
   const names = namesFor(file);
   if ((await statusOf(nodeFileSystem, names.lock)) === undefined) return;
@@ -231,7 +237,7 @@ async function removeLeft(file: string): Promise<void> {
   try {
     lock = await takeLock(names.lock);
   } catch (error) {
-    // Another run is rewriting the file now, and removes its own files.
+    // Another run is rewriting the file now, and will remove its lock and its temporary file.
     if (error instanceof StorageError && error.retryable) return;
     throw error;
   }
@@ -242,7 +248,7 @@ async function removeLeft(file: string): Promise<void> {
   }
 }
 
-/** Replaces the file atomically. */
+/** Writes the kept lines to a temporary file, then replaces the original file with it atomically. */
 async function write(file: string, review: Review, signal: AbortSignal | undefined): Promise<void> {
   const { aside, lock: lockPath } = namesFor(file);
   const lock = await takeLock(lockPath, { refusal: `Another run is rewriting ${file}` });
@@ -274,8 +280,8 @@ async function* kept(
 }
 
 /**
- * Returns a function that creates a compressor for the format of the file, whatever its name is; the
- * compressor of a plain file changes nothing.
+ * Returns a function that creates a compressor. The first bytes of the file decide its format, not its name.
+ * If the file is plain, the compressor changes nothing.
  */
 async function compressorOf(file: string): Promise<() => Transform> {
   const compression = compressionOf(await firstBytes(file, MAGIC_BYTES));

@@ -28,7 +28,7 @@ import { type Gap, type ReplayRun, runReplay } from '../replay/run-replay.js';
 import { maintainConnection } from './maintain-connection.js';
 
 /**
- * Minutes whose events could not be fetched. The reason is the reason of the replay's gap, or `not filled` if
+ * Minutes whose events could not be fetched. `reason` is the replay's reason for the gap, or `not filled` if
  * there was no replay.
  */
 export interface ComplianceGap extends Omit<Gap, 'reason'> {
@@ -40,29 +40,29 @@ export interface ComplianceRun {
   readonly account: Account;
   /** The URL of each connection. */
   readonly urls: readonly URL[];
-  /** The result of `Account.serviceAt` for these URLs. */
+  /** The result of `Account.serviceAt` for the first of these URLs. */
   readonly service: { readonly service?: string };
   /** The start in epoch milliseconds, if it is in the past. */
   readonly since: number | undefined;
-  /** Creates the replay that fetches the events of a gap; absent if gaps are only reported. */
+  /** Creates the replay that fetches the events of a gap. Absent if gaps are only reported to `onGap`. */
   readonly replayOf:
     | ((window: Window) => Omit<ReplayRun<ComplianceEvent>, 'parse' | 'idOf' | 'timeOf'>)
     | undefined;
   readonly resume: Cursor | undefined;
-  /** Whether the flow ends once it has all events up to the first connections. */
+  /** Whether the flow ends once it has delivered all events up to its first connections. */
   readonly untilCaughtUp: boolean;
   readonly onGap: (gap: ComplianceGap) => unknown;
   readonly onDamaged: OnDamaged | undefined;
 }
 
-/** The number of bytes of unread events at which connections are paused, about 30,000 events. */
+/** When the unread events reach this many bytes, about 30,000 events, the connections are paused. */
 const MAX_WAITING_BYTES = 8 * 2 ** 20;
-/** How often a cursor is delivered while no events arrive, in milliseconds. */
+/** While no events arrive, a cursor is delivered this often. In milliseconds. */
 const QUIET_MS = 15 * SECOND;
-/** The wait before another replay of a gap, after a replay has given up. In milliseconds. */
+/** The wait after a replay of a gap has failed, before the gap is replayed again. In milliseconds. */
 const RETRY_WAIT_MS = 5 * MINUTE;
 
-/** The events of all connections, and of the replays that fill the gaps between connections. */
+/** Yields the events of all connections, and of the replays that fill the gaps between connections. */
 export async function* runCompliance(job: ComplianceRun, run: Run): Batches<ComplianceEvent> {
   const { urls } = job;
   const account = job.account.withProgress(run.progress);
@@ -70,8 +70,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
     if (leftMs !== undefined && run.progress !== undefined)
       run.progress.endsAt = performance.now() + leftMs;
   };
-  // While an endless run fills a gap, events continue to arrive, so its waits are not reported. A run with `until`
-  // has nothing else to do, so they are.
+  // While an endless run fills a gap, live events continue to arrive, so the waits of the replay are not
+  // reported. A run with `until` only waits for the replay, so its waits are reported.
   const waits = job.untilCaughtUp ? { account, onWait: showLeft } : { account: job.account };
   const { timing } = account;
   const resume = run.resume ?? job.resume;
@@ -79,7 +79,8 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   const queue = new Channel<ComplianceEvent>(MAX_WAITING_BYTES, ({ raw }) => raw.length);
   const ours = new LinkedAbort(run.signal);
   const { signal } = ours;
-  // Each connection adds several listeners to the signal, and Node would warn of a leak.
+  // Each connection adds several listeners to the signal. Without this call, Node would warn of a memory
+  // leak.
   setMaxListeners(0, signal);
   const gapFound = new WakeUp();
   const gaps = new ConnectionGaps(urls.length, start, () => {
@@ -99,7 +100,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
           { missing: ['one record'], cursor: cursorOf(job, gaps.state), cause: error },
         );
     } catch (thrown) {
-      // Without this call, the connection would be reopened.
+      // Aborts all connections. Otherwise, this connection would be reopened.
       fail(thrown);
       throw thrown;
     }
@@ -127,7 +128,7 @@ export async function* runCompliance(job: ComplianceRun, run: Run): Batches<Comp
   for (const one of work) one.catch(fail);
   try {
     while (await queue.ready()) {
-      // Takes items and state at the same time, because connections can add events with a later
+      // Takes the items and the state in the same turn, because a connection can add events and change the
       // state at any time.
       const items = queue.takeAll();
       const state = { ...gaps.state };
@@ -152,7 +153,9 @@ interface GapFilling extends ComplianceRun {
   readonly onWait?: ReplayRun<ComplianceEvent>['onWait'];
 }
 
-/** Fetches the events of gaps by replays, one after the other. A replay waits until its gap is old enough. */
+/**
+ * Fetches the events of gaps with replays, one gap at a time. Each replay waits until its gap is old enough.
+ */
 async function fillGaps(
   { account, onWait, replayOf, onGap, onDamaged }: GapFilling,
   gaps: ConnectionGaps,
@@ -178,7 +181,8 @@ async function fillGaps(
       for await (const { items, cursor } of runReplay(replay, { signal })) {
         await queue.add(items);
         if (cursor === undefined) continue;
-        // From here on, cursors no longer include this part of a long gap, so a later run does not replay it again.
+        // From here on, the cursors of the run no longer list this part of the gap, so a later run does not
+        // replay it again.
         const { open } = parseReplayCursor(replay.identity, cursor).state;
         for (const done of subtractRanges(gap, open)) gaps.filled(done);
       }
@@ -197,15 +201,15 @@ async function fillGaps(
 }
 
 /**
- * Returns the cursor of the run. There is none before the first connections, because a run that
- * resumed from it would not know its gaps.
+ * Returns the cursor of the run. Returns `undefined` until all connections have been established once: a run
+ * that resumed from such a cursor would not know its gaps.
  */
 function cursorOf(
   { urls, service }: ComplianceRun,
   { until, gaps }: ConnectionGapsState,
 ): Cursor | undefined {
   if (until === undefined) return undefined;
-  // This object is created for each batch but rarely serialized.
+  // A cursor is created for each batch but rarely serialized, so its members are formatted only when it is.
   return {
     source: 'compliance',
     stream: { toJSON: () => streamOf(urls) },
@@ -240,29 +244,30 @@ function streamOf(urls: readonly URL[]): string {
 }
 
 /**
- * A gap is extended by this time on both sides, because an event may arrive this long after its own time. In
- * milliseconds.
+ * A gap is extended by this time on both sides, because an event may arrive this long after the time it
+ * states. In milliseconds.
  */
 const LATE = MINUTE;
 
 /** The state that is stored in a cursor. */
 interface ConnectionGapsState {
-  /** The time up to which all connections have delivered everything, in epoch milliseconds. */
+  /** The time up to which all connections have delivered every event, in epoch milliseconds. */
   readonly until: number | undefined;
-  /** Whole minutes whose events were not fetched yet. */
+  /** Whole minutes whose events have not been fetched yet. */
   readonly gaps: readonly Window[];
 }
 
 /**
- * The times without a connection of a compliance stream, whose events a replay must fetch. Uses no I/O and no
- * clock: the caller passes times.
+ * Records the times in which a compliance stream had no connection. A replay must fetch the events of these
+ * times. Uses no I/O and no clock: the caller passes times.
  */
 export class ConnectionGaps {
   /**
-   * The time up to which each connection has delivered everything; empty before the first connection.
+   * For each connection, the time up to which it has delivered every event. `undefined` before the first
+   * connection.
    */
   readonly #delivered: (number | undefined)[];
-  /** The time at which each connection was first established. */
+  /** The time at which each connection was established for the first time in this run. */
   readonly #begun = new Map<number, number>();
   #gaps: readonly Window[];
   readonly #onChange: () => void;
@@ -282,7 +287,10 @@ export class ConnectionGaps {
     this.#onChange = onChange;
   }
 
-  /** Called when a connection is established. The time before it is a gap, unless it is the first connection. */
+  /**
+   * Call this when a connection is established. The time since its last delivered event is a gap. There is no
+   * gap if the run has just started without a cursor.
+   */
   connected(connection: number, at: number): void {
     const before = this.#delivered[connection];
     this.#delivered[connection] = at;
@@ -297,7 +305,7 @@ export class ConnectionGaps {
     this.#onChange();
   }
 
-  /** Called when all events of a connection up to this time were delivered. */
+  /** Call this when all events of a connection up to the time `until` have been delivered. */
   delivered(connection: number, until: number): void {
     this.#delivered[connection] = Math.max(until, this.#delivered[connection] ?? until);
     this.#onChange();
@@ -308,7 +316,9 @@ export class ConnectionGaps {
     this.#onChange();
   }
 
-  /** Whether all events from before the first connections were delivered, including the events in gaps. */
+  /**
+   * Whether all events from before the first connections have been delivered, including the events in gaps.
+   */
   get areCaughtUp(): boolean {
     const { until, gaps } = this.state;
     if (until === undefined || this.#begun.size < this.#delivered.length) return false;

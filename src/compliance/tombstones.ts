@@ -9,7 +9,7 @@ import { absolutePath } from '../storage/folder.js';
 import { LmdbDatabase } from '../storage/lmdb-database.js';
 import { anyStorageError } from '../storage/storage-error.js';
 
-/** Options of `openTombstones`: whether to open only for look-ups. */
+/** Options of `openTombstones`: whether the tombstones are opened only for look-ups. */
 export interface TombstonesOptions {
   /**
    * Whether to allow only look-ups. Any number of processes may read while one other process records.
@@ -27,12 +27,12 @@ const CURSOR = 0x63;
 /** The largest id, since ids have 64 bits. */
 const LARGEST_ID = 2n ** 64n - 1n;
 
-/** The key of a look-up. It can be reused, because LMDB copies it. */
+/** The buffer for the key of a look-up. It is reused for every look-up, because LMDB copies the key. */
 const looked = Buffer.alloc(9);
 
 /**
- * The members of an LMDB root that are used here. The types of lmdb would require compiler options in the
- * user's project.
+ * The members of an LMDB root that tombstones use. They are declared here because the types of the package
+ * lmdb would require compiler options in the user's project.
  */
 interface TombstoneRoot {
   getBinary(key: Buffer): Buffer | undefined;
@@ -50,7 +50,7 @@ interface TombstoneStore {
 
 /**
  * The tombstones of posts and users, on disk (LMDB). 100 million ids take a few gigabytes on disk and little
- * memory. After a crash, the state is the state after the last resolved `record`. One process may record
+ * memory. After a crash, everything that a resolved `record` stored is still there. One process may record
  * while any number of processes look up. Created by `openTombstones`.
  */
 export class Tombstones {
@@ -76,8 +76,8 @@ export class Tombstones {
   }
 
   /**
-   * Like `post`, for an id given as two 32-bit halves. Creates no string, because many ids are looked up for
-   * each post.
+   * Like `post`, for an id given as two 32-bit halves. Creates no string, so that it is fast: many ids are
+   * looked up for each post.
    *
    * @internal
    */
@@ -95,7 +95,7 @@ export class Tombstones {
     return this.#read(cursorKey(source), bytes => JSON.parse(bytes.toString()) as Cursor);
   }
 
-  /** The number of posts and users with a tombstone. */
+  /** How many posts and users have a tombstone. */
   get size(): number {
     const { root } = this.#marks;
     const { entryCount } = root.getStats() as { readonly entryCount: number };
@@ -105,10 +105,10 @@ export class Tombstones {
 
   /**
    * Records events and the cursor of their source, in one transaction. Resolves once they survive a power
-   * failure. Events may be repeated and in any order.
+   * failure. Events may be repeated and may arrive in any order.
    *
    * @throws StorageError
-   * @throws DataError For anything except compliance events.
+   * @throws DataError if any item is not a compliance event.
    */
   async record(
     events: readonly ComplianceEvent[],
@@ -140,7 +140,7 @@ export class Tombstones {
     }
   }
 
-  /** Closes the files. Everything that a resolved `record` has stored is kept. */
+  /** Closes the files. Everything that a resolved `record` has stored stays on disk. */
   async close(): Promise<void> {
     await this.#marks.close();
   }
@@ -166,10 +166,10 @@ export class Tombstones {
 }
 
 /**
- * Opens the tombstones in a folder, which is created if it does not exist.
+ * Opens the tombstones in a folder. Creates the folder if it does not exist, unless `readOnly` is set.
  *
  * @throws OptionError
- * @throws StorageError If the folder cannot be used, or has no tombstones to read.
+ * @throws StorageError if the folder cannot be used, or if `readOnly` is set and it has no tombstones.
  * @example
  * await using tombstones = await openTombstones('tombstones');
  * await pipeline(compliance(account()), intoTombstones(tombstones));
@@ -190,7 +190,7 @@ export async function openTombstones(
   }
 }
 
-/** @throws DataError for the first item that is not a compliance event. */
+/** @throws DataError for the first item that is not a compliance event */
 export function checkEvents(
   call: string,
   { items, origin }: { readonly items: readonly unknown[]; readonly origin?: string | undefined },
@@ -201,7 +201,7 @@ export function checkEvents(
   for (const item of items) if (!isComplianceEvent(item)) throw refuse(item);
 }
 
-/** Returns the key of an id: nine bytes, which sort by id. */
+/** Returns the LMDB key of an id: nine bytes, which sort in the order of the ids. */
 function keyOf(kind: number, id: string): Buffer | undefined {
   if (!/^\d{1,20}$/.test(id)) return undefined;
   const number = BigInt(id);
@@ -212,7 +212,7 @@ function keyOf(kind: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** The key of an id given as halves. Valid until the next call. */
+/** Returns the key of an id given as two 32-bit halves. The next call overwrites the key. */
 function keyAt(kind: number, high: number, low: number): Buffer {
   looked[0] = kind;
   looked.writeUInt32BE(high, 1);
@@ -224,14 +224,14 @@ function cursorKey(source: string): Buffer {
   return Buffer.concat([Buffer.of(CURSOR), Buffer.from(source)]);
 }
 
-/** A value, and the time of the last event that set it (epoch milliseconds). */
+/** A value, and the time of the last event that set it, in epoch milliseconds. */
 type Timed<T> = readonly [at: number, what: T];
 
 /** The state of a post after all recorded compliance events. */
 export interface PostTombstone {
   /** Whether the post is deleted, which is permanent. */
   readonly deleted?: true;
-  /** Whether there is a newer version, which is permanent. */
+  /** Whether a newer version of the post exists. This is permanent. */
   readonly edited?: true;
   readonly dropped?: Timed<boolean>;
   /**
@@ -247,11 +247,11 @@ export interface UserTombstone {
   readonly protected?: Timed<boolean>;
   readonly suspended?: Timed<boolean>;
   readonly withheld?: Timed<readonly string[]>;
-  /** The largest id of the posts that have permanently lost their locations. */
+  /** The largest id of the user's posts that have permanently lost their locations. */
   readonly scrubbedUpTo?: string;
 }
 
-/** A change of one post or user, as a function that returns the new tombstone. */
+/** A change to the tombstone of one post or user. `change` returns the new tombstone. */
 export type Change =
   | {
       readonly of: 'post';
@@ -274,8 +274,8 @@ const USER_STATES = {
 } as const;
 
 /**
- * The changes that an event makes. Events may be repeated and in any order, for example live events before
- * replayed events. The outcome is the same, because the latest time counts.
+ * Returns the changes that an event makes. Events may be repeated and may arrive in any order, for example
+ * live events before replayed events. The result is the same, because the event with the latest time counts.
  */
 export function changesOf(event: ComplianceEvent): readonly Change[] {
   const at = event.at?.getTime() ?? 0;
@@ -317,7 +317,9 @@ export function changesOf(event: ComplianceEvent): readonly Change[] {
   }
 }
 
-/** The encoding of a post that is only deleted, in one byte, because most are. */
+/**
+ * The one-byte encoding of a post that is deleted and has no other state. Most tombstones are of this kind.
+ */
 const DELETED = Buffer.from('D');
 
 export function encodeTombstone(mark: PostTombstone | UserTombstone): Buffer {
@@ -349,8 +351,8 @@ function largerId(a: string | undefined, b: string): string {
 }
 
 /**
- * Returns the later of two values. If both have the same time, `merge` combines them to a value that hides
- * everything that either hides.
+ * Returns the later of two values. If both have the same time, `merge` combines them into a value that hides
+ * everything that either of the two values hides.
  */
 function later<T>(a: Timed<T> | undefined, b: Timed<T>, merge: (a: T, b: T) => T): Timed<T> {
   if (a === undefined || b[0] > a[0]) return b;

@@ -44,11 +44,11 @@ export const HIDING_OPTIONS = {
  *   author;
  * - earlier versions of an edited post.
  *
- * If the author has removed the location of a post, the post passes without it. If a post quotes a hidden
- * post, it passes without the quote. All other posts keep their bytes.
+ * If the author has removed the location of a post, the post passes without its location. If a post quotes a
+ * hidden post, it passes without the quote. All other posts stay unchanged, byte for byte.
  *
- * Uses the tombstones at the time when a post passes. Posts that are deleted later must be removed from
- * stored files with `applyCompliance`.
+ * Each post is compared with the tombstones at the time when it passes. To remove posts that are deleted
+ * later from stored files, use `applyCompliance`.
  *
  * @example
  * const posts = replay(account(), { streamType: 'rulestream', fromDate, toDate });
@@ -82,7 +82,7 @@ export function withoutDeleted(
   });
 }
 
-/** Hides the posts that have an id with a tombstone, and returns the remaining rows. */
+/** Removes or changes the posts that have an id with a tombstone. Returns the remaining rows. */
 async function withoutHidden(
   tombstones: Tombstones,
   rows: Rows,
@@ -104,10 +104,12 @@ async function withoutHidden(
   return left.filter(row => states[row] !== HIDDEN);
 }
 
-/** The number of integers for each id: the row, and the integers of `ShownIds`. */
+/**
+ * The number of integers that are stored for each id: the row of the post, then the integers of `ShownIds`.
+ */
 const ROW_ID_INTS = 1 + SHOWN_INTS;
 
-/** The ids of `ShownIds` for each row, in the order of the rows. */
+/** All ids in each post that `ShownIds` reads, in the order of the rows. */
 export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   kind: {
     name: 'shownIds',
@@ -139,13 +141,13 @@ export const SHOWN_IDS: RecordColumn<Uint32Array, undefined> = {
   options: undefined,
 };
 
-// The state of a post, as far as its ids tell.
+// The states of a post, as far as its ids tell.
 const SHOWN = 1;
-/** At least one of the post's ids has a tombstone. */
+/** At least one of the post's ids has a tombstone, or the post is withheld, so its bytes must be read. */
 const SUSPECT = 2;
 const HIDDEN = 3;
 
-/** Returns the state of each post of the file. It is 0 for posts that are not among the rows. */
+/** Returns the state of each post of the file. It is 0 for posts of the file that are not among the rows. */
 function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): Uint8Array {
   const shownIds = rows.column(SHOWN_IDS);
   const states = new Uint8Array(rows.columnSize);
@@ -164,15 +166,15 @@ function statesOf(tombstones: Tombstones, rows: Rows, options: HidingOptions): U
           : isHiddenBy(tombstones.postAt(high, low), post =>
               of === ID_OF.version ? post.deleted : hiddenByPost(post, options),
             );
-    // Ids alone do not decide these cases: a mask is created from the post, and a post that quotes
-    // a hidden post stays without the quote. Both need the bytes of the post.
+    // Ids alone do not decide two cases, which need the bytes of the post: if `mask` is set, the mask is
+    // created from the post, and a post that quotes a hidden post stays without the quote.
     const isDecided = options.mask !== true && (of & ID_OF.quoted) === 0;
     if (isHidden !== undefined) states[row] = isHidden && isDecided ? HIDDEN : SUSPECT;
   }
   return states;
 }
 
-/** Whether a tombstone hides a post; `undefined` if there is no tombstone. */
+/** Whether a tombstone hides a post. Returns `undefined` if there is no tombstone. */
 function isHiddenBy<Mark>(
   mark: Mark | undefined,
   reasonOf: (mark: Mark) => unknown,
@@ -180,7 +182,7 @@ function isHiddenBy<Mark>(
   return mark === undefined ? undefined : reasonOf(mark) !== undefined;
 }
 
-/** @throws OptionError */
+/** @throws OptionError if the value was not created by `openTombstones` */
 export function checkTombstones(call: string, tombstones: unknown): void {
   if (!(tombstones instanceof Tombstones))
     throw optionError(call, 'tombstones', 'must be what `await openTombstones()` gives');

@@ -4,39 +4,42 @@ import { DataError } from '../base/errors.js';
 import { GZIP_MAGIC, type InflateLimits } from './compression.js';
 import { isZstd, ZstdDecoder } from './zstd.js';
 
-/** The number of bytes for one decoder call. Gzip expands up to 1,032 times, so a call returns up to 16 MiB. */
+/**
+ * The number of compressed bytes for one call of the decoder. Gzip data expands up to 1,032 times, so one
+ * call returns up to 16 MiB.
+ */
 const DECODER_CALL_BYTES = 16 * 1024;
 /**
- * `chunkSize` is the size of the output buffer, which the types of Node lack. Four times the default is 20 %
- * faster.
+ * `chunkSize` is the size of the output buffer, an option that Node's types lack. Four times the default size
+ * is 20 % faster.
  */
 const DECODER = { flush: constants.Z_NO_FLUSH, chunkSize: 64 * 1024 };
-/** The number of inflated bytes to collect before they are delivered. */
+/** The number of inflated bytes that are collected before they are delivered. */
 const DELIVERED_BYTES = 512 * 1024;
 
 export interface GzipDecoderOptions extends InflateLimits {
   readonly origin: string | undefined;
   /**
-   * The number of bytes for one decoder call.
+   * The number of compressed bytes for one call of the decoder.
    * @default 16384
    */
   readonly step?: number | undefined;
 }
 
 /**
- * Inflates one file on this thread as its bytes arrive, in bounded memory, and delivers everything that can
- * be decoded immediately. For live streams, and for large or damaged files. Accepts what `gzip -t` accepts
- * without a warning: several members, and zeros after the last one.
+ * Inflates one gzip file on this thread as its bytes arrive, in bounded memory. Delivers inflated bytes as
+ * soon as they are decoded. Used for live streams, and for large or damaged files. Accepts what `gzip -t`
+ * accepts without a warning: several members, and zeros after the last one.
  */
 export class GzipDecoder {
   readonly #options: GzipDecoderOptions;
   /**
-   * Created only when gzip bytes arrive, because it needs 100 KiB and there may be many small plain
+   * Created only when gzip bytes arrive, because it takes 100 KiB of memory and there may be many small plain
    * files.
    */
   #decoder: Gunzip | undefined;
   #state: 'start' | 'gzip' | 'padding' | 'plain' = 'start';
-  /** The number of compressed bytes read, and of inflated bytes. */
+  /** The number of compressed bytes read so far. `#written` counts the inflated bytes. */
   #read = 0;
   #written = 0;
   #output: Buffer[] = [];
@@ -65,7 +68,7 @@ export class GzipDecoder {
     if (this.#error !== undefined) throw this.#refuse(this.#error);
   }
 
-  /** Throws unless the file is complete. */
+  /** Call this after the last bytes. Throws if the file is incomplete. */
   end(): void {
     if (this.#state === 'plain') return;
     if (this.#state === 'start' && this.#options.plain === 'pass') return;
@@ -91,7 +94,7 @@ export class GzipDecoder {
       const decoder = this.#openDecoder();
       decoder.write(slice);
       if (this.#error !== undefined) return;
-      // The decoder does not read bytes that do not start another member. Only zeros are allowed there.
+      // The decoder does not consume bytes after the last member. Only zeros are allowed there.
       const taken = decoder.handle?.bytesWritten ?? 0;
       this.#read += taken;
       if (taken === slice.length) return;
@@ -145,11 +148,11 @@ export class GzipDecoder {
   }
 }
 
-/** Inflates a file of gzip or zstd. Its first bytes decide which it is. */
+/** Inflates a gzip or zstd file. The first bytes of the file decide its format. */
 export class SniffingDecoder {
   readonly #options: GzipDecoderOptions;
   #file: GzipDecoder | ZstdDecoder | undefined;
-  /** The first bytes, as long as they are too few to detect the format. */
+  /** The first bytes of the file, kept until there are enough of them to detect the format. */
   #start: Buffer = Buffer.alloc(0);
 
   constructor(options: GzipDecoderOptions) {
@@ -169,7 +172,10 @@ export class SniffingDecoder {
     else for await (const block of this.#file.push(bytes)) yield [block];
   }
 
-  /** Throws unless the file is complete. Bytes that are still held are too few for either format. */
+  /**
+   * Call this after the last bytes. Throws if the file is incomplete. If bytes are still waiting for the
+   * format to be detected, they are too few for either format.
+   */
   *end(): Generator<readonly Buffer[], void, undefined> {
     if (this.#file === undefined) {
       this.#file = new GzipDecoder(this.#options);

@@ -5,16 +5,19 @@ import zlib, { type BrotliOptions, type Zlib } from 'node:zlib';
 import { compressionOf } from './compression.js';
 import { MAGIC_BYTES, nodeZstd, ZstdFrames } from './zstd.js';
 
-/** Maximum stored size, and maximum inflated size, of a file that is inflated in one call. */
+/**
+ * The maximum stored size of a file that is inflated in one call. `LARGEST_CONTENT` is its maximum inflated
+ * size.
+ */
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_CONTENT = 64 * 1024 * 1024;
-/** The size of a gzip header and trailer around empty data. */
+/** The size of a gzip file that holds no data: a header and a trailer. */
 const SMALLEST_FILE = 20;
 const SMALLEST_CHUNK = 64 * 1024;
 const LARGE_CHUNK = 1024 * 1024;
 /**
- * The initial output buffer for a zstd frame has this many times its size, up to a limit, so that few frames
- * need a second buffer.
+ * The initial output buffer for a zstd frame is this many times as large as the frame, up to
+ * `LARGEST_ZSTD_CHUNK`. Few frames then need a second buffer.
  */
 const ZSTD_GROWTH = 10;
 const LARGEST_ZSTD_CHUNK = 8 * 1024 * 1024;
@@ -38,7 +41,7 @@ interface Decoders {
 }
 
 const IN_POOL: Decoders = {
-  // The option `info` is missing in the types of node:zlib.
+  // The types of node:zlib lack the option `info`.
   gzip: promisify(zlib.gunzip) as unknown as Decoders['gzip'],
   zstd: nodeZstd && promisify(nodeZstd.zstdDecompress),
 };
@@ -48,9 +51,9 @@ const HERE: Decoders = {
 };
 
 /**
- * Inflates a whole file in one task of the thread pool, the fastest way for a small file. Resolves to
- * `undefined` if the file is too large or not a valid gzip file. A decoder that reads the file in blocks then
- * reports the reason.
+ * Inflates a whole gzip file in one task of the thread pool, which is the fastest way for a small file.
+ * Resolves to `undefined` if the file is too large or not a valid gzip file. The caller then uses a decoder
+ * that reads the file in blocks and reports the reason.
  */
 export async function inflateGzip(
   file: Buffer,
@@ -64,7 +67,7 @@ export async function inflateGzip(
   const chunkSize = roundedUp(size + 1);
   try {
     const { buffer, engine } = await gzip(file, { info: true, chunkSize, maxOutputLength });
-    // The decoder stops after the last member. If bytes follow it, the file is not valid.
+    // The decoder stops after the last member. If any bytes come after that member, the file is not valid.
     return engine.bytesWritten === file.length ? buffer : undefined;
   } catch {
     return undefined;
@@ -73,8 +76,8 @@ export async function inflateGzip(
 
 /**
  * Inflates a whole gzip or zstd file in the thread pool. Resolves to `undefined` if the file is too large,
- * damaged, in another format, or zstd and this version of Node has no zstd. A decoder that reads the file in
- * blocks then reports the reason.
+ * damaged or in another format, or if this version of Node has no zstd. The caller then uses a decoder that
+ * reads the file in blocks and reports the reason.
  */
 export async function inflateWhole(
   file: Buffer,
@@ -100,17 +103,17 @@ export function inflateWholeHere(file: Buffer, maxBytes: number): Promise<Buffer
 }
 
 /**
- * The inflated size that a gzip file states, which is the size of its last member modulo 4 GiB. Used only to
- * choose the size of buffers, because it may be wrong.
+ * Returns the inflated size that a gzip file states: the size of its last member modulo 4 GiB. It may be
+ * wrong, so it is used only to choose the size of buffers.
  */
 export function inflatedSize(file: Buffer): number {
   return file.length < 4 ? 0 : file.readUInt32LE(file.length - 4);
 }
 
 /**
- * Rounds up the size of a block. Files of one source have similar sizes, and blocks of equal size can reuse
- * the memory of released blocks. Blocks of other sizes need new memory from the system, which takes 4 % of
- * the time.
+ * Rounds up the size of a block. Files from one source have similar sizes, and blocks of equal size can reuse
+ * the memory of released blocks. If sizes were not rounded, most blocks would need new memory from the
+ * system, which takes 4 % of the time.
  */
 function roundedUp(bytes: number): number {
   const unit = bytes < LARGE_CHUNK ? SMALLEST_CHUNK : LARGE_CHUNK;
@@ -138,7 +141,7 @@ function framesOf(file: Buffer): readonly Buffer[] {
 /**
  * Returns the options for decoding a frame.
  *
- * @param before The inflated contents of the earlier frames.
+ * @param before The inflated contents of all frames before this one.
  */
 function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: number) {
   return {
@@ -147,7 +150,10 @@ function optionsFor({ length }: Buffer, before: readonly Buffer[], maxBytes: num
   };
 }
 
-/** Joins buffers in memory outside of Node's shared pool, so that the result can be transferred. */
+/**
+ * Joins buffers in newly allocated memory that is not part of Node's shared pool, so that the result can be
+ * transferred to another thread.
+ */
 function joined(contents: readonly Buffer[]): Buffer {
   const all = Buffer.allocUnsafeSlow(bytesOf(contents));
   let at = 0;

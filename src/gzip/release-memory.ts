@@ -15,22 +15,26 @@ const THRESHOLD_RAISING_BYTES = 32 * 1024 * 1024 - 64 * 1024;
 let closed: MessagePort | undefined;
 
 /**
- * Frees the memory of bytes immediately. All views of it become empty. If large buffers were left to the
- * garbage collector, it would run a full collection every few blocks. Does nothing for bytes that may share
- * their memory with others, because Node pools small buffers, each less than half of its pool.
+ * Frees the memory of bytes immediately. All views of this memory become empty. If large buffers were left to
+ * the garbage collector, it would run a full collection every few blocks. Does nothing if the bytes may share
+ * their memory with other buffers. Node allocates buffers that are smaller than half of its pool from that
+ * pool.
  */
 export function releaseMemory({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   const ownsBuffer = 2 * byteLength >= buffer.byteLength && byteLength > 0;
   if (!ownsBuffer || !(buffer instanceof ArrayBuffer)) return;
   if (closed === undefined) {
     closed = closedPort();
-    // Nothing is written to this memory, so the system does not allocate its pages.
+    // Nothing writes to this memory, so the system never allocates pages for it.
     closed.postMessage(undefined, [Buffer.allocUnsafeSlow(THRESHOLD_RAISING_BYTES).buffer]);
   }
   closed.postMessage(undefined, [buffer]);
 }
 
-/** A port whose other end is closed. Transferring a buffer to it detaches the buffer and frees its memory. */
+/**
+ * Returns a port whose other end is closed. Transferring a buffer to the port detaches the buffer and frees
+ * its memory.
+ */
 function closedPort(): MessagePort {
   const { port1, port2 } = new MessageChannel();
   port1.close();

@@ -26,10 +26,10 @@ export const nodeZstd: NodeZstd | undefined =
 
 const CHUNK = 256 * 1024;
 
-/** The start of the message about a zstd file if Node has no zstd. */
+/** The start of the error message for a zstd file if Node has no zstd. */
 const LACKS_ZSTD = `This is zstd, which Node reads from version 22.15 on, and this is ${process.version}. Use a newer Node`;
 
-/** The error about a zstd file that stays unchanged, because Node has no zstd. */
+/** Creates the error for a zstd file that cannot be rewritten because Node has no zstd. */
 export function lacksZstd(file: string, note = ''): DataError {
   return new DataError(`${LACKS_ZSTD}, or replace the file first: \`zstd -d --rm\`${note}`, {
     position: { origin: file },
@@ -37,10 +37,10 @@ export function lacksZstd(file: string, note = ''): DataError {
 }
 
 /**
- * Inflates one zstd file of any number of frames in the thread pool, as its bytes arrive, in bounded memory.
- * Before it throws, delivers everything that can be decoded.
+ * Inflates one zstd file with any number of frames in the thread pool, as its bytes arrive, in bounded
+ * memory. Delivers everything that can be decoded before it throws.
  *
- * @throws DataError for a truncated or damaged file
+ * @throws DataError if the file is truncated or damaged
  */
 export class ZstdDecoder {
   readonly #origin: string | undefined;
@@ -78,7 +78,7 @@ export class ZstdDecoder {
     }
   }
 
-  /** Throws unless the file is complete. */
+  /** Call this after the last bytes. Throws if the file is incomplete. */
   end(): void {
     if (!this.#frames.isComplete) throw this.#fail('The zstd data is cut short');
   }
@@ -93,7 +93,7 @@ export class ZstdDecoder {
   }
 }
 
-/** Decodes one frame. */
+/** Decodes one zstd frame. */
 class ZstdFrame {
   readonly #decoder: Transform;
   #failure: Error | undefined;
@@ -110,7 +110,7 @@ class ZstdFrame {
     });
   }
 
-  /** Decodes bytes. Pauses the decoder while the consumer reads nothing. */
+  /** Decodes bytes of the frame. The decoder is paused while the consumer reads nothing. */
   async *write(bytes: Buffer, ends: boolean): AsyncGenerator<Buffer, void, undefined> {
     let isTaken = false;
     const taken = () => {
@@ -133,30 +133,30 @@ class ZstdFrame {
   }
 }
 
-/** A part of a frame. `ends` is true for the last part. */
+/** A part of a zstd frame. `ends` is true for the last part of the frame. */
 export interface ZstdPart {
   readonly bytes: Buffer;
   readonly ends: boolean;
 }
 
 const FRAME = 0xfd2fb528;
-/** The magic number of skippable frames, which have no content. Their last four bits vary. */
+/** The magic number of skippable frames, which hold no content. Any value of its last four bits is valid. */
 const SKIPPABLE = 0x184d2a50;
 export const MAGIC_BYTES = 4;
 
-/** Fields that are read as a number. Their bytes are collected until the field is complete. */
+/** The fields that are read as a number. Their bytes are collected until the field is complete. */
 const NUMBERS = ['magic', 'skippable size', 'descriptor', 'block'] as const;
-/** The field that the next bytes belong to. It is complete once `need` bytes have arrived. */
+/** The field to which the next bytes belong. It is complete once `#need` more bytes have arrived. */
 type Field = (typeof NUMBERS)[number] | 'skippable' | 'header' | 'content' | 'checksum';
 
 /**
- * Cuts zstd files into their frames as the bytes arrive (RFC 8878). Necessary because the decoder of Node
+ * Cuts zstd files into frames as their bytes arrive (RFC 8878). This is necessary because Node's decoder
  * stops after the first frame without an error, and in some versions does not notice a truncated frame.
  */
 export class ZstdFrames {
   #field: Field = 'magic';
   #need = MAGIC_BYTES;
-  /** The bytes so far of a field that is read as a number. */
+  /** The bytes of the current field so far, if the field is read as a number. */
   #collected: number[] = [];
   #hasChecksum = false;
   #isLastBlock = false;
@@ -164,12 +164,12 @@ export class ZstdFrames {
   /** The number of bytes read. */
   read = 0;
 
-  /** Whether the bytes so far are complete frames, at least one. */
+  /** Whether the bytes so far are one or more complete frames. */
   get isComplete(): boolean {
     return this.#frames > 0 && this.#field === 'magic' && this.#collected.length === 0;
   }
 
-  /** @throws Error if something else follows a frame, or a frame is corrupt. */
+  /** @throws Error if anything other than a frame follows a frame, or a frame is corrupt */
   *push(input: Buffer): Generator<ZstdPart, void, undefined> {
     let start = 0;
     for (let at = 0; at < input.length; ) {
@@ -184,7 +184,8 @@ export class ZstdFrames {
         this.#collected.push(input[at++] as number);
         this.read++;
         this.#need--;
-        // The last of these bytes tells whether they begin a frame. The earlier ones do not.
+        // The next part starts after these bytes. The magic number of a frame is delivered separately, once
+        // it is complete, and skippable frames are not delivered.
         if (field === 'magic' || field === 'skippable size') start = at;
       }
       while (this.#need === 0) {
@@ -225,7 +226,7 @@ export class ZstdFrames {
         const kind = (number >> 1) & 3;
         if (kind === 3) throw new Error('a block of an unknown kind');
         this.#isLastBlock = (number & 1) === 1;
-        // A block of type 1 is one repeated byte, of which only one is stored.
+        // A block of type 1 is one byte repeated many times. Only one byte is stored.
         return ['content', kind === 1 ? 1 : number >> 3];
       }
       case 'content':
@@ -239,7 +240,7 @@ export class ZstdFrames {
   }
 }
 
-/** Whether these bytes begin a zstd file; `undefined` if they are too few to tell. */
+/** Whether these bytes begin a zstd file. Returns `undefined` if they are too few to tell. */
 export function isZstd(bytes: Uint8Array): boolean | undefined {
   let magic = 0;
   for (let at = 0; at < Math.min(bytes.length, MAGIC_BYTES); at++) {

@@ -23,7 +23,7 @@ import {
   tagged,
 } from './expectations.js';
 
-/** The families of checks, which can be selected. */
+/** The families of checks. `--only` selects some of them. */
 export const CHECK_FAMILIES = [
   'search',
   'fullarchive',
@@ -44,7 +44,7 @@ export interface CheckedEndpoint {
   readonly path: string;
   readonly limits: Family;
   readonly kind?: string;
-  /** The settings that it needs, besides those in its path. */
+  /** The settings that the endpoint needs in addition to those in its path. */
   readonly needs: readonly SettingName[];
 }
 
@@ -115,7 +115,7 @@ export const CHECKED_ENDPOINTS = {
   },
 } as const satisfies Readonly<Record<string, CheckedEndpoint>>;
 
-/** The values from which requests are created. */
+/** The values that a check uses to create its request. */
 export interface CheckInput {
   /** The service's time in epoch milliseconds. */
   readonly now: number;
@@ -124,12 +124,12 @@ export interface CheckInput {
   readonly seen: Seen;
 }
 
-/** The parameters of a request, in its query with GET, or in its JSON body with POST. */
+/** The parameters of a request. They are sent in the query string of a GET, or in the JSON body of a POST. */
 type Parameters = Readonly<Record<string, string | number>>;
 
-/** A row of the table: a request, and the expected properties of its response. */
+/** A row of the table of checks: a request, and the expected properties of its response. */
 interface CheckRow {
-  /** The rule of the service, in words. */
+  /** The service's rule that the row checks, in words. */
   readonly rule: string;
   readonly method?: 'GET' | 'POST';
   /** The credentials of the request. @default 'right' */
@@ -138,12 +138,12 @@ interface CheckRow {
   readonly parameters?: (input: CheckInput) => Parameters | undefined;
   /** The body of the request, instead of parameters. */
   readonly body?: string;
-  /** Added after the path. */
+  /** A string that is appended to the path of the endpoint. */
   readonly rest?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Sends this many requests at once, which exceeds the rate. The first response with the expected status
-   * counts. Used only if the caller requests it.
+   * The number of requests to send at once, which exceeds the rate limit. The check uses the first response
+   * with the expected status. Such a check runs only if the caller asks for it.
    */
   readonly burst?: number;
   /** The maximum number of posts in the response. */
@@ -159,7 +159,7 @@ export interface Check extends CheckRow {
   readonly status: number;
 }
 
-/** A word that no post contains, so that a search returns no posts. */
+/** A query for a word that no post contains, so that a search returns no posts. */
 const NO_POSTS = { query: 'zqxjvkwmillraceconformance' };
 const IDENTITY = { 'accept-encoding': 'identity' };
 const TAG = 'conformance';
@@ -172,10 +172,10 @@ const hourBefore = (now: number) => dates(floorTo(HOUR, now) - 2 * HOUR, floorTo
 const FIRST_MINUTE = formatTimestamp(FIRST_POST);
 
 /**
- * Creates a check with one invalid parameter. All other parameters are valid, and the window is one
- * hour.
+ * Creates a check with one invalid parameter. All other parameters are valid: the query matches no posts, and
+ * the window is one hour.
  *
- * @param wrong The invalid parameter. For a date, a function of the time of the request.
+ * @param wrong The invalid parameter. If it is a date, a function that takes the time of the request.
  */
 function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)): CheckRow {
   const parameters = ({ now }: CheckInput): Parameters =>
@@ -185,7 +185,7 @@ function refused(rule: string, wrong: Parameters | ((now: number) => Parameters)
   return { rule, parameters, status: 422, expects: ERROR_BODY };
 }
 
-/** The check of wrong credentials, for all endpoints with HTTP Basic. */
+/** Creates a check that sends no credentials. All endpoints with HTTP Basic have one. */
 function unauthorized(rest = ''): CheckRow {
   return {
     rule: 'Without the email and password of a console login, a request is 401.',
@@ -196,7 +196,7 @@ function unauthorized(rest = ''): CheckRow {
   };
 }
 
-/** The checks of an endpoint, by name. */
+/** Returns the checks of an endpoint. The keys of `rows` are their names. */
 function checksOf(
   endpoint: Check['endpoint'],
   rows: Readonly<Record<string, CheckRow>>,
@@ -205,8 +205,8 @@ function checksOf(
 }
 
 /**
- * The checks, in the order in which they are sent. None of them adds, changes or creates anything. A search
- * has a window of one hour, or a word that no post contains, unless it has `maxPosts`.
+ * The checks, in the order in which they are sent. No check adds, changes or creates anything. Each search
+ * has a window of one hour, or a word that no post contains, unless it sets `maxPosts`.
  */
 export const CHECKS: readonly Check[] = [
   ...checksOf('posts', {
@@ -232,7 +232,7 @@ export const CHECKS: readonly Check[] = [
       body: '{',
       status: 401,
     },
-    // Checks of searches for posts.
+    // Checks of searches that return posts.
     'a page of posts': {
       rule: 'A search answers with posts, newest first.',
       parameters: ONE_PAGE,
@@ -278,7 +278,7 @@ export const CHECKS: readonly Check[] = [
     'a toDate in the future': refused('Dates in the future are refused.', now => ({
       toDate: formatTimestamp(now + 10 * MINUTE),
     })),
-    // Checks of searches that are refused.
+    // Checks of searches that the service refuses.
     'no query': {
       rule: '`query` is required.',
       parameters: ({ now }) => hourBefore(now),
@@ -481,7 +481,7 @@ export const CHECKS: readonly Check[] = [
     },
   }),
   ...checksOf('posts', {
-    // This check comes last, because it uses up the rate.
+    // This check comes last, because it uses up the rate limit.
     'more requests than a second allows': {
       rule: 'More than 20 requests in a second are refused with 429, even if their parameters are wrong.',
       parameters: () => ({ maxResults: 1 }),

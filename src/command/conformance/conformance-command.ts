@@ -31,12 +31,12 @@ const FLAGS = flagsOf(
 const EXIT = { same: 0, differs: 1, unreachable: 3 };
 
 /**
- * `millrace-service check`: compares the responses for the account of the environment with the documentation
- * of the service.
+ * `millrace-service check`: compares the service's responses with its documentation, for the account that the
+ * environment variables set.
  *
- * @param calledAs The name by which it was called, for the help.
+ * @param calledAs The name of the program, for the help.
  * @returns The exit code: 1 if something differs, 3 if the service cannot be reached.
- * @throws OptionError for a wrong call or login.
+ * @throws OptionError if the arguments or the login are wrong.
  */
 export async function checkConformance(args: readonly string[], calledAs: string): Promise<number> {
   const given = readFlags(`${calledAs} check`, FLAGS, args);
@@ -84,7 +84,7 @@ function familiesOf(only: string | undefined): readonly CheckFamily[] {
   });
 }
 
-/** The origins to which the selected checks send requests. */
+/** Returns the base addresses to which the selected checks send requests. */
 function originsOf(account: Account, { checks }: ChosenChecks): readonly URL[] {
   const names = new Set<UrlSettingName>(
     checks.map(({ endpoint }) => CHECKED_ENDPOINTS[endpoint].base),
@@ -120,7 +120,11 @@ function announcement(account: Account, chosen: ChosenChecks): string {
   return `${requests} requests to ${[...origins].join(', ')}, which change nothing: ${searches} of search and counts that are answered, and may count against a cap, with ${posts} posts at most.${left}`;
 }
 
-/** @throws OptionError without a terminal, or for any answer but yes. */
+/**
+ * Asks whether to continue.
+ *
+ * @throws OptionError without a terminal, or for any answer but yes
+ */
 async function confirm(): Promise<void> {
   const hint = 'to send requests to it, pass --yes';
   if (!process.stdin.isTTY)
@@ -132,7 +136,7 @@ async function confirm(): Promise<void> {
     throw new OptionError('yes', 'Not confirmed: nothing was sent');
 }
 
-/** A row of the report, with the differences below it. */
+/** Formats a row of the report, and each difference on the lines below it. */
 function lineOf({ name, family, result, differences }: CheckResult): string {
   const rows = differences.map(
     ({ what, expected, got, rule }) =>

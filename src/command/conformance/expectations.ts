@@ -3,18 +3,18 @@ import { redact } from '../../base/secret.js';
 import { DAY, floorTo, formatTimestamp, HOUR, MINUTE, parseTimestamp } from '../../base/time.js';
 import { Activity } from '../../post/activity.js';
 
-/** The parts of a response that checks use. */
+/** The parts of a response that the expectations read. */
 export interface Observed {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
-  /** The body with exact ids; `undefined` if it is not JSON. */
+  /** The body, parsed so that large ids keep all digits. `undefined` if the body is not JSON. */
   readonly json: unknown;
   /** The service's time in epoch milliseconds. */
   readonly now: number;
 }
 
-/** The responses of earlier checks, by name of the check. */
+/** The responses to earlier checks, by the name of the check. */
 export type Seen = ReadonlyMap<string, Observed>;
 
 /** The expected and the actual value of a part of a response. */
@@ -22,14 +22,17 @@ export interface Mismatch {
   readonly what: string;
   readonly expected: string;
   readonly got: string;
-  /** The rule of the service in words, if it differs from the rule of the check. */
+  /** The service's rule in words, if it is not the rule of the check itself. */
   readonly rule?: string | undefined;
 }
 
-/** An expectation besides the status. Returns a mismatch, if there is one. */
+/**
+ * An expectation about a response, in addition to its status. Returns a mismatch if the response does not
+ * meet it.
+ */
 export type Expectation = (observed: Observed, seen: Seen) => Mismatch | undefined;
 
-/** The value at a path such as `requestParameters.maxResults`. */
+/** Returns the value at a path such as `requestParameters.maxResults`. */
 export function memberOf(json: unknown, path: string): unknown {
   let value = json;
   for (const name of path.split('.'))
@@ -37,13 +40,13 @@ export function memberOf(json: unknown, path: string): unknown {
   return value;
 }
 
-/** A value as JSON for a report, truncated. */
+/** Formats a value as JSON for a report. Long values are truncated. */
 export function inJson(value: unknown): string {
   const text = redact(value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value)));
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** Expects a header that matches. */
+/** Expects a header whose value matches a pattern. */
 export function header(
   name: string,
   pattern: RegExp,
@@ -70,7 +73,7 @@ export const ASKS_FOR_BASIC = header(
   'A 401 asks for HTTP Basic.',
 );
 
-/** Expects a member of the body that a test accepts. */
+/** Expects that `accepts` returns true for a member of the body. */
 export function member(
   path: string,
   expected: string,
@@ -84,7 +87,7 @@ export function member(
   };
 }
 
-/** Expects a member of the body with exactly this value. */
+/** Expects that a member of the body has exactly this value. */
 export function equals(path: string, wanted: string | number, rule?: string): Expectation {
   return member(path, inJson(wanted), value => value === wanted, rule);
 }
@@ -104,7 +107,7 @@ export const ERROR_BODY: readonly Expectation[] = [
   ),
 ];
 
-/** Expects a message that names the problem. */
+/** Expects an error message that matches the pattern, because the message must name the problem. */
 export function message(pattern: RegExp, expected: string): Expectation {
   return member(
     'error.message',
@@ -116,7 +119,7 @@ export function message(pattern: RegExp, expected: string): Expectation {
 
 const DEFAULT_WINDOW = 'Without dates, the 30 days before the request are searched.';
 
-/** Expects the dates in a response if none were sent: the last 30 days until now. */
+/** Expects the default dates in a response to a request without dates: the 30 days before the request. */
 export const ECHOES_LAST_30_DAYS: readonly Expectation[] = [
   member(
     'requestParameters.toDate',
@@ -141,7 +144,7 @@ function dateOf(value: unknown): number | undefined {
   return typeof value === 'string' ? parseTimestamp(value) : undefined;
 }
 
-/** The posts of a page. Some may be damaged. */
+/** Returns the posts on a page. The members of a post may be missing or invalid. */
 function postsOf({ json }: Observed): readonly Activity[] {
   const results = memberOf(json, 'results');
   return Array.isArray(results)
@@ -149,7 +152,7 @@ function postsOf({ json }: Observed): readonly Activity[] {
     : [];
 }
 
-/** The time of a post in epoch milliseconds; `undefined` if it has none. */
+/** Returns the time of a post in epoch milliseconds. Returns `undefined` if the post has no valid time. */
 function postedAt(post: Activity | undefined): number | undefined {
   try {
     return post?.postedAt.getTime();
@@ -185,7 +188,7 @@ export const NEWEST_FIRST: Expectation = observed => {
   };
 };
 
-/** Expects that each post has a matching rule with the tag of the request. */
+/** Expects that each post lists a matching rule with the tag that the request has sent. */
 export function tagged(tag: string): Expectation {
   return observed => {
     const posts = postsOf(observed);
@@ -200,7 +203,7 @@ export function tagged(tag: string): Expectation {
   };
 }
 
-/** Expects that the page follows another page. */
+/** Expects that the page continues the page of an earlier check. */
 export function continues(name: string): Expectation {
   return (observed, seen) => {
     const before = seen.get(name);
@@ -233,7 +236,7 @@ function bucketsOf({ json }: Observed): readonly Bucket[] {
 
 const BUCKET_MS = { day: DAY, hour: HOUR, minute: MINUTE };
 
-/** Expects buckets of one length without gaps, in ascending order. */
+/** Expects counts for consecutive days, hours or minutes, in ascending order and without gaps. */
 export function buckets(length: keyof typeof BUCKET_MS): Expectation {
   const step = BUCKET_MS[length];
   return observed => {
@@ -269,7 +272,7 @@ export const TOTALS: Expectation = observed => {
   return { what: 'body totalCount', expected: inJson(sum), got: inJson(total), rule };
 };
 
-/** Expects a page of counts of at most 31 days, with `next` for the rest. */
+/** Expects counts for at most 31 days, and `next` to request the rest. */
 export const SPANS_31_DAYS: readonly Expectation[] = [
   observed => {
     const times = bucketsOf(observed).flatMap(({ at }) => at ?? []);

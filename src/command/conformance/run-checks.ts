@@ -16,18 +16,20 @@ import {
 } from './check-table.js';
 import { JSON_TYPE, type Mismatch, type Observed } from './expectations.js';
 
-/** The selected checks. */
+/** The checks that will run, and what they will send. */
 export interface ChosenChecks {
   readonly checks: readonly Check[];
-  /** Families without checks, because the account lacks settings that they need. */
+  /** Families that are skipped, because the account lacks settings that their checks need. */
   readonly skipped: readonly {
     readonly family: CheckFamily;
     readonly settings: readonly string[];
   }[];
   readonly requests: number;
-  /** The number of requests for search and counts that should succeed, and may count towards a cap. */
+  /**
+   * The number of search and counts requests that should succeed. The service may count them towards a cap.
+   */
   readonly searches: number;
-  /** The maximum number of posts in the responses. */
+  /** The maximum number of posts in all responses together. */
   readonly posts: number;
 }
 
@@ -39,15 +41,15 @@ export interface Difference extends Mismatch {
 export interface CheckResult {
   readonly name: string;
   readonly family: CheckFamily;
-  /** The result. `skipped` means that the service has no data to check with. */
+  /** `skipped` means that the service has no data for this check. */
   readonly result: 'ok' | 'differs' | 'skipped';
   readonly differences: readonly Difference[];
 }
 
 /**
- * Selects the checks of these families for which the account has settings.
+ * Selects the checks of these families. Skips a family if the account lacks settings for it.
  *
- * @param withRates Whether to include checks that exceed a rate.
+ * @param withRates Whether to include checks that exceed a rate limit on purpose.
  */
 export function chooseChecks(
   account: Account,
@@ -80,9 +82,11 @@ export function chooseChecks(
 }
 
 /**
- * Sends the requests of the checks, one after the other and within the account's rate limits, and yields each result.
+ * Sends the requests of the checks, one after another and within the account's rate limits. Yields the result
+ * of each check.
  *
- * @throws OptionError if the service refuses the login; ConnectionError if it cannot be reached.
+ * @throws OptionError if the service refuses the login
+ * @throws ConnectionError if the service cannot be reached
  */
 export async function* runChecks(
   account: Account,
@@ -112,8 +116,8 @@ export async function* runChecks(
       differences = differencesOf(check, observed, seen);
     } catch (error) {
       const isBroken = error instanceof MillraceError && !(error instanceof OptionError);
-      // If the service does not answer at all, the checks end. If it breaks off a single response, that is a
-      // difference.
+      // If the service cannot be reached at all, the checks end with an error. If only one response breaks
+      // off, that is reported as a difference.
       if (!isBroken || seen.size === 0 || isUnreachable(error)) throw error;
       const { rule } = check;
       differences = [
@@ -159,16 +163,16 @@ function excerptOf(text: string): string {
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
 }
 
-/** All statuses, because an unexpected status is a result, not an error. */
+/** All HTTP statuses. An unexpected status is a result of a check, not an error. */
 const ANY_STATUS = Array.from({ length: 500 }, (_, i) => 100 + i);
-/** The maximum size of a body in bytes. No page of 10 posts is larger. */
+/** The maximum size of a response body in bytes. No page of 10 posts is larger. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 type CheckParameters = ReturnType<NonNullable<Check['parameters']>>;
 
 /**
- * Returns the response for a check. If it sends several requests at once, returns the first
- * response with the expected status, or any response if there is none.
+ * Sends the request of a check and returns the response. If the check sends several requests at once, returns
+ * the first response with the expected status, or the first response if none has it.
  */
 async function observeBurst(
   account: Account,
@@ -202,7 +206,7 @@ async function observe(
     for (const [name, value] of Object.entries(parameters ?? {}))
       url.searchParams.set(name, String(value));
   const body = check.body ?? (method === 'POST' ? JSON.stringify(parameters ?? {}) : undefined);
-  // A burst must exceed the rate, so it needs no permit.
+  // A burst must exceed the rate limit, so its requests skip the limiter.
   const permit =
     check.burst === undefined
       ? await account.acquire(endpoint.limits, url, signal, endpoint.kind)
@@ -224,7 +228,10 @@ async function observe(
   }
 }
 
-/** Returns the `Authorization` header for a wrong login: none, or one with another password. */
+/**
+ * Returns the `Authorization` header for a wrong login: one with a wrong password, or `undefined` for no
+ * login.
+ */
 function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefined {
   if (login === 'none') return undefined;
   const email = account.need('email', 'checks');
@@ -233,7 +240,8 @@ function otherLogin(account: Account, login: 'wrong' | 'none'): string | undefin
 
 async function read(account: Account, check: Check, response: HttpResponse): Promise<Observed> {
   const { status, headers } = response;
-  // If a stream is opened although it should be refused, its response does not end.
+  // The service should have refused this stream but has opened it. Its response never ends, so the body is
+  // not read.
   const isEndless = status === 200 && check.status !== 200;
   const text = isEndless ? '' : await readText(response, MAX_BODY_BYTES);
   return { status, headers, text, json: jsonOf(text), now: account.clock.now() };
