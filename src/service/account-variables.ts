@@ -3,7 +3,11 @@ import type { Addresses } from './http/addresses.js';
 import { isWithoutRates } from './http/service-limits.js';
 
 /**
- * The environment variables from which `account()` reads the service's addresses, names and credentials.
+ * Returns the environment variables from which `account()` reads the service's addresses, names and credentials.
+ *
+ * @param given The environment in which these variables will be set. If it has addresses or relaxed limits of
+ * another service, the result sets them to empty strings, which count as absent. Otherwise, they would override
+ * `MILLRACE_URL`.
  *
  * @param given The environment in which they will be set. If it has addresses or relaxed limits of another
  * service, these are set to empty strings, which count as absent. Otherwise they would override
@@ -41,8 +45,8 @@ export function environmentOf(
 }
 
 /**
- * Prints one line for each variable, for a shell and, unless a value needs shell syntax, for a
- * `.env` file of Node.
+ * Prints one line for each variable. A shell can read every line. Node can read a line from a `.env` file,
+ * unless its value needs shell syntax.
  */
 export function exportLines(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
@@ -51,9 +55,9 @@ export function exportLines(variables: Readonly<Record<string, string>>): string
 }
 
 /**
- * Quotes a value. Uses single quotes, in which a shell and a `.env` file read everything literally. A value
- * with a single quote gets double quotes. If it also needs an escape, it is quoted for a shell only, because
- * a `.env` file does not support escapes.
+ * Quotes a value in single quotes, in which a shell and a `.env` file read everything literally. A value that
+ * contains a single quote gets double quotes. If such a value also needs an escape, it is quoted for a shell
+ * only, because a `.env` file does not support escapes.
  */
 function quoted(value: string): string {
   if (!value.includes("'")) return `'${value}'`;

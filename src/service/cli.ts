@@ -99,8 +99,8 @@ const PARENT_CHECK_MS = 250;
 const ARGUMENTS = process.argv.slice(process.argv[2] === 'service' ? 3 : 2);
 
 /**
- * The variable for the token if `--token` is not given. It is safer, because other users of a machine can
- * read command lines.
+ * The variable for the token if `--token` is not given. A variable is safer than a flag, because other users of
+ * a machine can read command lines.
  */
 const TOKEN_VARIABLE = 'MILLRACE_SERVICE_TOKEN';
 
@@ -205,7 +205,7 @@ function onParentGone(end: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** The variables for the service that runs on this port. */
+/** Returns the variables for the service that runs on this port. */
 async function environmentFor(
   port: unknown,
   { host = SERVICE_OPTIONS.host.otherwise, token, ...others }: Readonly<Record<string, unknown>>,
@@ -228,7 +228,7 @@ async function environmentFor(
   return exportLines(environmentOf(addresses, process.env));
 }
 
-/** The command as the user typed it, without its options. */
+/** Returns the command as the user typed it, without its options. */
 function calledAs(): string {
   const {
     npm_command: npm,

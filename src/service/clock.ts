@@ -25,7 +25,7 @@ export class Clock {
   readonly #listeners = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** The time in epoch milliseconds. */
+  /** Returns the time in epoch milliseconds. */
   now(): number {
     return this.#frozenAt ?? Date.now() + this.#offset;
   }
@@ -127,9 +127,9 @@ export class Clock {
   }
 
   /**
-   * Calls a function once the clock has reached an instant, with that instant. If the function schedules
-   * another call by this instant, that call is part of the same move. Returns a function that cancels the
-   * call.
+   * Calls a function once the clock has reached an instant, with that instant. If the clock moves past several
+   * instants, the functions are called in the order of their instants, including those that a call schedules on
+   * the way. Returns a function that cancels the call.
    */
   at(instant: number, ring: (at: number) => void): () => void {
     const alarm: Alarm = { at: instant, ring };

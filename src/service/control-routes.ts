@@ -21,11 +21,14 @@ import type { User } from './users/grants.js';
 import type { OAuthProvider } from './users/oauth-provider.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** The maximum size of posts that are added together, in bytes. */
+/** The maximum size of all posts in one request, in bytes. */
 const MAX_POSTS_BYTES = 16 * 1024 * 1024;
 /** The maximum size of a snapshot in bytes. It contains the files of all jobs. */
 const MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024;
-/** The maximum real time that a response waits for events that are due after the clock was moved, in milliseconds. */
+/**
+ * The maximum time that a response waits for events that become due when the clock is moved, in milliseconds of
+ * real time.
+ */
 const MAX_SETTLE_MS = 2_000;
 
 /** The service as the control path uses it. It has the same methods as `Service`. */
@@ -44,7 +47,7 @@ export interface ControlledService {
 type ControlParts = ServiceContext & ControlledService;
 
 /**
- * The routes of the control path, by which a test controls a service in another process. GET shows, POST
+ * Returns the routes of the control path, by which a test controls a service in another process. GET shows, POST
  * changes and DELETE clears. Without a token, it only accepts requests from this machine.
  */
 export function controlRoutes(
@@ -67,7 +70,7 @@ export function controlRoutes(
   ];
 }
 
-/** The options for `account()`, so that a client in another process uses the identity of this service. */
+/** Returns the options for `account()`, so that a client in another process uses the identity of this service. */
 const showAddresses: Handler<ControlParts> = ({ request }, { addresses, settings }) =>
   jsonResponse(200, addresses(originOf(request, settings)));
 
@@ -122,7 +125,7 @@ const deletePost: Handler<ControlParts> = ({ path: { id = '' } }, { posts }) => 
   return jsonResponse(200, { deleted: id });
 };
 
-/** A response with posts in their exact bytes. */
+/** Returns a response with posts in their exact bytes. */
 function postsResponse(status: number, posts: readonly Activity[]): HandlerResponse {
   const lines = posts.flatMap(({ raw }, i) => (i === 0 ? [raw] : [Buffer.from(','), raw]));
   return { status, headers: {}, body: [Buffer.from('{"posts":['), ...lines, Buffer.from(']}')] };
@@ -226,7 +229,7 @@ async function revoke(oauth: OAuthProvider, user?: Pick<User, 'id'>): Promise<nu
   return revoked;
 }
 
-/** @throws HttpProblem 422 for invalid values, 408 if something did not happen in time. */
+/** @throws HttpProblem 422 for invalid values, 408 if an awaited event has not happened in time. */
 async function checked<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -251,8 +254,8 @@ function checkIsLocal({ request }: RequestContext): void {
 }
 
 /**
- * Checks the token, which a page of another site does not have. Such a page is also refused by its `Origin`,
- * even if it has the token.
+ * Checks the token, which a page of another site does not know. Such a page is also refused by its `Origin`, so
+ * that it cannot use a token that it has got.
  */
 function checkToken({ request }: RequestContext, token: string): void {
   const { authorization, origin } = request.headers;

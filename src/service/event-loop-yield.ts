@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** The time of work between two yields, in milliseconds. */
+/** The time of work between two yields to the event loop, in milliseconds. */
 const WORK_MS = 10;
 
 /** Resolves when the last waiting piece of work has had its turn. */
@@ -20,7 +20,7 @@ let lastTurn: Promise<void> = Promise.resolve();
 export class EventLoopYield {
   readonly signal: AbortSignal | undefined;
   /**
-   * The time at which the work continued. The first `pause` always yields, because many pieces of work may
+   * The time at which the work last continued. The first `pause` always yields, because many pieces of work may
    * start at once.
    */
   #began = Number.NEGATIVE_INFINITY;

@@ -12,7 +12,7 @@ import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
 /**
- * The parts that an archive is built from. The exact posts are added to the posts of a folder, of an
+ * The parts that an archive is built from. The exact posts are added to the posts of a folder or of an
  * `Archive`, or to generated posts.
  */
 type ArchiveParts = Pick<ServiceContext, 'clock' | 'posts' | 'compliance'>;
@@ -30,14 +30,14 @@ export class ServiceArchives {
     this.#parts = parts;
   }
 
-  /** An archive without the posts that compliance events hide, by default in the archive's own format. */
+  /** Returns an archive without the posts that compliance events hide, by default in the archive's own format. */
   async visible(format?: Format): Promise<Archive> {
     const { clock, compliance } = this.#parts;
     return visibleArchive(await this.open(format), compliance, () => clock.now());
   }
 
   /**
-   * An archive with all posts.
+   * Returns an archive with all posts.
    *
    * @throws OptionError for a format that the archive does not have.
    */
@@ -50,7 +50,7 @@ export class ServiceArchives {
     return this.#other;
   }
 
-  /** A search that finds posts; `undefined` if there are none. */
+  /** Returns a search that finds posts; `undefined` if there are no posts. */
   async firstSearch(): Promise<FirstSearch | undefined> {
     const { archive, postsPerMinute } = this.#settings;
     if (archive === undefined && postsPerMinute > 0) return GENERATED_SEARCH;
@@ -80,7 +80,10 @@ export class ServiceArchives {
     return others === undefined ? exact : joinedArchive(exact, others);
   }
 
-  /** The archive of all posts except the exact posts; `undefined` if the service has only exact posts. */
+  /**
+   * Opens the archive of all posts except for the exact posts. Resolves to `undefined` if the service has only
+   * exact posts.
+   */
   async #openOthers(asked: Format | undefined): Promise<Archive | undefined> {
     const { archive, seed, postsPerMinute } = this.#settings;
     if (typeof archive === 'string') return openFolderArchive(archive, { format: asked });
@@ -96,8 +99,8 @@ export class ServiceArchives {
 }
 
 /**
- * An archive without the posts that compliance events hide. Counts include hidden posts, because the service
- * counts posts at the time when they were posted and ignores later deletions.
+ * Returns an archive without the posts that compliance events hide. Counts include hidden posts, because the
+ * service counts posts at the time when they were posted and ignores later deletions.
  */
 export function visibleArchive(
   archive: Archive,

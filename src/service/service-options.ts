@@ -181,7 +181,7 @@ const DWELL_OPTIONS = {
 } satisfies OptionTable<Partial<JobDwell>>;
 
 /**
- * Whether a value is a host name or address. Accepts an IPv6 address in brackets, as in a URL. A zone is
+ * Returns whether a value is a host name or address. Accepts an IPv6 address in brackets, as in a URL. A zone is
  * refused, because URLs cannot have one.
  */
 function isHost(value: unknown): boolean {
@@ -195,7 +195,7 @@ function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** An option that takes a segment of a path. */
+/** Returns an option that takes a segment of a path. */
 const name = <Else extends string>(meaning: string, otherwise: Else) =>
   special<string, Else>(
     meaning,
@@ -369,14 +369,14 @@ export function serviceSettings(options: ServiceOptions): ServiceSettings {
   };
 }
 
-/** The times in a checked `jobDwellMs`. */
+/** Returns the times in a checked `jobDwellMs`. */
 function dwellOf(option: number | Partial<JobDwell>): JobDwell {
   if (typeof option !== 'number') return option as JobDwell;
   const all = option;
   return { opened: all, estimating: all, accepted: all, running: all, completed: all };
 }
 
-/** The options that determine the posts of a service; `undefined` for an archive that the caller created. */
+/** Returns the options that determine the posts of a service; `undefined` for an archive that the caller created. */
 function postsOf(
   options: Pick<
     ServiceSettings,

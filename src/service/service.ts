@@ -62,13 +62,13 @@ export const PORT = whole('port to listen on; 0 is any free one', { max: 65_535,
 export class Service extends Server {
   /** The clock of the service, which a test can move. */
   readonly clock = new Clock();
-  /** Planted faults. */
+  /** The planted faults. */
   readonly faults = new Faults();
-  /** Exact posts: added, listed, deleted. */
+  /** Exact posts, which a test can add, list and delete. */
   readonly posts: Posts;
-  /** The events of the compliance stream, with the posts that they hide. */
+  /** The events of the compliance stream, and the posts that these events hide. */
   readonly compliance: Compliance;
-  /** Applications, users and grants. */
+  /** The applications, the users and their grants. */
   readonly oauth: OAuthProvider;
   readonly #settings: ServiceSettings;
   readonly #context: ServiceContext;
@@ -76,16 +76,16 @@ export class Service extends Server {
   readonly #jobs: JobEndpoints;
   readonly #state: StateParts;
   /**
-   * Limits changes to one at a time: the service must not stop in the middle of a restoration, whose jobs
-   * would continue to run.
+   * Makes changes one at a time. The service must not stop in the middle of a restoration, because the restored
+   * jobs would continue to run.
    */
   readonly #changes = pLimit(1);
   readonly #archives: ServiceArchives;
 
   constructor(settings: ServiceSettings) {
     super({
-      // This is enough for the longest query in a GET, even if each character takes twelve bytes in
-      // the URL.
+      // This size is enough for the longest query in a GET, even if each character takes twelve bytes in the
+      // URL.
       maxHeaderSize: 64 * 1024,
       ...SLOW_CLIENTS,
       keepAliveTimeout: 30_000,
@@ -180,7 +180,10 @@ export class Service extends Server {
     return this.#addressesAt();
   }
 
-  /** @internal A command that finds posts, for people who try the service; `undefined` for an empty archive. */
+  /**
+   * @internal Returns a command that finds posts, for people who try the service; `undefined` for an empty
+   * archive.
+   */
   async firstCommand(): Promise<string | undefined> {
     const found = await this.#archives.firstSearch();
     return found && firstCommand(this.addresses(), found);
@@ -272,7 +275,10 @@ export class Service extends Server {
     return urlOf(this, this.#settings.host);
   }
 
-  /** @param url the URL by which a client has called the service, which may be another URL than its own */
+  /**
+   * @param url The URL by which a client has called the service. It may differ from the URL that the service
+   * itself knows.
+   */
   #addressesAt(url = this.#url()): Addresses {
     return addressesAt(url, this.#settings, () => this.clock.now());
   }

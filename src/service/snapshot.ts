@@ -26,8 +26,8 @@ export const STATE_PARTS = [
  * - `faults`: planted faults;
  * - `posts`: exact posts;
  * - `compliance`: injected compliance events;
- * - `rules`: rules of the replay stream;
- * - `grants`: the grants of users;
+ * - `rules`: the rules of the replay stream;
+ * - `grants`: the access that users have granted to applications;
  * - `usage`: the usage report;
  * - `limits`: the requests that count towards limits;
  * - `requests`: the request log.
@@ -35,8 +35,8 @@ export const STATE_PARTS = [
 export type StatePart = (typeof STATE_PARTS)[number];
 
 /**
- * The state of a service as JSON. `service.snapshot()` returns it, and `service.restore()` of the same or
- * another service accepts it.
+ * The state of a service as JSON. `service.snapshot()` returns it. `service.restore()` accepts it, on the same
+ * service or on another one.
  */
 export interface Snapshot {
   readonly version: 1;
@@ -50,7 +50,7 @@ export interface Snapshot {
 interface Part {
   /** Returns the state for snapshots. Absent for parts that snapshots do not contain. */
   kept?(): unknown;
-  /** Restores the state that `kept` returned. Without an argument, resets to the state at the start. */
+  /** Restores the state that `kept` returned. Without an argument, resets the part to its state at the start. */
   replace(kept?: unknown): void | Promise<void>;
 }
 
@@ -76,7 +76,8 @@ export async function resetState(
 export async function snapshotOf(parts: StateParts): Promise<Snapshot> {
   const state: Record<string, unknown> = {};
   for (const name of STATE_PARTS) state[name] = await parts[name].kept?.();
-  // The state is converted to JSON and back, so that its digest is the same after it was stored.
+  // The state is converted to JSON and back, so that a snapshot has the same digest after it was stored and
+  // read.
   const printed = JSON.stringify(state);
   return { version: 1, state: JSON.parse(printed) as object, digest: digestOf(printed) };
 }
@@ -89,7 +90,8 @@ export async function restoreState(parts: StateParts, snapshot: unknown): Promis
       'snapshot',
       'service.restore: `snapshot` must be what service.snapshot() of this version returned, unchanged',
     );
-  // Old jobs must not see the new clock. New jobs must not see the old clock, by which they may have expired.
+  // Old jobs must not see the new clock. New jobs must not see the old clock, by which they may already have
+  // expired.
   await parts.jobs.replace();
   for (const name of STATE_PARTS) if (name !== 'jobs') await parts[name].replace(state[name]);
   await parts.jobs.replace(state.jobs);

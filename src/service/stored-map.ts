@@ -7,8 +7,8 @@ import { anyStorageError, withAnyStorageError } from '../storage/storage-error.j
 
 /**
  * Values that survive restarts, in one JSON file that is replaced atomically. Each value has a key and an id.
- * Changes are made one after another. A change is visible once it is stored; if the write fails, nothing
- * changes.
+ * Changes are made one after another. A change becomes visible once it is stored. If the write fails, the values
+ * stay unchanged.
  */
 export abstract class StoredMap<Value, Kept> {
   readonly #file: string | undefined;
@@ -32,7 +32,7 @@ export abstract class StoredMap<Value, Kept> {
 
   protected abstract keyOf(value: Value): string;
   protected abstract idOf(value: Value): string;
-  /** Returns the content of the file. */
+  /** Returns the content to store in the file. */
   protected abstract keep(values: readonly Value[]): Kept;
   protected abstract restore(kept: Kept): readonly Value[];
 
@@ -59,7 +59,7 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.size;
   }
 
-  /** All values in the order of their creation. */
+  /** Returns all values in the order of their creation. */
   all(): readonly Value[] {
     return [...this.#values.values()];
   }
@@ -72,14 +72,15 @@ export abstract class StoredMap<Value, Kept> {
     return this.#values.get(key);
   }
 
-  /** The content that is stored in the file. */
+  /** Returns the content that is stored in the file. */
   kept(): Kept {
     return this.keep(this.all());
   }
 
   /**
-   * Replaces the content with what `kept` has returned; without an argument, removes all values. @throws
-   * StorageError
+   * Replaces the content with the content that `kept` returned. Without an argument, removes all values.
+   *
+   * @throws StorageError
    */
   replace(kept?: Kept): Promise<void> {
     return this.change(values => {

@@ -20,7 +20,8 @@ export async function temporaryFolder(kind: string): Promise<string> {
     if (otherPid === undefined) continue;
     const owner = { pid: Number(otherPid), host, machine, started: otherStart || undefined };
     if (processState(owner) !== 'dead') continue;
-    // Fails for folders of other users, and if another service is removing the same folder.
+    // This fails for the folders of other users, and if another service is removing the same folder. Both are
+    // harmless.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }
   return mkdtemp(join(tmpdir(), `${prefix}${pid}-${started}-`));

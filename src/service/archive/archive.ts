@@ -28,17 +28,17 @@ export interface ArchiveQuery {
   matches(activity: Activity): boolean;
 }
 
-/** The limits of a search in an archive, and where it continues. */
+/** The limits of a search in an archive, and the position from which the search continues. */
 export interface SearchOptions {
   /** The maximum number of posts in the result. */
   readonly limit: number;
   /** The key of the last delivered post. Only posts that sort after it are searched. */
   readonly after?: SortKey | undefined;
-  /** The time whose state is searched, for archives from which posts disappear. */
+  /** Searches the archive as it was at this time. For archives from which posts disappear. */
   readonly asOf?: number | undefined;
   /**
-   * The time limit in milliseconds of real time. After it, the search stops with the posts found so far. Each
-   * search makes at least some progress.
+   * The time limit in milliseconds of real time. When it has passed, the search stops and returns the posts
+   * found so far. Each search makes at least some progress.
    */
   readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
@@ -51,24 +51,27 @@ export interface SearchResult {
   readonly posts: readonly ArchivedPost[];
   /** Whether the window has at least one more match. */
   readonly more: boolean;
-  /** Set if the deadline has ended the search: posts that sort after this key were not searched. */
+  /** Set if the search has stopped at the deadline: posts that sort after this key were not searched. */
   readonly reached?: SortKey | undefined;
 }
 
-/** Options of a count in an archive: the order, the deadline and the signal. */
+/** Options for counting posts in an archive: the order, the deadline and the signal. */
 export interface CountsOptions {
   /**
    * Whether to count from the end of the window to its start, so that an incomplete count covers the newest
    * posts.
    */
   readonly newestFirst?: boolean | undefined;
-  /** The time limit in milliseconds of real time. After it, counting stops, even inside a bucket. */
+  /** The time limit in milliseconds of real time. When it has passed, counting stops, even inside a bucket. */
   readonly deadlineMs?: number | undefined;
   /** Ends the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The number of matching posts in one bucket, as far as the bucket was counted. */
+/**
+ * The number of matching posts in one bucket. If only a part of the bucket was counted, the number covers only
+ * that part.
+ */
 export interface CountedBucket {
   /** The start of the bucket in epoch milliseconds, a multiple of its length. */
   readonly start: number;
@@ -80,13 +83,13 @@ export interface CountsResult {
   /** Every bucket that the counted part overlaps, including empty buckets, in ascending order. */
   readonly buckets: readonly CountedBucket[];
   /**
-   * The part of the window that was counted. If the deadline has passed, it ends before the end of the
+   * The part of the window that was counted. If the deadline has passed, this part ends before the end of the
    * window; with `newestFirst`, it starts after the start of the window. Its edge may be inside a bucket.
    */
   readonly counted: Window;
 }
 
-/** Options of a scan of an archive: which posts to read. */
+/** Options for scanning an archive: which posts to read. */
 export interface ScanOptions {
   /** Returns whether to read a post. If absent, all posts are read. */
   readonly wanted?: ((key: SortKey) => boolean) | undefined;
@@ -122,8 +125,8 @@ export interface Archive {
    */
   readonly author?: ((handle: string) => Author | undefined) | undefined;
   /**
-   * Returns the post with an id. Absent if the archive cannot find posts without a search; posts are then
-   * searched by the time in their id.
+   * Returns the post with an id. Absent if the archive can only search for posts. In that case, the post is
+   * searched by the time in its id.
    */
   readonly post?: ((id: string) => ArchivedPost | undefined) | undefined;
   /** Nearly all retweets and replies follow a post within this time, in milliseconds. Absent if unknown. */

@@ -29,7 +29,7 @@ export class BlockArchive implements Archive {
   protected readonly now: () => number;
   readonly #blocks: BlockStore;
 
-  /** Posts after the result of `now` are not served. */
+  /** Posts later than the time that `now` returns are not served. */
   constructor(
     format: Format,
     blocks: BlockStore,
@@ -68,7 +68,8 @@ export class BlockArchive implements Archive {
         reached = keyOf(block, batch.at(-1) as number);
       }
       const edge = { at: range.from, id: '0' };
-      // `after` may be earlier than `edge`, and then the first block may have no posts left.
+      // If `after` is already past `edge`, this block has no posts left, so the search has not got further than
+      // `after`.
       if (after === undefined || newestFirst(after, edge) < 0) reached = edge;
     }
     return { posts, more: false };
@@ -178,7 +179,7 @@ class BucketCounts {
     this.#counts[index] = (this.#counts[index] as number) + count;
   }
 
-  /** Adds the members of `documents` from `start` (inclusive) to `end` (exclusive). */
+  /** Adds the documents that are members of `documents`, from `start` (inclusive) to `end` (exclusive). */
   addAll(block: Block, documents: DocumentSet, start: number, end: number): void {
     for (let newest = start; newest < end; ) {
       const bucket = floorTo(this.#bucketMs, block.timeAt(newest));
@@ -188,7 +189,7 @@ class BucketCounts {
     }
   }
 
-  /** The buckets of a part of the window. Nothing was added outside of it. */
+  /** Returns the buckets of the counted part of the window. No posts outside of this part were added. */
   of(counted: Window): CountsResult {
     const { from, to } = counted;
     if (from >= to) return { buckets: [], counted };
@@ -210,8 +211,8 @@ function keyOf(block: Block, document: number): SortKey {
 }
 
 /**
- * The range of a block's documents that are in a window and after a sort key, as the first document and the
- * end (exclusive).
+ * Returns the range of a block's documents that are in a window and sort after a key: the first document, and
+ * the end (exclusive).
  */
 function documentRange(block: Block, { from, to }: Window, after?: SortKey): [number, number] {
   let start = firstWhere(block.count, document => block.timeAt(document) < to);
@@ -227,8 +228,8 @@ function documentRange(block: Block, { from, to }: Window, after?: SortKey): [nu
 }
 
 /**
- * The first number below `count` for which `holds` is true, or `count` if there is none. Uses binary search,
- * so `holds` must be true for all later numbers, too.
+ * Returns the first number below `count` for which `holds` is true, or `count` if there is none. Because this is
+ * a binary search, `holds` must be true for all numbers after the first.
  */
 export function firstWhere(count: number, holds: (n: number) => boolean): number {
   let low = 0;

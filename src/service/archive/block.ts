@@ -29,7 +29,7 @@ export interface BlockDetails {
 export interface PostLocation {
   readonly document: number;
   readonly position: Position | undefined;
-  /** The corners of the post's place; empty if it has none. */
+  /** The corners of the post's place; empty if the post has no place. */
   readonly corners: readonly Position[];
 }
 
@@ -46,14 +46,14 @@ export interface BlockStore {
 }
 
 /**
- * The position of a word in a post, as a single number because an index has many of them: the number of the
- * string in the post times `TEXT_STRIDE`, plus the index of the word in the string.
+ * The position of a word in a post: the index of the string in the post times `TEXT_STRIDE`, plus the index of
+ * the word in the string. It is a single number, because an index stores many positions.
  */
 export type Occurrence = number;
 
 export const TEXT_STRIDE = 0x100_0000;
 
-/** The kinds of strings. The kind of a string is its number modulo 4. */
+/** The kinds of strings in a post. The index of a string, modulo 4, is its kind. */
 export const TEXT = 0;
 export const ADDRESS = 1;
 export const DISPLAY = 2;
@@ -112,7 +112,7 @@ export class DocumentSet {
     this.#trim();
   }
 
-  /** The number of members from `start` (inclusive) to `end` (exclusive). */
+  /** Returns the number of members from `start` (inclusive) to `end` (exclusive). */
   count(start: number, end: number): number {
     if (start >= end) return 0;
     const first = start >>> 5;
@@ -125,7 +125,7 @@ export class DocumentSet {
     return count + bits((this.#words[last] as number) & tail);
   }
 
-  /** The members from `start` (inclusive) to `end` (exclusive), ascending. */
+  /** Yields the members from `start` (inclusive) to `end` (exclusive), ascending. */
   *members(start: number, end: number): Generator<number> {
     for (let i = start >>> 5; i < this.#words.length; i++) {
       let word = this.#words[i] as number;

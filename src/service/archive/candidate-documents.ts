@@ -37,8 +37,8 @@ export interface CandidateDocuments {
 const SEARCH = dialectOf('search');
 
 /**
- * Evaluates a rule on the index of a block by the terms that its clauses require. The result is exact if the
- * occurrences of words, or the locations of posts, decide it.
+ * Finds the documents of a block that may match a rule, by the terms that the clauses of the rule require. The
+ * result is exact if the terms, the positions of words or the locations of posts decide which documents match.
  */
 export function candidateDocuments(node: RuleNode, block: Block): CandidateDocuments {
   switch (node.kind) {
@@ -47,7 +47,8 @@ export function candidateDocuments(node: RuleNode, block: Block): CandidateDocum
       return joined(node, block);
     case 'not': {
       const { documents, exact } = candidateDocuments(node.node, block);
-      // The candidates of an inexact rule may not match it, so none of them can be excluded.
+      // The candidates for an inexact rule may include posts that do not match it, so `not` cannot exclude any
+      // of them.
       if (!exact) return { documents: DocumentSet.all(block.count), exact: false };
       documents.invert();
       return { documents, exact: true };
@@ -66,7 +67,7 @@ function joined(node: And | Or, block: Block): CandidateDocuments {
     if (all === undefined) all = next.documents;
     else if (node.kind === 'and') all.intersect(next.documents);
     else all.unite(next.documents);
-    // No other clause can add a document to an empty `and`.
+    // An empty `and` stays empty, whatever its other clauses are.
     if (node.kind === 'and' && all.isEmpty) return { documents: all, exact: true };
   }
   if (all !== undefined) return { documents: all, exact };
@@ -98,7 +99,7 @@ function clauseDocuments(clause: Clause, block: Block): CandidateDocuments {
 
 /** A clause in the form in which blocks evaluate it. */
 interface ClauseQuery extends RequiredTerms {
-  /** The query for the order of words, if the clause has several words. */
+  /** The query that checks the order of words, if the clause has several words. */
   readonly wordQuery: WordQuery | undefined;
   readonly inArea: ((position: Position) => boolean) | undefined;
 }
@@ -142,11 +143,11 @@ interface WordQuery {
   readonly prefix: string;
   /** The kinds of strings to search. */
   readonly kinds: readonly TextKind[];
-  /** Whether a string matches, given only its tokens that are words of the query. */
+  /** Returns whether a string matches, given only those of its tokens that are words of the query. */
   matches(tokens: readonly string[]): boolean;
 }
 
-/** The query of a clause in which the order of words matters; `undefined` for other clauses. */
+/** Returns the query for a clause in which the order of words matters; `undefined` for other clauses. */
 function wordQuery(clause: Clause, dialect: Dialect): WordQuery | undefined {
   switch (clause.kind) {
     case 'keyword':
@@ -174,7 +175,7 @@ function operatorQuery(clause: OperatorClause, dialect: Dialect): WordQuery | un
   return phraseQuery(phraseOf(clause.value, dialect).words, [FIELD], `${clause.name}:`);
 }
 
-/** The documents among `posts` that have a matching string. */
+/** Returns the documents among `posts` that have a matching string. */
 function matchWords(
   posts: DocumentSet,
   { words, prefix, kinds, matches }: WordQuery,

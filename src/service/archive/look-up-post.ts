@@ -8,10 +8,10 @@ import type { Archive, ArchivedPost, ArchiveQuery } from './archive.js';
 /** The epoch of ids. The bits above the lowest 22 of an id are the milliseconds since 2010-11-04T01:42:54.657Z. */
 export const ID_EPOCH = 1_288_834_974_657;
 
-/** Lower ids are sequential and contain no time. All ids with a time are higher. */
+/** Ids below this are sequential and contain no time. All ids that contain a time are higher. */
 const MIN_TIME_BASED = 30_000_000_000n;
 
-/** The newest post of an archive; `undefined` for an empty archive. */
+/** Returns the newest post of an archive; `undefined` for an empty archive. */
 export function newestPost(archive: Archive, now: number): Promise<ArchivedPost | undefined> {
   return lastBefore(archive, { from: FIRST_POST, to: now + 1 });
 }
@@ -25,7 +25,7 @@ export async function findAuthor(
   const name = handle.replace(/^@/, '');
   if (!/^\w{1,50}$/.test(name)) return undefined;
   if (archive.author !== undefined) return archive.author(name);
-  // A handle of digits could match an id instead, so the last line compares the handle.
+  // For a handle of digits, `from` may also match the id of an author, so the last line compares the handle.
   const tree: RuleNode = { kind: 'operator', name: 'from', value: name, start: 0, end: 0 };
   const rule = { tree, matches: compileRule(tree, { product: 'search' }) };
   const post = await newest(archive, rule, { from: FIRST_POST, to: now + 1 });
@@ -80,8 +80,8 @@ async function findSequential(
 }
 
 /**
- * Returns the newest post of a window. Searches parts of growing length from its end, because the
- * first part usually has a post.
+ * Returns the newest post of a window. Searches from the end of the window in parts of growing length, because
+ * the first part usually has a post.
  */
 async function lastBefore(
   archive: Archive,
@@ -118,7 +118,7 @@ export const ANY: ArchiveQuery = {
   matches: () => true,
 };
 
-/** A query that matches only the post with this id. */
+/** Returns a query that matches only the post with this id. */
 export function queryOfId(id: string): ArchiveQuery {
   const number = BigInt(id);
   return { tree: ALL, matches: activity => BigInt(activity.id) === number };

@@ -26,7 +26,7 @@ type Listener = (event: PrintedEvent) => void;
 /** If the clock jumps, the stream sends at most the events of the last day. */
 const MAX_CATCH_UP_MS = DAY;
 
-/** A printed event. */
+/** An event as the bytes that the stream sends. */
 interface EventMessage {
   /** The time in epoch milliseconds. */
   readonly at: number;
@@ -81,7 +81,7 @@ export class Compliance {
     for (const listener of this.#listeners) listener(injected);
   }
 
-  /** @internal The injected events, which `replace` takes. */
+  /** @internal Returns the injected events, which `replace` takes. */
   kept(): readonly KeptEvent[] {
     const window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
     return this.#injected.within(window).map(({ at, json }) => ({ at, json }));
@@ -94,7 +94,7 @@ export class Compliance {
     this.#injected = injected;
   }
 
-  /** Whether a post is hidden at a given time. */
+  /** Returns whether a post is hidden at a given time. */
   hides({ id, at, activity }: ArchivedPost, asOf: number): boolean {
     if (this.hidesNothing) return false;
     const original = activity.retweeted;
@@ -110,7 +110,7 @@ export class Compliance {
     return this.#generated.isOff && this.#injected.isEmpty;
   }
 
-  /** The events of a window as items of a replay, for all partitions, in chronological order. */
+  /** Yields the events of a window as items of a replay, for all partitions, in chronological order. */
   async *replayed(window: Window, signal: AbortSignal): AsyncGenerator<Iterable<EventMessage>> {
     for (let from = window.from; from < window.to; from += SEGMENT) {
       const events = await this.within({ from, to: Math.min(from + SEGMENT, window.to) }, signal);
@@ -126,7 +126,7 @@ export class Compliance {
   }
 
   /**
-   * The events of a window, for a reader that calls this repeatedly. Computes only the events since the last
+   * Returns the events of a window, for a caller that asks repeatedly. Computes only the events since the last
    * call.
    *
    * @param version An object that is replaced whenever posts are added or removed.
@@ -204,7 +204,7 @@ export class Compliance {
     for (const cancel of this.#cancel.splice(0)) cancel();
   }
 
-  /** Sends the generated events until now. */
+  /** Sends the generated events that are due by now. */
   async #sendDue(): Promise<void> {
     const now = this.#options.clock.now();
     // If the clock was set back, continues from the new time.

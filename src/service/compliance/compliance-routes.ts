@@ -14,7 +14,7 @@ const PATTERNS = [
 ];
 
 /**
- * The routes of the compliance stream. The checks are, in order:
+ * Returns the routes of the compliance stream. The checks are, in order:
  * 1. the credentials: 401;
  * 2. account, publisher and label: 404;
  * 3. the rate of connection requests, including failed ones: 429;

@@ -49,7 +49,7 @@ const UNDO_KINDS = {
   user_suspend: 'user_unsuspend',
 } as const;
 
-/** The kinds of events that are generated for a post of the archive or for its author. */
+/** The kinds of events that can be generated for a post of the archive or for its author. */
 export type EventKind = (typeof KINDS)[number][0] | (typeof UNDO_KINDS)[keyof typeof UNDO_KINDS];
 
 const COUNTRIES = ['DE', 'FR', 'IN', 'TR', 'XX', 'XY'];
@@ -92,7 +92,7 @@ export class GeneratedEvents {
     };
   }
 
-  /** The events of a window, in chronological order. */
+  /** Returns the events of a window, in chronological order. */
   async events(
     archive: Archive,
     window: Window,
@@ -151,8 +151,8 @@ export interface EventPost {
 }
 
 /**
- * The JSON of an event, with exact ids. The two kinds of withheld events exist in the documented form, and in
- * the form of older captures (`_flat`).
+ * Returns the JSON of an event, with exact ids. The two kinds of withheld events exist in the documented form,
+ * and in the form of older captures (`_flat`).
  */
 export function printEvent(kind: EventKind, post: EventPost, at: number, country: string): string {
   const { id, userId } = post;
@@ -187,7 +187,10 @@ export function printEvent(kind: EventKind, post: EventPost, at: number, country
   }
 }
 
-/** The id of an edit one minute later. The bits above the lowest 22 count milliseconds. */
+/**
+ * Returns the id of an edit that was made one minute after a post. The bits above the lowest 22 count
+ * milliseconds.
+ */
 function editOf(id: string): bigint {
   return BigInt(id) + (60_000n << 22n);
 }
@@ -195,12 +198,12 @@ function editOf(id: string): bigint {
 /** The number of partitions of the compliance stream. */
 export const PARTITIONS = 8;
 
-/** The partition that has all events of a user, from 1. */
+/** Returns the partition that has all events of a user, from 1. */
 export function partitionOf(userId: string): number {
   return (mixedHash(userId) % PARTITIONS) + 1;
 }
 
-/** A 32-bit hash of a string: FNV-1a, then a mixing step. */
+/** Returns a 32-bit hash of a string: FNV-1a, then a mixing step. */
 function mixedHash(text: string): number {
   let h = hashText(HASH_START, text);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

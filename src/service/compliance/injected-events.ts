@@ -29,7 +29,7 @@ const HIDING: Readonly<Record<string, readonly [reason: string, hides: boolean]>
 /** Compliance events injected by a test, and the posts that they hide. */
 export class InjectedEvents {
   readonly #events: PrintedEvent[] = [];
-  /** The changes, by kind and id. */
+  /** For each kind and id, the changes that hide posts or show them again. */
   readonly #changes = new Map<string, Change[]>();
 
   get isEmpty(): boolean {
@@ -66,7 +66,10 @@ export class InjectedEvents {
     return this.#events.filter(({ at }) => at >= from && at < to);
   }
 
-  /** A post can be hidden for several reasons. Each has a separate event that undoes it. */
+  /**
+   * Returns whether a post or user is hidden at a time. There can be several reasons, and each has a separate
+   * event that undoes it.
+   */
   hides(kind: 'post' | 'user', id: string, asOf: number): boolean {
     const reasons = new Set<string>();
     for (const { at, reason, hides } of this.#changes.get(`${kind} ${id}`) ?? []) {
@@ -78,7 +81,7 @@ export class InjectedEvents {
   }
 }
 
-/** The kind of an event, and the ids of the post and the user that it names. */
+/** Returns the kind of an event, and the ids of the post and the user that it names. */
 export function subjectOf(json: string): {
   readonly kind: string;
   readonly post: string | undefined;
@@ -120,7 +123,7 @@ function userOf(kind: string, body: Fields): string | undefined {
   return idOf(objectAt(body, 'user') ?? body, 'id');
 }
 
-/** The exact digits of an id, if present. */
+/** Returns the exact digits of an id, if present. */
 function idOf(fields: Fields, name: string): string | undefined {
   const id = fields[`${name}_str`] ?? fields[name];
   return typeof id === 'string' ? id : undefined;

@@ -45,7 +45,7 @@ ${visitor && html`<form method="post" action="/console/sign-out">${csrfField(vis
   return { current, entries };
 }
 
-/** A request for a page, with what the page shows. */
+/** A request for a page, with the data that the page shows. */
 export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, ShownParts {
   /** The token that each form must contain. */
   readonly csrf: string;
@@ -56,7 +56,10 @@ export interface Visit extends Pick<RequestContext, 'url' | 'path' | 'signal'>, 
 /** A page of the console. Its `lead` is a sentence that describes it. */
 export type PageContent = Pick<HtmlPage, 'title' | 'lead' | 'body' | 'status'>;
 
-/** The page to show after a form, with a message for the element that the fragment names. */
+/**
+ * The page to show after a form was sent, and a message. The fragment of `location` names the element that shows
+ * the message.
+ */
 interface FormRedirect {
   readonly location: string;
   readonly message: Message;
@@ -65,12 +68,12 @@ interface FormRedirect {
 /** The result of a form: a page to show after a redirect, or a page that shows the form again. */
 export type FormResult = FormRedirect | PageContent;
 
-/** Shows a page after a form that has succeeded. */
+/** Redirects to a page, with a message that a form has succeeded. */
 export function done(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'good', text } };
 }
 
-/** Shows a page after a form that has failed. */
+/** Redirects to a page, with a message that a form has failed. */
 export function notDone(location: string, text: string): FormRedirect {
   return { location, message: { tone: 'bad', text } };
 }
@@ -84,8 +87,8 @@ interface Question {
 }
 
 /**
- * Shows a question before a form does something that cannot be undone. `isConfirmed` is true for the form
- * that answers it.
+ * Shows a question before a form does something that cannot be undone. `isConfirmed` is true for the form that
+ * answers the question.
  */
 export function confirmation(
   { url, csrf }: Visit,
@@ -110,13 +113,13 @@ export interface ConsolePage {
   readonly pattern: string;
   readonly section: keyof typeof SECTIONS;
   /**
-   * Whether its content changes by itself, so that it offers to reload. Such a page must not have fields to
-   * type in.
+   * Whether the content changes without user input, so that the page offers to reload it. Such a page must not
+   * have fields to type in.
    */
   readonly isLive?: boolean;
-  /** Whether it can be read without signing in, unless the service has a token. */
+  /** Whether visitors can read the page without signing in. If the service has a token, they must always sign in. */
   readonly isPublic?: boolean;
-  /** @param typed A form of the page that was refused. Its fields keep the typed values. */
+  /** @param typed The values of a form on the page that was refused. The form's fields show them again. */
   show(visit: Visit, typed?: URLSearchParams): PageContent | Promise<PageContent>;
   /** Handles a form of the page. */
   act?(visit: Visit, form: URLSearchParams): FormResult | Promise<FormResult>;

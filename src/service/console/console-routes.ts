@@ -39,7 +39,7 @@ interface ConsoleParts extends Omit<ShownParts, 'addresses'> {
   addresses(origin?: string): Addresses;
 }
 
-/** The routes of all pages: the console, the status page, and the sign-in of users. */
+/** Returns the routes of all pages: the console, the status page, and the sign-in of users. */
 export function pageRoutes(parts: ConsoleParts): readonly Route[] {
   const { settings } = parts.context;
   const sameSite = settings.token === undefined ? 'Lax' : 'Strict';
@@ -175,8 +175,8 @@ const STALE =
   'You have signed in again since this page was shown. Nothing was changed. Send the form once more.';
 
 /**
- * The page for a form of a visitor who is signed out. Keeps the typed values until the visitor has signed in
- * in another tab.
+ * Shows a page for a form that was sent by a visitor who is signed out. Keeps the typed values until the visitor
+ * has signed in in another tab.
  */
 function signedOutPage(url: URL, { form, status }: StaleForm): HandlerResponse {
   const body = html`<form class="card" method="post" action="${url.pathname + url.search}">${hiddenFields(form)}
@@ -189,7 +189,10 @@ ${messageBox({ tone: 'bad', text: 'You have signed out since, or the service has
 const OFFERED_SECONDS = 5;
 const MAX_SECONDS = 3_600;
 
-/** The interval in seconds at which the browser reloads the page; `undefined` for a page that it loads once. */
+/**
+ * Returns the interval in seconds at which the browser reloads the page; `undefined` for a page that it loads
+ * once.
+ */
 function refreshSeconds({ searchParams }: URL): number | undefined {
   const asked = searchParams.get('refresh') ?? '';
   const seconds = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;
@@ -197,8 +200,8 @@ function refreshSeconds({ searchParams }: URL): number | undefined {
 }
 
 /**
- * Links to reload a page, once or every few seconds. They need no script, because a header of the response
- * contains the interval.
+ * Renders links to reload a page, once or every few seconds. They need no script, because a header of the
+ * response contains the interval.
  */
 function refreshLinks(url: URL): Html {
   const seconds = refreshSeconds(url);

@@ -34,7 +34,7 @@ interface Example extends Pick<ListedEndpoint, 'section' | 'name' | 'address'> {
   readonly script: string;
 }
 
-/** Every endpoint of the account, with examples for the service's current time. */
+/** Returns every endpoint of the account, with examples for the service's current time. */
 export function listedEndpoints(addresses: Addresses, now: number): readonly ListedEndpoint[] {
   return [
     ...searches(addresses, '30day', 'the last 30 days'),
@@ -108,7 +108,7 @@ const STREAM_TYPES = {
   compliance: 'compliance events',
 };
 
-/** The endpoints of replays and their rules. */
+/** Returns the endpoints of replays and their rules. */
 function replays(addresses: Addresses, now: number): Example[] {
   const { account, publisher, streamLabel, replayStreamUrl, rulesUrl } = addresses;
   const to = floorTo(HOUR, now) - 2 * HOUR;
@@ -216,7 +216,7 @@ interface CurlOptions {
   readonly needsLogin?: boolean | undefined;
 }
 
-/** A request as a command for curl. */
+/** Returns a request as a command for curl. */
 export function curlOf(
   address: string,
   { method, body, isStream = false, needsLogin = true }: CurlOptions,
@@ -233,7 +233,7 @@ export function curlOf(
   return words.filter(Boolean).join(' ');
 }
 
-/** A search as a command that needs no variables. */
+/** Returns a search as a command that needs no variables. */
 export function firstCommand(
   { baseUrl, account, label, email, password }: Addresses,
   { product, parameters }: FirstSearch,
@@ -250,22 +250,25 @@ export function pathOf(...segments: readonly string[]): string {
 /** The credentials for curl, from the variables on the overview page. */
 const LOGIN = '-u "$MILLRACE_EMAIL:$MILLRACE_PASSWORD"';
 
-/** Matches a name of the library, or a function of it, that a script calls. */
+/**
+ * Matches each name that a script uses from the library: a function that it calls, or an object whose function
+ * it calls.
+ */
 const IMPORTED =
   /(?<![\w.])(?:account|chart|collect|compliance|counts|jobs|pipeline|replay|replayRules|search|stdout|take|usage|users)(?=[(.])/g;
 
-/** A script with its imports from the library. */
+/** Returns a script with its imports from the library. */
 export function typescriptOf(script: string): string {
   const names = [...new Set(script.match(IMPORTED))].sort().join(', ');
   return `import { ${names} } from "millrace";\n${script}`;
 }
 
-/** A command that runs a short script. */
+/** Returns a command that runs a short script. */
 export function nodeCommand(script: string): string {
   return `node --input-type=module -e ${shellWord(typescriptOf(script))}`;
 }
 
-/** The addresses of a page, with commands for curl and Millrace, in a closed section at its end. */
+/** Renders the addresses of a page, with commands for curl and Millrace, in a closed section at its end. */
 export function commandList({ addresses, context }: Visit, page: keyof typeof SECTIONS): Html {
   const endpoints = listedEndpoints(addresses, context.clock.now());
   const others = endpoints.filter(({ section }) => section !== page);
@@ -275,7 +278,7 @@ ${endpoints.filter(({ section }) => section === page).map(commandsOf)}
 ${page === 'overview' && html`<section class="stack"><h3>Other addresses</h3><ul class="stack">${others.map(linkOf)}</ul></section>`}</details>`;
 }
 
-/** The content of a page without rows: how to get the first row. */
+/** Renders the content of a page without rows: how to get the first row. */
 export function emptyPage(
   { addresses, context }: Visit,
   page: keyof typeof SECTIONS,
@@ -297,7 +300,7 @@ ${
 }${command('Millrace', millrace, typescript)}</section>`;
 }
 
-/** A link to the address of another page. */
+/** Links to another page that shows the commands for an endpoint. Also shows the endpoint's address. */
 function linkOf({ section, name, method, address }: ListedEndpoint): Html {
   return html`<li><a href="${SECTIONS[section][1]}#commands">${name}</a>${addressOf(method, address)}</li>`;
 }

@@ -31,7 +31,7 @@ import { problemsView } from './rule-view.js';
 export const EXPLORE = '/console/explore';
 export const RULE_TEST = '/console/explore/rules';
 
-/** The pages for searches in the console. These do not count as requests or usage. */
+/** The pages for searches in the console. These searches do not count as requests or as usage. */
 export const explorePages: readonly ConsolePage[] = [
   {
     pattern: EXPLORE,
@@ -59,7 +59,7 @@ ${isDue && !isInvalid && (await resultOf(asked, visit))}`,
 
 const TABS = { [EXPLORE]: 'Posts of a query', [RULE_TEST]: 'Rules for a post' } as const;
 
-/** Links between the pages for searching and for testing rules. */
+/** Renders links between the pages for searching and for testing rules. */
 export function tabs(current: keyof typeof TABS): Html {
   const pages = Object.keys(TABS) as (keyof typeof TABS)[];
   return choices('What to explore', pages, current, page => [TABS[page], page]);
@@ -73,7 +73,7 @@ interface Asked {
   readonly to: string;
 }
 
-/** The search that the address contains. If it has no query, a search that finds posts. */
+/** Returns the search in the address of the page. If the address has no query, returns a search that finds posts. */
 async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): Promise<Asked> {
   const first = searchParams.has('query') ? undefined : await firstSearch();
   const { query = '', fromDate, toDate } = first?.parameters ?? {};
@@ -95,7 +95,7 @@ async function askedBy({ url: { searchParams }, context, firstSearch }: Visit): 
   };
 }
 
-/** The windows that buttons select. Each ends now. */
+/** The windows that the buttons select. Each window ends now. */
 const SPANS = {
   '1h': ['hour', HOUR],
   '1d': ['day', DAY],
@@ -107,8 +107,8 @@ const SPANS = {
 const fieldOf = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
 /**
- * Converts the time of a field to the format of requests. Text that is not a time stays unchanged, so that
- * the service refuses it.
+ * Converts a time typed into a form field to the format that requests use. Text that is not a time stays
+ * unchanged, so that the service refuses it.
  */
 function timestampOf(typed: string): string {
   const digits = typed.replace(/\D/g, '').slice(0, 12);
@@ -141,7 +141,7 @@ async function resultOf({ product, query, from, to }: Asked, visit: Visit): Prom
     ...(to !== '' && { toDate: timestampOf(to) }),
     maxResults: String(POSTS),
   };
-  // The tokens of all pages up to this page, for the links back.
+  // The tokens of all pages up to this page. The links to earlier pages need them.
   const pages = url.searchParams.getAll('next');
   const next = pages.at(-1);
   const pageAt = (all: readonly string[]) =>
@@ -200,7 +200,7 @@ const MAX_BARS = 62;
 /** The time that a page waits for counts, in milliseconds of real time. */
 const COUNT_MS = 2_000;
 
-/** The counts of the window, in as many buckets as fit in the chart. */
+/** Renders the counts of the window, in as many buckets as fit in the chart. */
 async function chartOf(
   { tree, window, asOf }: SearchRequest<unknown>,
   { context, signal, url }: Visit,

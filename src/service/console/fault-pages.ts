@@ -30,12 +30,12 @@ import {
 import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/table.js';
 
 const HERE = '/console/faults';
-/**
- * The number of faults on a page. It is smaller than in other lists, because the page also has
- * forms.
- */
+/** The number of faults on a page. It is smaller than on other pages, because this page also has forms. */
 const PAGE_FAULTS = 5;
-/** The time that a response waits for events that are due after the clock was moved, in milliseconds of real time. */
+/**
+ * The time that a response waits for events that become due when the clock is moved, in milliseconds of real
+ * time.
+ */
 const PATIENCE_MS = 2_000;
 
 /** The page of the clock and the faults. They can be changed if the control path is on. */
@@ -141,7 +141,7 @@ function clear({ context }: Visit, form: URLSearchParams): FormResult {
     : done(`${HERE}#planted`, `${printCount(cleared, 'fault')} cleared.`);
 }
 
-/** Words that can be typed for the clock. */
+/** For each field of the clock's form, the message for a value that is refused. */
 const CLOCK_WORDS = {
   advance: 'Must be a time such as 30s, 31m, 2h or 15d.',
   set: 'Must be a time such as 202405151234 or 2024-05-15T12:34Z.',
@@ -172,14 +172,14 @@ async function move(visit: Visit, form: URLSearchParams): Promise<FormResult> {
   return done(`${HERE}#clock`, 'The clock has changed.');
 }
 
-/** The change of the clock that a form describes. */
+/** Returns the change of the clock that a form describes. */
 function changeOf(form: URLSearchParams): Readonly<Record<string, unknown>> {
   return form.get('action') === 'set'
     ? { set: (form.get('set') ?? '').trim() }
     : { advance: form.get('span') ?? (form.get('advance') ?? '').trim() };
 }
 
-/** The jobs that expire before an instant. */
+/** Returns the jobs that expire before an instant. */
 async function jobsThatExpire({ jobs }: Visit, target: number): Promise<readonly JobRunner[]> {
   await jobs.open();
   return jobs.jobs.list().filter(({ expired, expiresAt }) => !expired && expiresAt <= target);
@@ -219,7 +219,7 @@ function hitsOf({ times = 1, hits }: PlantedFault): string {
     : `${printNumber(hits)} of ${printCount(times, 'hit')}`;
 }
 
-/** Describes what a fault applies to. */
+/** Describes which requests, jobs or streams a fault applies to. */
 function whereOf(fault: PlantedFault): string {
   const aims = [
     'endpoint' in fault && fault.endpoint,
@@ -231,7 +231,7 @@ function whereOf(fault: PlantedFault): string {
 
 const AIM = new Set(['id', 'kind', 'hits', 'times', 'endpoint', 'path', 'title']);
 
-/** Describes the other fields of a fault. */
+/** Describes what a fault does: all of its fields, except for those that say what it applies to. */
 export function whatOf(fault: PlantedFault): HtmlValue {
   return Object.entries(fault)
     .filter(([name, value]) => !AIM.has(name) && value !== undefined)
@@ -263,7 +263,7 @@ interface RefusedFaultForm extends RefusedForm {
   readonly field: string;
 }
 
-/** The form that plants a fault of one kind. */
+/** Renders the form that plants a fault of one kind. */
 function faultForm(kind: Fault['kind'], csrf: string, refused?: RefusedFaultForm): Html {
   const { effect } = FAULT_TABLE[kind];
   const fields = faultFields(kind);
@@ -311,7 +311,7 @@ function controlOf({ input, isRequired }: FaultField, common: Html, value: strin
   return html`<input type="text" autocomplete="off" spellcheck="false"${common} value="${value}">`;
 }
 
-/** The fault that a form describes, without empty fields. `plant` checks it. */
+/** Returns the fault that a form describes, without empty fields. `plant` checks it. */
 function faultOf(kind: Fault['kind'], form: URLSearchParams): Record<string, unknown> {
   const fault: Record<string, unknown> = { kind };
   for (const [name, { input }] of Object.entries(faultFields(kind))) {

@@ -117,7 +117,7 @@ function filesCard({ job, files }: JobRunner, url: URL): Html {
 /** The number of posts on a page of a file. */
 const FILE_POSTS = 10;
 
-/** The posts of a file, in the order of the file. */
+/** Returns the posts of a file, in the order of the file. */
 async function showFile(visit: Visit): Promise<PageContent> {
   const { jobs, url, path } = visit;
   const runner = await find(visit, path.uuid ?? '');
@@ -137,7 +137,7 @@ async function showFile(visit: Visit): Promise<PageContent> {
   };
 }
 
-/** The posts on one page of a file. */
+/** Returns the posts on one page of a file. */
 async function postsOf(path: string, first: number): Promise<readonly Activity[]> {
   const posts: Activity[] = [];
   let at = 0;
@@ -293,7 +293,7 @@ function quoteFacts(quote: Quote): Html {
   ])}<p class="hint">A quote tells the number of posts only by its order of magnitude, from a sample of the window.</p>`;
 }
 
-/** The range of an order of magnitude in a quote. Below 1,000, quotes say 100. */
+/** Returns the range of an order of magnitude in a quote. Below 1,000, quotes say 100. */
 function estimatedPosts(quoted: number): string {
   const end = 10 ** String(quoted).length;
   return quoted < 1000

@@ -47,7 +47,7 @@ const TILES: Readonly<Record<keyof OverviewTotals, readonly [words: string, addr
 /** The number of bars in a small chart. Each is five minutes. */
 const BARS = 12;
 
-/** The numbers of the last hour, each with a small chart. */
+/** Renders the numbers of the last hour, each with a small chart. */
 function lastHour({ context }: Visit): Html {
   const tiles = Object.entries(TILES).map(([name, [words, address]]) => {
     const values = context.requests.totals.lastHour(name as keyof OverviewTotals, BARS);

@@ -5,7 +5,10 @@ import type { MatchedTerms } from '../../rules/match/matched-terms.js';
 import { type Html, html, isolated } from './html/html.js';
 import { instant, printCount } from './html/page-parts.js';
 
-/** A post in a form for reading, with its JSON in a closed section. The terms that a rule has matched are marked. */
+/**
+ * Renders a post in a form for reading, with its JSON in a closed section. The terms that a rule has matched are
+ * marked.
+ */
 export function postView(activity: Activity, matched?: MatchedTerms): Html {
   const fields = fieldsOf(activity);
   const { media, quoted, lang, favorites, retweets } = fields;
@@ -33,7 +36,7 @@ function authorOf({ author: { name, writtenHandle } }: PostFields): Html {
 
 const ENTITY = /https?:\/\/[^\s…]+|[#＃@$][\p{L}\p{M}\p{N}_]+/gu;
 
-/** The text, with its links, tags and mentions as elements. */
+/** Returns the text, with its links, tags and mentions as elements. */
 function textOf(fields: PostFields, matched?: MatchedTerms) {
   const { links, hashtags, cashtags, mentions } = fields;
   const text = withoutMediaLink(fields);

@@ -119,7 +119,7 @@ function queryOf({ address, body }: LoggedRequest): string | undefined {
   return typeof given === 'string' && !address.includes(`query=${given}`) ? given : undefined;
 }
 
-/** The class of a request's status, such as `4xx`; `none` if it has no response yet. */
+/** Returns the class of a request's status, such as `4xx`; `none` if it has no response yet. */
 function statusClassOf({ status }: LoggedRequest): string {
   return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`;
 }

@@ -44,7 +44,7 @@ export const ruleTestPages: readonly ConsolePage[] = [
   },
 ];
 
-/** The maximum number of rules of the stream with which the form is filled at first. */
+/** At first, the form contains up to this many rules of the stream. */
 const MAX_OFFERED = 20;
 
 interface RuleTest {
@@ -106,7 +106,7 @@ function explained(rule: string, activity: Activity, product: RuleProduct) {
   return { matched, view };
 }
 
-/** The typed post, given as JSON or as plain text. Missing fields are added, as for exact posts. */
+/** Returns the typed post, given as JSON or as plain text. Missing fields are added, as for exact posts. */
 function activityOf(text: string, { context }: Visit): Activity {
   const isJson = /^\s*[{[]/.test(text);
   const posts = isJson ? splitPosts(Buffer.from(text)) : [JSON.stringify({ text: text.trim() })];

@@ -5,7 +5,7 @@ import { type Html, html, isolated } from './html/html.js';
 import { column, type HtmlColumn } from './html/table.js';
 
 /**
- * The problems of a rule, each with a caret below it.
+ * Renders the problems of a rule, each with a caret below the part of the rule that it concerns.
  *
  * @param withRule Returns the address of the same page with another rule. If given, links apply suggestions.
  */
@@ -27,7 +27,10 @@ export function problemsView(
   )}</ul>${suggesting.length > 1 && apply(suggesting, `Apply all ${suggesting.length}`)}`;
 }
 
-/** Renders sentences, and between them the rule with carets, which must not wrap. */
+/**
+ * Renders the sentences of a problem. Between them, the rule and its carets are shown in lines that must not
+ * wrap.
+ */
 function problemView(rule: string, problem: Problem): Html {
   const [what, ...rows] = renderProblem(rule, problem).split('\n');
   const note =

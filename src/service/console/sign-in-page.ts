@@ -18,7 +18,10 @@ export interface SignInParts {
   readonly failures: RateWindow;
 }
 
-/** Shows the sign-in form. The link with a token that the service prints signs in without it. */
+/**
+ * Shows the sign-in form. If the request comes from the link that the service prints, which contains the token,
+ * signs the visitor in without the form.
+ */
 export const showSignIn: Handler<SignInParts> = ({ request, url }, parts) => {
   const { sessions, settings, failures } = parts;
   const next = consoleAddress(url.searchParams.get('next'));
@@ -65,8 +68,8 @@ function signedInPage(next: string, headers: Readonly<Record<string, string>>): 
 }
 
 /**
- * The sign-in form. If the service has a token, it asks for the token, because anyone who reaches the service
- * could sign in with the default login.
+ * Shows the sign-in form. If the service has a token, the form asks for the token, because anyone who reaches
+ * the service could sign in with the default login.
  *
  * @param problem Why the last attempt failed, and the email in it.
  */

@@ -36,7 +36,7 @@ export const statusPages: readonly ConsolePage[] = [
         ...FAMILIES.map(([endpoint, name]) => ({
           name,
           own: all.filter(fault => targetsOf(fault)?.includes(endpoint)),
-          // The pages are affected only by faults that name them.
+          // Only faults that name the pages affect them.
           others: endpoint === 'pages' ? [] : untargeted,
         })),
       ];
@@ -57,7 +57,7 @@ export const statusPages: readonly ConsolePage[] = [
 interface FamilyState {
   readonly name: string;
   readonly own: readonly PlantedFault[];
-  /** Faults that affect any endpoint. */
+  /** Faults that can affect any endpoint. */
   readonly others: readonly PlantedFault[];
 }
 
@@ -74,7 +74,7 @@ const COLUMNS: readonly HtmlColumn<FamilyState>[] = [
   ),
 ];
 
-/** The families that a fault names, or that its kind implies; `undefined` if it can affect any request. */
+/** Returns the families that a fault names, or that its kind implies; `undefined` if it can affect any request. */
 function targetsOf(fault: PlantedFault): readonly Endpoint[] | undefined {
   if (isJobFault(fault)) return ['jobs'];
   if ('endpoint' in fault && fault.endpoint !== undefined) return [fault.endpoint];
@@ -100,7 +100,7 @@ function faultLine(fault: PlantedFault): Html {
   return html`<div><strong>${fault.kind}</strong> ${whatOf(fault)}${aimOf(fault)}</div>`;
 }
 
-/** Describes the other limits of the fault. */
+/** Describes the path or the job title to which a fault is limited. */
 function aimOf(fault: PlantedFault): string {
   if ('path' in fault && fault.path !== undefined) return ` (addresses with “${fault.path}”)`;
   return 'title' in fault && fault.title !== undefined ? ` (job “${fault.title}”)` : '';

@@ -39,12 +39,12 @@ import { column, type HtmlColumn, listPage, newestFirstCaption } from './html/ta
 import { problemsView, RULE_COLUMNS } from './rule-view.js';
 
 const STREAM_RULES = '/console/streams/rules';
-/** The form that adds a rule, where its result is shown. */
+/** The address of the form that adds a rule. The result of the form is shown there, too. */
 const ADD = `${STREAM_RULES}#add`;
 
 /**
- * The page of open connections, with the amount of data sent, and of the most recent replays, with their last
- * message.
+ * The page of open connections, with the amount of data that each has sent, and of the most recent replays, each
+ * with its last message.
  */
 export const streamPages: readonly ConsolePage[] = [
   {
@@ -153,7 +153,7 @@ function rangeOf(range: Window): Html {
   return range.to - range.from === MINUTE ? renderMinute(range.from) : renderWindow(range);
 }
 
-/** The last message of a replay, or the reason why there is none. */
+/** Returns the last message of a replay, or the reason why there is none. */
 export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: string, tone: Tone] {
   if (endedAt === undefined) return ['streaming', 'busy'];
   if (end === undefined) return ['cut off before its last message', 'bad'];
@@ -161,7 +161,10 @@ export function outcomeOf({ end, endedAt }: LoggedReplay): readonly [words: stri
   return [endingOf(end), end.minutesFailed.length > 0 ? 'warn' : 'good'];
 }
 
-/** Renders the rules of the replay stream. They can be added and deleted, as a program can do by requests. */
+/**
+ * Renders the rules of the replay stream, with forms to add and delete rules. Programs can do the same by
+ * requests.
+ */
 async function shown(
   { context, csrf, messageAt, url }: Visit,
   refused?: HtmlValue,

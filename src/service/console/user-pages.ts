@@ -31,9 +31,9 @@ interface UserParts extends Visitor<User> {
 }
 
 /**
- * The routes of the pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and the list of
- * their grants. `authenticate` skips the question if the application already has a grant; `authorize` always
- * asks.
+ * Returns the routes of the pages for end users: sign-in with consent, which is step 2 of OAuth 1.0a, and the
+ * list of their grants. `authenticate` skips the question if the application already has a grant; `authorize`
+ * always asks.
  */
 export function userRoutes({ oauth, settings }: ServiceContext): readonly Route[] {
   const sessions = new Sessions<User>('millrace-user', '/oauth');
@@ -124,7 +124,7 @@ const TABLE: RouteTable<UserParts> = {
   [GRANTS_PATH]: { GET: showGrants, POST: changeGrants },
 };
 
-/** The sign-in that belongs to the request token in the address. */
+/** Returns the sign-in that belongs to the request token in the address. */
 function pendingOf({ url }: RequestContext, { oauth }: UserParts) {
   const token = url.searchParams.get('oauth_token') ?? '';
   const pending = oauth.pending(token);
@@ -193,7 +193,7 @@ async function allow(
     : goTo(approval.redirect, pending);
 }
 
-/** The URL of the page, to which its forms are sent. */
+/** Returns the URL of the page, to which its forms are sent. */
 function pageAddress({ url }: RequestContext): string {
   const token = url.searchParams.get('oauth_token');
   return token === null
@@ -202,8 +202,8 @@ function pageAddress({ url }: RequestContext): string {
 }
 
 /**
- * The origin of a callback for the `form-action` of a content security policy. `undefined` if a policy cannot
- * name it, because 127.0.0.1 is the only IP address that policies can match.
+ * Returns the origin of a callback for the `form-action` of a content security policy. `undefined` if a policy
+ * cannot name it, because 127.0.0.1 is the only IP address that policies can match.
  */
 export function callbackTarget(callback: string): string | undefined {
   if (!URL.canParse(callback)) return undefined;
@@ -213,7 +213,7 @@ export function callbackTarget(callback: string): string | undefined {
   return isWeb && (isName || hostname === '127.0.0.1') ? origin : undefined;
 }
 
-/** A page for an end user, without links to the console. */
+/** Returns a page for an end user, without links to the console. */
 function userPage(
   title: HtmlValue,
   body: HtmlValue,
@@ -262,7 +262,7 @@ function returnTo(callback: string): Html {
     : html`You will go back to <strong>${isolated(new URL(callback).host)}</strong>.`;
 }
 
-/** Shows the PIN that the user must type into an application without a callback URL. */
+/** Shows the PIN that the user must type into an application that has no callback URL. */
 function pinCard(pin: string, name: string): Html {
   return html`<div class="card"><p>Type this PIN into ${isolated(name)}. It is good once, and for a few minutes.</p>
 <p class="pin" aria-label="PIN">${pin}</p><p class="hint">You can close this page then.</p></div>`;

@@ -55,13 +55,13 @@ export interface Addresses {
   readonly limits: ClientLimits;
 }
 
-/** The names, credentials and limits from the options of the service, and the identity of its posts. */
+/** The names, credentials and limits that the options of the service set, and the identity of its posts. */
 type Names = { readonly limits: Limits } & Omit<
   Addresses,
   `${string}Url` | 'insecureOrigins' | 'serviceTime' | 'limits'
 >;
 
-/** The addresses of a service that listens on this URL. */
+/** Returns the addresses of a service that listens on this URL. */
 export function addressesAt(url: string, names: Names, serviceTime: () => number): Addresses {
   const { protocol, hostname, origin } = new URL(url);
   return {

@@ -6,11 +6,12 @@ import { HttpProblem } from './http-problem.js';
 import type { RequestContext } from './router.js';
 
 /**
- * Makes the first checks of all endpoints of the account.
+ * Checks the credentials of a request and the names in its path. All endpoints of the account begin with these
+ * checks.
  *
  * @param names The segments of the path that must have a certain value or one of several values.
- * @throws HttpProblem 401 unless the request has the console's credentials as HTTP Basic; 404 for another
- * name.
+ * @throws HttpProblem 401 unless the request has the console's credentials as HTTP Basic; 404 if a segment has
+ * another value.
  */
 export function checkAccountAccess(
   { request, path }: RequestContext,
@@ -32,13 +33,13 @@ export function checkAccountAccess(
 
 type Credentials = Pick<ServiceSettings, 'email' | 'password'>;
 
-/** Whether an `Authorization` header has these credentials as HTTP Basic. */
+/** Returns whether an `Authorization` header has these credentials as HTTP Basic. */
 export function isAuthorized(header: string | undefined, right: Credentials): boolean {
   const encoded = /^basic +([a-z0-9+/=_-]+) *$/i.exec(header ?? '')?.[1] ?? '';
   return isSame(Buffer.from(encoded, 'base64'), right);
 }
 
-/** Whether a login has these credentials. */
+/** Returns whether a login has these credentials. */
 export function isLogin({ email, password }: Credentials, right: Credentials): boolean {
   // An email has no colon, because a colon ends the user name in HTTP Basic.
   return !email.includes(':') && isSame(Buffer.from(`${email}:${password}`), right);
@@ -57,7 +58,7 @@ function digest(secret: string | Uint8Array): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Whether an `Authorization` header has the token of the service. */
+/** Returns whether an `Authorization` header has the token of the service. */
 export function isBearer(header: string | undefined, token: string): boolean {
   const [, given = ''] = /^bearer +([^ ]+) *$/i.exec(header ?? '') ?? [];
   return isSameSecret(given, token);
@@ -77,9 +78,9 @@ export function checkHost(
 }
 
 /**
- * The origin by which the client has called a service with a token, for URLs in the response. Outside of a
- * container, its name and port differ from those inside. `undefined` without a token, because the service
- * then has only one origin.
+ * Returns the origin by which a client has called a service with a token, for URLs in the response. A client
+ * outside of a container uses another name and port than clients inside. `undefined` without a token, because
+ * the service then has only one origin.
  *
  * @throws HttpProblem 400 for a `Host` header that does not name a host
  */
@@ -96,8 +97,8 @@ export function originOf(
 }
 
 /**
- * Whether a `Host` header, with or without a port, is a name of this machine. Any other name may belong to a
- * site that resolves to this machine (DNS rebinding).
+ * Returns whether a `Host` header, with or without a port, is a name of this machine. Any other name may belong
+ * to a site that resolves to this machine (DNS rebinding).
  */
 export function isLoopbackHost(host = ''): boolean {
   return isLoopback(host.replace(/:\d+$/, '').toLowerCase());

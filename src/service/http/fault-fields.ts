@@ -244,7 +244,7 @@ export function isStreamFault(fault: Fault): fault is StreamFault {
   return FAULT_TABLE[fault.kind].target === 'stream';
 }
 
-/** The fields of a kind of fault, by name. */
+/** Returns the fields of a kind of fault, by name. */
 export function faultFields(kind: Fault['kind']): Readonly<Record<string, FaultField>> {
   return FAULT_TABLE[kind].fields as Readonly<Record<string, FaultField>>;
 }

@@ -31,7 +31,7 @@ export interface StatusFault extends Aim {
   readonly retryAfter?: number | undefined;
 }
 
-/** The body ends early. Bytes are counted as sent, after compression. */
+/** The body ends early. `afterBytes` counts the bytes as they are sent, after compression. */
 export interface CutFault extends Aim {
   readonly kind: 'cut';
   readonly afterBytes: number;
@@ -58,7 +58,7 @@ export interface FlipFault extends Aim {
   readonly atByte: number;
 }
 
-/** The response is late. Can be combined with another fault. */
+/** The response is late. This fault can be combined with another fault. */
 export interface DelayFault extends Aim {
   readonly kind: 'delay';
   /** The delay in milliseconds of real time. */
@@ -134,7 +134,7 @@ export interface UnprocessedRangeFault extends Aim {
 }
 
 /**
- * The service sends more than a slow consumer can read. A replay does not wait for its consumer. A compliance
+ * The service sends faster than a slow consumer can read. A replay does not wait for its consumer. A compliance
  * stream starts with the events of the last minutes in one burst.
  */
 export interface FloodFault extends Aim {

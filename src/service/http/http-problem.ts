@@ -14,7 +14,7 @@ export class HttpProblem extends Error {
   }
 }
 
-/** A 422 that lists all problems of a request. */
+/** Returns a 422 that lists all problems of a request. */
 export function unprocessable(problems: readonly string[]): HttpProblem {
   return new HttpProblem(422, withPrefix(problems.map(problem => problem.trim()).join('\n')));
 }
@@ -23,15 +23,18 @@ export function withPrefix(problem: string): string {
   return `There were errors processing your request: ${problem}`;
 }
 
-/** Creates the body of an error, whose structure differs between families. */
+/** Creates the body of an error response. Its structure differs between the families of endpoints. */
 export type ErrorBody = (message: string, now: number, method: string) => object;
 
-/** The error body of rules, jobs and streams. */
+/** Returns the error body of rules, jobs and streams. */
 export const messageErrorBody: ErrorBody = (message, now) => ({
   error: { message, sent: formatSent(now) },
 });
 
-/** The error body of search. It has a transaction id of 16 hexadecimal digits, of which the first two are zeros. */
+/**
+ * Returns the error body of search. It has a transaction id of 16 hexadecimal digits, of which the first two are
+ * zeros.
+ */
 export const searchErrorBody: ErrorBody = (message, now) => ({
   error: {
     message,
@@ -40,5 +43,5 @@ export const searchErrorBody: ErrorBody = (message, now) => ({
   },
 });
 
-/** The error body of authorization and engagement totals: a string for each line of the message. */
+/** Returns the error body of authorization and engagement totals: one string for each line of the message. */
 export const errorsErrorBody: ErrorBody = message => ({ errors: message.split('\n') });

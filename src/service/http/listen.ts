@@ -38,8 +38,8 @@ export function urlOf(server: Server, host: string): string {
 }
 
 /**
- * The URL of a server that listens on this host. If the host stands for all addresses, the URL is for clients
- * on other machines.
+ * Returns the URL of a server that listens on this host. If the host stands for all addresses, the URL is for
+ * clients on other machines.
  */
 export function urlAt(host: string, port: number): string {
   const name = EVERY_ADDRESS.includes(host) ? outerAddress() : host;
@@ -48,7 +48,7 @@ export function urlAt(host: string, port: number): string {
 
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-/** An address under which other machines can reach this machine. */
+/** Returns an address at which other machines can reach this machine. */
 function outerAddress(): string {
   const outer = Object.values(networkInterfaces())
     .flatMap(addresses => addresses ?? [])

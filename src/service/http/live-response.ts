@@ -18,14 +18,17 @@ export interface LiveResponseOptions {
   readonly signal: AbortSignal;
   /** Creates the last message for a consumer that cannot keep up. */
   farewell(): Uint8Array;
-  /** Called when that message is queued. */
+  /** Called when the farewell message is queued. */
   onOverflow(): void;
   readonly cut?: ContentCutFault | undefined;
   /** Called when the stream is cut by a fault. */
   onCut?(): void;
 }
 
-/** Up to this backlog in bytes, each message is flushed separately. Beyond it, messages are flushed together. */
+/**
+ * While the backlog is at most this many bytes, each message is flushed separately. Beyond that, messages are
+ * flushed together.
+ */
 const BATCH_BYTES = 64 * 1024;
 
 /** The number of messages that are kept for people who look at the stream. */
@@ -76,7 +79,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
     return !this.#hasEnded && !this.#options.signal.aborted;
   }
 
-  /** Whether a producer that can wait should call `room`. */
+  /** Whether so much is waiting that a producer should call `room` before it pushes more. */
   get isAhead(): boolean {
     return this.#backlog >= Math.min(BATCH_BYTES, this.#options.backlogBytes / 2);
   }
@@ -93,8 +96,7 @@ export class LiveResponse implements AsyncIterable<Buffer> {
         this.#cutHere();
         return;
       }
-      // Only a message with a multi-byte character can be cut inside one, so others are sent
-      // unchanged.
+      // Only a message with a multi-byte character can be cut inside one, so other messages are sent unchanged.
     } else {
       this.#recent[this.#messages++ % KEPT_MESSAGES] = message;
       this.#rate.add();
@@ -221,7 +223,7 @@ function withoutCarriageReturns(message: Uint8Array): Uint8Array {
   return message.map(byte => (byte === CARRIAGE_RETURN ? 0x20 : byte));
 }
 
-/** How long a consumer that could not keep up may take to read the last message, in milliseconds. */
+/** A consumer that could not keep up may take this long to read the last message, in milliseconds. */
 const GRACE_MS = 1_000;
 
 /** Refuses clients that do not accept gzip, because streams are only sent as gzip. @throws HttpProblem 406 */
@@ -236,8 +238,8 @@ export function checkGzip({ request }: RequestContext): void {
 }
 
 /**
- * One connection of a stream, from its first message to its end. `feed` is called when the headers are sent.
- * Its signal fires when the consumer has disconnected.
+ * Yields the body of one stream connection, from the first message to the end. `feed` is called when the headers
+ * are sent. The signal that it gets fires when the consumer has disconnected.
  */
 export async function* streamConnection(
   { request, url, signal }: RequestContext,

@@ -54,14 +54,14 @@ export class Faults {
     return planted;
   }
 
-  /** Returns the faults that have hits left. */
+  /** Returns the faults that can still hit. */
   list(): readonly PlantedFault[] {
     return this.#planted.map(describe);
   }
 
   /**
    * Returns how often a fault has changed a response, even after its last hit. A `cut`, `stall`, `flip` or
-   * `content-cut` may be behind the end of the response that it hits, and then has no effect. All other kinds
+   * `content-cut` has no effect if its position is beyond the end of the response that it hits. All other kinds
    * have an effect with each hit.
    */
   effects(id: number): number {
@@ -74,7 +74,7 @@ export class Faults {
     if (id !== undefined) this.#effects.set(id, this.effects(id) + 1);
   }
 
-  /** @internal Returns the faults that have hits left, for `replace`. */
+  /** @internal Returns the faults that can still hit, for `replace`. */
   kept(): readonly KeptFault[] {
     return this.#planted.map(({ fault, skip, left, hits }) => ({
       fault: { ...fault, skip, times: Number.isFinite(left) ? left : 'always' },

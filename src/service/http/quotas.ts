@@ -4,8 +4,9 @@ import { HttpProblem } from './http-problem.js';
 import type { Endpoint } from './router.js';
 import type { Limits, Rate } from './service-limits.js';
 
-// The rates of the service: which requests have arrived, how many are left, and the 429 beyond that. The numbers are
-// in `service-limits`. The client's `rate-limits` is separate: it waits before a request is sent.
+// The rates of the service: counts the requests that have arrived, tells how many are left, and refuses further
+// requests with 429. The numbers are in `service-limits`. The client's `rate-limits` is separate: it waits
+// before a request is sent.
 
 /** The limits that are rates. */
 export type RateName = {
@@ -85,13 +86,13 @@ export class RateWindow {
     this.#clock = clock;
   }
 
-  /** The number of requests that are allowed now; `Infinity` without a limit. */
+  /** Returns the number of requests that are allowed now; `Infinity` without a limit. */
   left(): number {
     this.#forget(this.#clock.now());
     return Math.max(0, this.rate.requests - this.#times.length);
   }
 
-  /** Milliseconds until another request is allowed; 0 if it is allowed now. */
+  /** Returns the milliseconds until another request is allowed; 0 if it is allowed now. */
   wait(): number {
     const { requests, perMs, byDay } = this.rate;
     if (requests === Number.POSITIVE_INFINITY) return 0;
@@ -120,7 +121,10 @@ export class RateWindow {
   }
 }
 
-/** Counts the request in all windows, or returns the first full window. */
+/**
+ * Counts a request in all windows. If a window is full, counts the request in no window and returns the full
+ * one.
+ */
 export function admit(windows: readonly RateWindow[], count = true): RateWindow | undefined {
   const full = windows.find(window => window.wait() > 0);
   if (full === undefined && count) for (const window of windows) window.count();
@@ -128,7 +132,7 @@ export function admit(windows: readonly RateWindow[], count = true): RateWindow 
 }
 
 interface RateCheck {
-  /** Whether to count the request now. `false` for a request that is counted when it succeeds. */
+  /** Whether to count the request now. `false` for a request that is counted only after it has succeeded. */
   readonly count?: boolean | undefined;
   /** Returns additional headers for the 429. */
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
@@ -149,7 +153,7 @@ export function checkRate(
   if (full === undefined) return;
   throw new HttpProblem(429, message(full), {
     ...headers?.(),
-    // At least 1 s, because the clock may have passed the end of the wait.
+    // The wait is at least 1 s. It would be 0 if the clock has passed the end of the wait in the meantime.
     'Retry-After': String(Math.max(1, Math.ceil(full.wait() / SECOND))),
   });
 }
@@ -162,9 +166,9 @@ export function rateExceeded(what: string): (full: RateWindow) => string {
   };
 }
 
-/** The message for too many connections to a stream. */
+/** Returns the message for too many connections to a stream. */
 export const connectionsExceeded = (): string =>
   'Your app has exceeded the limit on connection requests.';
 
-/** The message for too many requests of an OAuth application. */
+/** Returns the message for too many requests by OAuth applications. */
 export const requestsExceeded = (): string => 'Your app has exceeded the limit on API requests.';

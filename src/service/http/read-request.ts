@@ -3,7 +3,10 @@ import { isRecord } from '../../base/record.js';
 import { parseTimestamp } from '../../base/time.js';
 import { HttpProblem } from './http-problem.js';
 
-/** Reads the whole body of a request. @throws HttpProblem 413 beyond the limit; the rest stays unread. */
+/**
+ * Reads the whole body of a request. @throws HttpProblem 413 if the body is longer than `maxBytes`; the rest of
+ * it stays unread.
+ */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const coding = request.headers['content-encoding'];
   if (coding !== undefined && coding !== 'identity')
@@ -22,19 +25,19 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return body;
 }
 
-/** The rest of a body. The connection stays usable if only a part of it is read. */
+/** Returns the unread chunks of a body. The connection stays usable if only some of them are read. */
 function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }
 
 const bodies = new WeakMap<IncomingMessage, Buffer>();
 
-/** The body of a request, if it was read. */
+/** Returns the body of a request, if it was read. */
 export function bodyOf(request: IncomingMessage): Buffer | undefined {
   return bodies.get(request);
 }
 
-/** Whether a part of a request's body has not been read yet. */
+/** Returns whether a part of a request's body has not been read yet. */
 export function isUnread({ complete, headers }: IncomingMessage): boolean {
   const hasBody =
     headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -75,7 +78,7 @@ export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> | un
   }
 }
 
-/** The range of dates that a parameter may have, and the messages for others. */
+/** The range of dates that a parameter may have, and the messages for dates outside of it. */
 export interface DateBounds {
   readonly earliest: number;
   readonly tooEarly: string;
@@ -84,7 +87,7 @@ export interface DateBounds {
 }
 
 /**
- * Reads a date of a request, and adds its problems to `problems`.
+ * Reads a date from a request. Adds any problem to `problems`.
  *
  * @param what The name of the date, such as `query parameter 'fromDate'`.
  */

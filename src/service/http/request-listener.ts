@@ -192,7 +192,7 @@ export class RequestListener {
   }
 }
 
-/** Forms are not logged, because they may have passwords. */
+/** Returns the body of a request, if it is JSON. Forms are not logged, because they may have passwords. */
 function jsonBodyOf(request: IncomingMessage): string | undefined {
   const body = bodyOf(request);
   return body !== undefined && parseJsonObject(body) !== undefined ? body.toString() : undefined;
@@ -200,7 +200,10 @@ function jsonBodyOf(request: IncomingMessage): string | undefined {
 
 const MAX_ERROR_BYTES = 4_096;
 
-/** The body of an error, if it is JSON. Pages are not logged, because they contain the tokens of their forms. */
+/**
+ * Returns the body of an error, if it is JSON. Pages are not logged, because they contain the tokens of their
+ * forms.
+ */
 function errorBodyOf({ status, body }: HandlerResponse): string | undefined {
   if (status < 400) return undefined;
   const text = Buffer.concat(body).toString('utf8', 0, MAX_ERROR_BYTES);
@@ -212,12 +215,15 @@ function internalError(error: unknown): HttpProblem {
   return new HttpProblem(500, `Internal Server Error: ${reason}`);
 }
 
-/** The method of a request. HEAD counts as GET. */
+/** Returns the method of a request. HEAD counts as GET. */
 function methodOf({ method }: IncomingMessage): string {
   return method === 'HEAD' ? 'GET' : String(method);
 }
 
-/** Whether an error comes from a client that has disconnected, since a write may be the first call to notice that. */
+/**
+ * Returns whether an error comes from a client that has disconnected, since a write may be the first call to
+ * notice that.
+ */
 function isOfGoneClient(error: unknown): boolean {
   const codes = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED'];
   return codes.some(code => isNodeError(error, code));

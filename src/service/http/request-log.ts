@@ -122,7 +122,10 @@ export class RequestLog {
     this.totals.clear();
   }
 
-  /** Resolves to true once the predicate, which reads the requests, returns true; to false once the signal fires. */
+  /**
+   * Resolves to true once `isDone`, which reads the requests, returns true. Resolves to false if the signal
+   * fires first.
+   */
   async until(isDone: () => boolean, signal: AbortSignal): Promise<boolean> {
     const wakeUp = new WakeUp();
     const stopListening = onceAborted(signal, () => wakeUp.wake());
@@ -146,7 +149,7 @@ export class RequestLog {
   }
 }
 
-/** Whether the responses of a family are streams. */
+/** Returns whether the responses of a family are streams. */
 export function isStream(endpoint: Endpoint | undefined): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
@@ -155,7 +158,7 @@ function isCounted({ endpoint }: LoggedRequest): boolean {
   return endpoint !== 'pages' && endpoint !== 'control';
 }
 
-/** An address in the form for the console: without secrets, and truncated if it is long. */
+/** Returns an address in the form for the console: without secrets, and truncated if it is long. */
 export function shownAddress(url: string): string {
   const text = withoutSecrets(url);
   return text.length > MAX_ADDRESS_LENGTH ? `${text.slice(0, MAX_ADDRESS_LENGTH)}…` : text;
@@ -179,7 +182,7 @@ export interface OverviewTotals {
   connections: number;
 }
 
-/** Totals for each minute of the last hour, by the service's clock. */
+/** Totals for each minute of the last hour by the service's clock. */
 export class MinuteTotals {
   readonly #now: () => number;
   readonly #minutes = new Map<number, OverviewTotals>();
@@ -198,7 +201,7 @@ export class MinuteTotals {
     getOrMake(this.#minutes, minute, none)[what] += count;
   }
 
-  /** The sums for equal parts of the last hour, oldest first. The last part ends with the current minute. */
+  /** Returns the sums for equal parts of the last hour, oldest first. The last part ends with the current minute. */
   lastHour(what: keyof OverviewTotals, parts: number): readonly number[] {
     const end = floorTo(MINUTE, this.#now()) + MINUTE;
     const sums = new Array<number>(parts).fill(0);
@@ -228,15 +231,15 @@ const WAIT = {
   timeoutMs: milliseconds('the longest wait', { default: 10_000 }),
 };
 
-/** The last requests of a service in the form for tests, in order of arrival. @throws OptionError */
+/** Returns the last requests of a service in the form for tests, in order of arrival. @throws OptionError */
 export function requestEntries(log: RequestLog, filter: RequestFilter): readonly RequestEntry[] {
   const checked = checkOptions<RequestFilter, typeof FILTER>('service.requests', FILTER, filter);
   return matching(log, checked).map(entryOf);
 }
 
 /**
- * Resolves to the requests once enough of them have arrived and were answered completely. A compliance stream
- * counts once it is accepted.
+ * Resolves to the requests once the wanted number of requests has arrived and been answered completely. A
+ * compliance stream counts once it is accepted.
  *
  * @throws OptionError for an invalid filter.
  * @throws IncompleteError after the maximum time.

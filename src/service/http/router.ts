@@ -69,14 +69,14 @@ export interface RouteFamily {
 export interface Route extends RouteFamily {
   readonly methods: readonly string[];
   /**
-   * The pattern of the path. `:name` stands for one segment or for the start of one:
+   * The pattern of the path. `:name` stands for a whole segment or for the start of a segment:
    * `/accounts/:account/:label.json`.
    */
   readonly pattern: string;
   handle(incoming: RequestContext): HandlerResponse | Promise<HandlerResponse>;
 }
 
-/** Answers the requests with one method and one pattern. `parts` is the result of the family's `enter`. */
+/** Answers the requests that have one method and one pattern. `parts` is the result of the family's `enter`. */
 export type Handler<Parts> = (
   incoming: RequestContext,
   parts: Parts,
@@ -132,7 +132,7 @@ function expressionOf(pattern: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-/** The decoded segments; `undefined` if their percent-encoding is invalid. */
+/** Returns the decoded segments; `undefined` if their percent-encoding is invalid. */
 function decoded(segments: Readonly<Record<string, string>>): RoutedPath['path'] | undefined {
   try {
     const named = Object.entries(segments);

@@ -21,9 +21,9 @@ export interface KnownRule extends RequestedRule {
 export interface RuleOutcome extends RequestedRule {
   /** The id, as digits; absent for a rule that does not exist. */
   readonly id?: string | undefined;
-  /** Whether the rule was added or is valid, depending on the request. */
+  /** Whether the rule was added, or whether it is valid, depending on the request. */
   readonly done: boolean;
-  /** The reason, if it was not added or is not valid. */
+  /** The reason why the rule was not added or is not valid. */
   readonly message?: string | undefined;
 }
 
@@ -55,14 +55,20 @@ export async function checkRuleSyntax(
   return outcomes;
 }
 
-/** The outcomes if one invalid rule causes all rules to be refused; `undefined` if all rules are valid. */
+/**
+ * Returns the outcomes if a rule is invalid, because one invalid rule causes all rules to be refused. Returns
+ * `undefined` if all rules are valid.
+ */
 export function rejected(checked: readonly RuleOutcome[]): readonly RuleOutcome[] | undefined {
   return checked.every(({ done }) => done)
     ? undefined
     : checked.map(outcome => ({ ...outcome, done: false }));
 }
 
-/** Prints the outcomes as JSON, with counts, by default of created rules. */
+/**
+ * Prints the outcomes as JSON, with counts. By default, the counts are of created rules and of rules that were
+ * not created.
+ */
 export function outcomesText(
   outcomes: readonly RuleOutcome[],
   now: number,

@@ -9,7 +9,7 @@ import type { BodyFault, CutFault, StallFault } from './fault-types.js';
 import { drainBody, isUnread } from './read-request.js';
 import type { HandlerResponse } from './router.js';
 
-/** Sends a response, compressed if the client accepts gzip. Resolves when it was written. */
+/** Sends a response, compressed if the client accepts gzip. Resolves when the response was written. */
 export async function sendResponse(
   response: ServerResponse,
   answer: HandlerResponse,
@@ -22,8 +22,8 @@ export async function sendResponse(
   const isEarly = isUnread(response.req);
   const gzip =
     stored === undefined &&
-    // An early response is not compressed. The client must see its end before its request body is
-    // read, and gzip ends late.
+    // An early response is not compressed. The client must see the end of the response before its request body
+    // is read, but gzip would send the end only later.
     !isEarly &&
     acceptsGzip(response.req.headers['accept-encoding']) &&
     // A cut inside a character needs an uncompressed body.
@@ -52,7 +52,7 @@ export async function sendResponse(
   }
 }
 
-/** Whether an `Accept-Encoding` header allows gzip: by name or `*`, without a weight of 0. */
+/** Returns whether an `Accept-Encoding` header allows gzip: by name or `*`, without a weight of 0. */
 export function acceptsGzip(header: string | string[] | undefined): boolean {
   const weights = new Map<string, number>();
   for (const part of String(header ?? '').split(',')) {
@@ -173,7 +173,7 @@ async function sendWithFault(
   response.end();
 }
 
-/** The position of the fault in a chunk, or -1 if it is not in the chunk. */
+/** Returns the position of the fault in a chunk; -1 if the fault is not in this chunk. */
 function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   if (offset >= chunk.length) return -1;
   const from = Math.max(offset, 0);
@@ -181,13 +181,16 @@ function positionIn(chunk: Buffer, offset: number, fault: BodyFault): number {
   return withinCharacter(chunk, from);
 }
 
-/** The position after the first byte of the first multi-byte character at or after `from`; -1 if there is none. */
+/**
+ * Returns the position after the first byte of a multi-byte character: the first one that starts at `from` or
+ * later. Returns -1 if there is none.
+ */
 export function withinCharacter(bytes: Uint8Array, from = 0): number {
   const lead = bytes.findIndex((byte, index) => index >= from && byte >= 0xc0);
   return lead === -1 ? -1 : lead + 1;
 }
 
-/** Whether the fault prevents the client from getting the end of the HTTP message in time. */
+/** Returns whether the fault prevents the client from getting the end of the HTTP message in time. */
 function hidesEnd(fault: CutFault | StallFault): boolean {
   return fault.kind === 'stall' || fault.end !== 'finish';
 }
@@ -198,10 +201,7 @@ function withFlippedBit(chunk: Buffer, offset: number): Buffer {
   return copy;
 }
 
-/**
- * Waits until the signal fires, or for `forMs`. By default, for the longest time of a timer, which
- * is 24 days.
- */
+/** Waits for `forMs`, or until the signal fires. By default, waits as long as a timer can, which is 24 days. */
 async function stall(signal: AbortSignal, forMs = MAX_TIMER_MS): Promise<void> {
   await setTimeout(forMs, undefined, { signal });
 }

@@ -104,13 +104,16 @@ export const LIMITS_OPTION = orGroup(
   EACH_LIMIT,
 );
 
-/** The limits for a checked option `limits`. */
+/** Returns the limits for a checked option `limits`. */
 export function limitsOf(option: LimitsOption): Limits {
   if (option === 'strict') return STRICT;
   return option === 'relaxed' ? RELAXED : { ...STRICT, ...option };
 }
 
-/** The rates that clients observe, by family of calls. If a rate counts only one kind of call, it has that kind. */
+/**
+ * The rates that clients observe, by family of calls. If a rate counts only one kind of call, the kind follows
+ * its name.
+ */
 const CLIENT_RATES = {
   search: [['searchRate']],
   jobReads: [['jobReadRate']],
@@ -134,8 +137,8 @@ export type ClientLimits = {
 };
 
 /**
- * The limits to report to clients: only rates that are more relaxed than in the real service. A client
- * notices a stricter rate by a 429.
+ * Returns the limits to report to clients: only the rates that are more relaxed than those of the real service.
+ * A client learns of a stricter rate when it gets a 429.
  */
 export function clientLimits(limits: Limits): ClientLimits {
   const told = Object.entries(CLIENT_RATES).flatMap(([family, names]) => {
@@ -148,7 +151,7 @@ export function clientLimits(limits: Limits): ClientLimits {
   return Object.fromEntries(told) as ClientLimits;
 }
 
-/** Whether no rate is left. */
+/** Returns whether all rates are lifted. */
 export function isWithoutRates(limits: ClientLimits): boolean {
   return Object.keys(CLIENT_RATES).every(
     family => limits[family as keyof ClientLimits]?.length === 0,

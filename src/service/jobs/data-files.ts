@@ -17,8 +17,8 @@ interface DataParts {
 }
 
 /**
- * The route of data files under signed URLs, on the second origin, or with a token, on the origin of the
- * service. Until it expires, the URL alone grants access.
+ * Returns the route of data files under signed URLs. They are on the second origin, or, if the service has a
+ * token, on the origin of the service. Until it expires, the URL alone grants access.
  */
 export function dataRoutes(parts: DataParts): readonly Route[] {
   const family = { endpoint: 'job-files', errorBody: messageErrorBody } as const;
@@ -56,13 +56,16 @@ const sendFile: Handler<DataParts> = async ({ request, url, path, countPosts }, 
     body: [],
     stored: {
       bytes: end - start + 1,
-      // The last byte of an empty file would be before its first byte, which is not a valid range.
+      // For an empty file, `end` would be before `start`, which is not a valid range.
       open: () => createReadStream(onDisk, { start, end: Math.max(start, end) }),
     },
   };
 };
 
-/** Finds the file of a URL. Every segment of the path must match, even those that are not needed to find the file. */
+/**
+ * Finds the file of a URL. Every segment of the path must match, including segments that are not needed to find
+ * the file.
+ */
 function find(
   url: URL,
   { snapshot = '', y, m, d, h, minute }: RequestContext['path'],
@@ -82,7 +85,10 @@ function notFound(): HttpProblem {
   return new HttpProblem(404, 'Not Found: there is no such file');
 }
 
-/** The requested range of bytes. `undefined` for the whole file, if there is no valid single range. */
+/**
+ * Returns the range of bytes that a request asks for. Returns `undefined`, which means the whole file, unless
+ * the request has exactly one valid range.
+ */
 function rangeOf(
   headers: RequestContext['request']['headers'],
   size: number,
@@ -99,7 +105,7 @@ function rangeOf(
   return { start, end };
 }
 
-/** Signs the URLs of data files, which expire. */
+/** Signs expiring URLs for data files, and checks them. */
 export type DataUrls = ReturnType<typeof createDataUrls>;
 
 /**
@@ -136,7 +142,10 @@ export function createDataUrls(seed: string | number, account: string) {
 const DATA_PATTERN =
   '/snapshots/:publisher/track_v2/:format/:account/:year/:month/:day/:snapshot/:y/:m/:d/:h/:minute_activities.json.gz';
 
-/** The path of a file. It contains the day on which the job was created, then the ten minutes of the file. */
+/**
+ * Returns the path of a file. It contains the day on which the job was created, and then the ten minutes that
+ * the file covers.
+ */
 export function dataPath(
   job: JobRecord,
   segment: number,
@@ -148,12 +157,12 @@ export function dataPath(
   return `/${folder.join('/')}/${createdOn}/${snapshotOf(job)}/${segmentPath(segment)}`;
 }
 
-/** The name of a downloaded file. */
+/** Returns the name of a downloaded file. */
 export function localName(job: JobRecord, segment: number): string {
   return `${snapshotOf(job)}_${segmentPath(segment).replaceAll('/', '_')}`;
 }
 
-/** The name of the job's snapshot in paths, such as `20130722-20130723_eff5t4me1j`. */
+/** Returns the name of the job's snapshot in paths, such as `20130722-20130723_eff5t4me1j`. */
 function snapshotOf({ from, to, uuid }: JobRecord): string {
   const day = (ms: number) => formatTimestamp(ms).slice(0, 8);
   return `${day(from)}-${day(to)}_${uuid}`;

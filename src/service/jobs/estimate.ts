@@ -26,8 +26,8 @@ export interface Estimate {
 /** The number of minutes in a sample. A shorter window is counted completely. */
 const SAMPLE_MINUTES = 600;
 /**
- * The time after which a sample of `MIN_SAMPLE_MINUTES` or `MIN_SAMPLE_POSTS` is enough, in milliseconds of
- * real time.
+ * The time after which the sample ends, in milliseconds of real time, if at least `MIN_SAMPLE_MINUTES` minutes
+ * or `MIN_SAMPLE_POSTS` posts were read.
  */
 const SAMPLE_MS = 1_500;
 const MIN_SAMPLE_MINUTES = 10;
@@ -48,7 +48,8 @@ export async function estimateJob(
   let posts = 0;
   let bytes = 0;
   let tested = 0;
-  // The number of minutes done, including the tested part of the last minute.
+  // The number of minutes that were read. If the last minute was read only in part, includes the fraction that
+  // was read.
   let done = 0;
   const startedAt = performance.now();
   const deadline = new Deadline(SAMPLE_MS);
@@ -90,7 +91,10 @@ export async function estimateJob(
 
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** The minutes from 0, ordered so that every prefix of the list is spread evenly over the window. */
+/**
+ * Returns the indices of the minutes to read. They are ordered so that every prefix of the list is spread evenly
+ * over the window.
+ */
 function sampleOf(minutes: number): readonly number[] {
   const fraction = (i: number) => (i * GOLDEN_RATIO) % 1;
   if (minutes <= SAMPLE_MINUTES)
@@ -104,7 +108,7 @@ function sampleOf(minutes: number): readonly number[] {
 /** The settings of the service that affect a quote. */
 export type QuoteTerms = Pick<ServiceSettings, 'limits' | 'jobDollarsPerDay' | 'jobDwellMs'>;
 
-/** The quote as the customer sees it at an instant, computed from an estimate. */
+/** Returns the quote as the customer sees it at an instant, computed from an estimate. */
 export function quoteOf(
   window: Window,
   { posts, bytes, readMs }: Estimate,
@@ -122,7 +126,7 @@ export function quoteOf(
   };
 }
 
-/** The order of magnitude of a count, such as 1000 for 1000 to 9999. */
+/** Returns the order of magnitude of a count, such as 1000 for 1000 to 9999. */
 function orderOfMagnitude(count: number): number {
   return 10 ** (String(Math.floor(count)).length - 1);
 }

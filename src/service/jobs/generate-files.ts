@@ -18,7 +18,7 @@ export interface GenerateFilesOptions {
   readonly store: JobStore;
   /** The files that were written so far. Each new file is appended. */
   readonly files: DataFile[];
-  /** Whether each file ends in an `info` line, whose `sent` is the start of the run. */
+  /** Whether each file ends in an `info` line. The `sent` of the line is the start of the run. */
   readonly infoLine: boolean;
   readonly signal: AbortSignal;
   /** Called with the ids of the posts in each file, after it was written. */
@@ -27,7 +27,7 @@ export interface GenerateFilesOptions {
   onProgress(fraction: number): void;
 }
 
-/** Writes the files of a job, oldest first. There is one for each ten minutes with matches. */
+/** Writes the files of a job, oldest first. There is one file for each ten minutes that have matches. */
 export async function generateFiles(job: JobRecord, options: GenerateFilesOptions): Promise<void> {
   const { archive, store, files, signal, onProgress, onWritten } = options;
   const matcher = await compileJobRules(job.rules, signal);
@@ -96,7 +96,10 @@ function* linesOf(
   yield Buffer.from(JSON.stringify({ info }));
 }
 
-/** Compresses the chunks to a gzip file in memory. The posts are in memory, too, and are larger. */
+/**
+ * Compresses the chunks to a gzip file in memory. This is acceptable, because the posts are also in memory and
+ * are larger.
+ */
 function compressed(chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<Buffer> {
   const blocks = Readable.from(blocksOf(chunks), { objectMode: false });
   return pipeline(blocks, createGzip(), buffer, { signal });

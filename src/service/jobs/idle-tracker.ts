@@ -26,9 +26,9 @@ export class IdleTracker {
   }
 
   /**
-   * Waits within a tracked task until `wake` is called. An abort rejects with the signal's reason.
+   * Waits within a tracked task until `wake` is called. If the signal fires, rejects with its reason.
    *
-   * @param start Arranges that `wake` will be called. Returns a function that cancels this.
+   * @param start Arranges that `wake` will be called. Returns a function that cancels the arrangement.
    */
   async wait<T>(
     signal: AbortSignal,

@@ -21,13 +21,13 @@ export interface Quote {
   readonly estimatedDurationHours: number;
   /** The compressed size of all files in megabytes. */
   readonly estimatedFileSizeMb: number;
-  /** The end of the quote in epoch milliseconds. */
+  /** The time at which the quote expires, in epoch milliseconds. */
   readonly expiresAt: number;
 }
 
 /** A file of a delivered job. */
 export interface DataFile {
-  /** The start of its ten minutes, in epoch milliseconds. */
+  /** The start of the ten minutes that the file covers, in epoch milliseconds. */
   readonly segment: number;
   readonly posts: number;
   readonly bytes: number;
@@ -36,7 +36,7 @@ export interface DataFile {
 }
 
 /**
- * The path of a file relative to the folder of its job, which is also the end of its URL:
+ * Returns the path of a file relative to the folder of its job, which is also the end of its URL:
  * `2013/07/22/15/00_activities.json.gz`.
  */
 export function segmentPath(segment: number): string {
@@ -47,7 +47,7 @@ export function segmentPath(segment: number): string {
 /** The stored record of a job, as JSON. Instants are in epoch milliseconds. */
 export interface JobRecord {
   readonly uuid: string;
-  /** The number of the job, which increases with each created job. */
+  /** The serial number of the job, which increases with each created job. */
   readonly number: number;
   readonly title: string;
   readonly format: Format;
@@ -60,13 +60,13 @@ export interface JobRecord {
   /** The time at which the job reached this status. */
   readonly since: number;
   readonly quote?: Quote | undefined;
-  /** Who has accepted or rejected the quote. */
+  /** The customer who has accepted or rejected the quote. */
   readonly acceptedBy?: string | undefined;
   readonly acceptedAt?: number | undefined;
   readonly completedAt?: number | undefined;
   /** The minutes whose data may be incomplete. */
   readonly suspectMinutes?: readonly number[] | undefined;
-  /** The phase that has failed, which selects the status message. */
+  /** The phase that has failed. It selects the status message. */
   readonly failure?: JobPhase | undefined;
   /** Set if the job has expired, so that only this record is left. */
   readonly gone?: boolean | undefined;
@@ -78,7 +78,7 @@ export type JobPhase = 'estimating' | 'running' | 'validation';
 /** A transition: the new status, its time, and the fields that change with it. */
 export type JobChange = Pick<JobRecord, 'status' | 'since'> & Partial<JobRecord>;
 
-/** The number of UTC days that a window overlaps, by which jobs are priced. */
+/** Returns the number of UTC days that a window overlaps, by which jobs are priced. */
 export function jobDays({ from, to }: Window): number {
   return to <= from ? 0 : (floorTo(DAY, to - 1) - floorTo(DAY, from)) / DAY + 1;
 }
@@ -88,8 +88,8 @@ export function jobDays({ from, to }: Window): number {
 // of new jobs.
 
 /**
- * The time at which a job expires, rounded down to the second as responses show it: 15 days after its quote,
- * or after its acceptance. A job whose estimate has failed has no quote, so it expires 15 days after the
+ * Returns the time at which a job expires: 15 days after its quote, or after its acceptance. Rounded down to the
+ * second, as responses show it. A job whose estimate has failed has no quote, so it expires 15 days after the
  * failure.
  */
 export function expiryOf(job: JobRecord, retentionMs: number): number {
@@ -100,7 +100,7 @@ export function expiryOf(job: JobRecord, retentionMs: number): number {
   return status === 'failed' ? expiry(since) : Number.POSITIVE_INFINITY;
 }
 
-/** The transition of an expired job, which removes everything but its record. */
+/** Returns the transition that marks a job as expired. It removes everything except for the record. */
 export function expired(job: JobRecord, now: number): JobChange {
   return { ...job, since: now, rules: [], gone: true };
 }

@@ -61,14 +61,14 @@ export class JobEndpoints {
     );
   }
 
-  /** The origin of the data files, if it differs from the origin of the service. */
+  /** The origin of the data files, if it is not the origin of the service. */
   get filesUrl(): string {
     return urlOf(this.#files, this.context.settings.host);
   }
 
   /**
-   * Whether the service has only one origin. With a token, it may be reached by other addresses, for example
-   * from outside a container, and it only knows the address in a request.
+   * Whether the service has only one origin. With a token, clients may use other addresses for the service, for
+   * example from outside a container. The service then knows only the address in a request.
    */
   get #hasOneOrigin(): boolean {
     return this.context.settings.token !== undefined;
@@ -84,7 +84,10 @@ export class JobEndpoints {
     return this.#opened;
   }
 
-  /** Loads the stored jobs. A service that is not started runs no jobs, but may have a state folder with some. */
+  /**
+   * Loads the stored jobs. Even a service that is not started, and so runs no jobs, may have a state folder with
+   * some.
+   */
   #load(): Promise<void> {
     this.#loaded ??= this.jobs.open();
     return this.#loaded;
@@ -101,8 +104,8 @@ export class JobEndpoints {
     await this.jobs.remove();
     this.jobs = new ServiceJobs(this.context);
     this.#loaded = undefined;
-    // Another process may hold the lock of the state folder, so this changes nothing in it unless
-    // this process runs jobs.
+    // Another process may hold the lock of the state folder. Therefore, this changes nothing in the folder
+    // unless this process runs jobs.
     if (this.#opened === undefined && kept.length === 0) return;
     await this.#load();
     await this.jobs.add(kept);
@@ -147,7 +150,7 @@ const BASE = '/historical/:product/accounts/:account/publishers/:publisher';
 const PRODUCTS = ['rulestream', 'powertrack'];
 
 /**
- * The routes of historical jobs. The checks are, in order:
+ * Returns the routes of historical jobs. The checks are, in order:
  * 1. the credentials: 401;
  * 2. product, account and publisher: 404;
  * 3. the rate: 429;
@@ -300,7 +303,7 @@ function fileAddress(
   return { ...address, urls, filesUrl, expiresAt: until };
 }
 
-/** The error body of jobs. Existing clients read `status` and `reason` after a failed create. */
+/** Returns the error body of jobs. Existing clients read `status` and `reason` after a failed create. */
 const jobErrorBody: ErrorBody = (message, now, method) => ({
   ...(method === 'POST' && { status: 'error', reason: message }),
   ...messageErrorBody(message, now, method),

@@ -33,12 +33,12 @@ export async function checkJobRules(requested: readonly RequestedRule[]): Promis
   return { outcomes, rules: [...rules.values()] };
 }
 
-/** An id of at least 61 bits, like the ids of the service. That is more than the 53 bits of a number. */
+/** Returns an id of at least 61 bits, like the ids of the service. That is more than the 53 bits of a number. */
 function newRuleId(): string {
   return String((randomBytes(8).readBigUInt64BE() >> 1n) | (1n << 60n));
 }
 
-/** The number of rules to compile between two checks of the time. */
+/** The number of rules to compile before the elapsed time is checked again. */
 const RULES_PER_CHECK = 20;
 
 /** Compiles the rules of a job to a matcher, without blocking the event loop for long. */

@@ -26,8 +26,8 @@ export interface JobDependencies {
 }
 
 /**
- * Takes a job through its states. A state lasts for its dwell time by the service's clock, or until its work
- * is done, whichever is longer. Each state begins at its scheduled time, even if the clock jumps past several
+ * Takes a job through its states. A state lasts for its dwell time by the service's clock, or until its work is
+ * done, whichever takes longer. Each state begins at its scheduled time, even if the clock jumps past several
  * states.
  */
 export class JobRunner {
@@ -113,7 +113,7 @@ export class JobRunner {
     return this.#dependencies.context.settings.jobDwellMs;
   }
 
-  /** The next transition; `undefined` if a decision has already changed the job. */
+  /** Returns the next transition; `undefined` if a decision has already changed the job. */
   async #next(): Promise<JobChange | undefined> {
     const { job } = this;
     const { idle, signal, estimating, running } = this.#dependencies;
@@ -193,7 +193,7 @@ export class JobRunner {
     });
   }
 
-  /** Does the work of a state whose concurrency is limited by a semaphore, and waits for its dwell time. */
+  /** Does the work of a state whose concurrency a semaphore limits, and waits for the dwell time of the state. */
   async #work(
     phase: 'estimating' | 'running',
     work: (archive: Archive) => Promise<(since: number) => JobChange>,
@@ -213,7 +213,7 @@ export class JobRunner {
     }
     const workMs = Math.ceil(performance.now() - startedAt);
     if (change !== undefined) await idle.waitUntil(due, signal);
-    // The end is computed as if the clock had not jumped, but it is never in the future.
+    // The end is computed as if the clock had not jumped, but is never later than the current time.
     const end = Math.max(since, Math.min(this.#now, Math.max(due, since + workMs)));
     const result = this.#fails(phase, end, change === undefined) ?? change?.(end);
     this.#semaphore?.release(end);
@@ -221,7 +221,7 @@ export class JobRunner {
     return result as JobChange;
   }
 
-  /** The transition to `failed`, if a fault is planted for the phase or its work has failed. */
+  /** Returns the transition to `failed`, if a fault is planted for the phase or its work has failed. */
   #fails(phase: JobPhase, since: number, failed = false): JobChange | undefined {
     const { faults } = this.#dependencies.context;
     const planted = faults.matchJob(
@@ -266,7 +266,7 @@ interface Waiter {
   readonly acquired: (at: number) => void;
 }
 
-/** Limits the number of concurrent holders; others wait in a queue. Times are by the service's clock. */
+/** Limits the number of concurrent holders. All other jobs wait in a queue. Times are by the service's clock. */
 export class Semaphore {
   #free: number;
   readonly #queue: Waiter[] = [];
@@ -281,7 +281,7 @@ export class Semaphore {
   }
 
   /**
-   * Calls `acquired` with the time of the acquisition, synchronously if the semaphore is free.
+   * Calls `acquired` with the time of the acquisition. The call is synchronous if the semaphore is free.
    *
    * @param at The time of the request.
    */
@@ -292,7 +292,7 @@ export class Semaphore {
     } else this.#queue.push({ at, acquired });
   }
 
-  /** Releases the semaphore, and passes it to the next holder in the queue. */
+  /** Releases the semaphore. If jobs wait in the queue, the first of them becomes the holder. */
   release(at: number): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#free++;

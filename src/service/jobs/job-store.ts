@@ -24,11 +24,11 @@ export class JobStore {
   readonly #stateFolder: string | undefined;
   #opened: Promise<string> | undefined;
   #lock: Lock | undefined;
-  /** For each job, runs the writes of its record one after another. */
+  /** For each job, a queue that runs the writes of its record one after another. */
   readonly #turns = new Map<string, LimitFunction>();
   /** The lists of files, by job. */
   readonly #lists = new Map<string, LineLog<DataFile>>();
-  /** The folders whose names are synced to disk. */
+  /** The folders whose entries are already synced to disk. */
   readonly #folders = new Set<string>();
 
   /** @param stateFolder If undefined, a temporary folder is used, which `close` removes. */
@@ -54,7 +54,7 @@ export class JobStore {
     return found.sort((a, b) => a.job.number - b.job.number);
   }
 
-  /** Saves a record. Resolves once it is on disk. */
+  /** Saves a record. Resolves once the record is on disk. */
   save(job: JobRecord): Promise<void> {
     const inTurn = getOrMake(this.#turns, job.uuid, () => pLimit(1));
     return inTurn(async () => {
@@ -80,7 +80,7 @@ export class JobStore {
     return join(await this.#jobFolder(job), 'data', segmentPath(segment));
   }
 
-  /** Replaces a file of a job. Resolves once it is on disk. @throws StorageError */
+  /** Writes a file of a job, or replaces it. Resolves once the file is on disk. @throws StorageError */
   async writeDataFile(path: string, bytes: Uint8Array): Promise<void> {
     await withStorageError('write the data file', path, async () => {
       await this.#makeFolder(dirname(path));
@@ -88,7 +88,7 @@ export class JobStore {
     });
   }
 
-  /** Removes everything of a job except the record. */
+  /** Removes everything that belongs to a job, except for its record. */
   async removeFiles(job: JobRecord): Promise<void> {
     const folder = await this.#jobFolder(job);
     this.#lists.delete(job.uuid);
@@ -97,7 +97,7 @@ export class JobStore {
     await rm(join(folder, 'data'), { recursive: true, force: true });
   }
 
-  /** Removes everything of a job, including the record. */
+  /** Removes everything that belongs to a job, including its record. */
   async remove(job: JobRecord): Promise<void> {
     await this.#turns.get(job.uuid)?.(() => {});
     this.#turns.delete(job.uuid);
@@ -114,7 +114,7 @@ export class JobStore {
     this.#lock = undefined;
   }
 
-  /** Removes a folder without a record, which remains if the service is killed during the first write. */
+  /** Removes a folder without a record. Such a folder remains if the service is killed during the first write. */
   async #removeIncomplete(folder: string): Promise<void> {
     const names = await readdir(folder).catch(() => undefined); // not a folder, so not a job's
     if (names?.every(name => name === 'job.json.part')) await rm(folder, { recursive: true });
@@ -184,7 +184,7 @@ function parse(path: string, text: string): unknown {
   }
 }
 
-/** Whether a line of a list is a file of the job. */
+/** Returns whether a line of a list describes a file of the job. */
 function isDataFile(value: unknown, { from, to }: JobRecord): boolean {
   const { segment, posts, bytes, md5 } = Object(value) as Partial<Record<keyof DataFile, unknown>>;
   return (

@@ -28,7 +28,7 @@ export interface FileAddress extends JobAddress {
   readonly expiresAt: number;
 }
 
-/** A job in the form for every response except the list. */
+/** Returns a job in the form for every response except the list. */
 export function jobView(runner: JobRunner, address: JobAddress, activityCountOff = 0): object {
   const { job, files, percentComplete } = runner;
   const { status, quote, acceptedBy, acceptedAt, completedAt = 0 } = job;
@@ -55,7 +55,7 @@ export function jobView(runner: JobRunner, address: JobAddress, activityCountOff
   };
 }
 
-/** The response to a create: the job and its rules. */
+/** Returns the response to a create: the job and its rules. */
 export function createdView(
   runner: JobRunner,
   outcomes: readonly RuleOutcome[],
@@ -64,7 +64,7 @@ export function createdView(
   return withRules(jobView(runner, address), outcomes, runner.job.requestedAt);
 }
 
-/** The response to a create with invalid rules. */
+/** Returns the response to a create with invalid rules. */
 export function invalidView(
   request: CreateRequest,
   outcomes: readonly RuleOutcome[],
@@ -107,7 +107,7 @@ export function jobListView(runners: readonly JobRunner[], address: JobAddress):
   };
 }
 
-/** The files of a delivered job, in chronological order. */
+/** Returns the files of a delivered job, in chronological order. */
 export function resultsView(
   runner: JobRunner,
   address: FileAddress,
@@ -144,7 +144,7 @@ export function suspectMinutesView({ job }: JobRunner): object {
   return { suspectMinutes: job.suspectMinutes?.map(formatTimestamp) };
 }
 
-/** The number of posts and the compressed size of all files. */
+/** Returns the number of posts and the compressed size of all files. */
 export function fileTotals(files: readonly DataFile[]): Pick<DataFile, 'posts' | 'bytes'> {
   const totals = { posts: 0, bytes: 0 };
   for (const { posts, bytes } of files) {
@@ -203,7 +203,7 @@ const FAILURES: Record<JobPhase, string> = {
   validation: 'Job completed but failed validation. Gnip investigating.',
 };
 
-/** The status message, with the exact words of the real service. */
+/** Returns the status message, with the exact words of the real service. */
 export function statusMessage({ job, queued, percentComplete }: JobRunner): string {
   switch (job.status) {
     case 'opened':

@@ -10,7 +10,7 @@ import type { DataFile, JobRecord } from './job-record.js';
 import { type JobDependencies, JobRunner, Semaphore } from './job-runner.js';
 import { JobStore } from './job-store.js';
 
-/** A job with its files, in the form that its runner has. */
+/** A job with its files, in the form that the job's runner uses. */
 interface StoredJob {
   readonly job: JobRecord;
   readonly files: DataFile[];
@@ -40,7 +40,7 @@ export class ServiceJobs {
   constructor(context: ServiceContext) {
     const { settings, clock } = context;
     const { jobsEstimating, jobsRunning } = settings.limits;
-    // Each job adds a listener to the signal, and Node would warn of a leak.
+    // Each job adds a listener to the signal. Without this call, Node would warn of a leak.
     setMaxListeners(0, this.#stopping.signal);
     this.creationWindows = [
       context.quotas.window('jobsPerDayRate'),
@@ -103,7 +103,7 @@ export class ServiceJobs {
     return this.#runners.get(uuid);
   }
 
-  /** All jobs that have not expired, in the order of their creation. */
+  /** Returns all jobs that have not expired, in the order of their creation. */
   list(): readonly JobRunner[] {
     return [...this.#runners.values()].filter(runner => !runner.expired);
   }
@@ -121,7 +121,7 @@ export class ServiceJobs {
     return this.#shared.idle.settled(maxWaitMs);
   }
 
-  /** Returns all jobs with the bytes of their files, for `add` of another `ServiceJobs`. */
+  /** Returns all jobs with the bytes of their files. Another `ServiceJobs` can take them over by `add`. */
   async kept(): Promise<readonly KeptJob[]> {
     const kept: KeptJob[] = [];
     for (const { job, files } of this.#runners.values()) {
@@ -175,7 +175,7 @@ export class ServiceJobs {
       this.#lastNumber = job.number;
       for (const rate of this.creationWindows) rate.count(job.requestedAt);
     }
-    // Jobs that were working when the service stopped come before jobs that were waiting.
+    // Jobs that were working when the service stopped continue before jobs that were waiting.
     const atWork = ({ job: { status } }: JobRunner) =>
       status === 'estimating' || status === 'running';
     const runners = [...this.#runners.values()].sort((a, b) => a.job.since - b.job.since);

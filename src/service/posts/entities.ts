@@ -11,8 +11,8 @@ export interface Entity {
 }
 
 /**
- * The tags, mentions and links in an unescaped text by the rules of twitter-text, in the order of the text.
- * They do not overlap.
+ * Finds the tags, mentions and links in an unescaped text by the rules of twitter-text. Returns them in the
+ * order of the text. They do not overlap.
  */
 export function entitiesIn(text: string): readonly Entity[] {
   const found = [
@@ -29,7 +29,7 @@ export function entitiesIn(text: string): readonly Entity[] {
   });
 }
 
-/** Escapes text like the service does. */
+/** Escapes text in the same way as the service. */
 export function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -46,8 +46,8 @@ const TAG =
   '\\p{L}\\p{M}\\p{Nd}_\u200c\u200d\ua67e\u05be\u05f3\u05f4\uff5e\u301c\u309b\u309c\u30a0\u30fb\u3003\u0f0b\u0f0c\u00b7';
 
 /**
- * Matches hashtags. A variation selector is a mark, but before a tag it belongs to an emoji, and after `#` it
- * turns the sign into an emoji.
+ * Matches hashtags. A variation selector is a mark, but if it comes before a tag, it belongs to an emoji. If it
+ * follows `#`, it turns the sign into an emoji.
  */
 const HASHTAG = new RegExp(
   `(?<=^|\ufe0e|\ufe0f|[^&${TAG}])[#＃](?!\ufe0f|\u20e3)(?=[${TAG}]*[\\p{L}\\p{M}])[${TAG}]+(?![${TAG}#＃]|://)`,
@@ -72,8 +72,8 @@ function matchesOf(kind: Entity['kind'], text: string, pattern: RegExp): readonl
 }
 
 /**
- * The country codes, and the most common other top-level domains. A link without a protocol must end in one
- * of them.
+ * The country codes, and the most common other top-level domains. A link without a protocol must end in one of
+ * these domains.
  */
 const TOP_LEVELS =
   `ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz
@@ -101,8 +101,8 @@ const ASCII_HOST = hostOf('[a-z0-9]', '[-_]', ENDS_IN_LETTERS);
 const BARE_HOST = hostOf(`[a-z0-9${LATIN}]`, '-', ENDS_IN);
 
 /**
- * A pattern for a host name. A label starts and ends with `character`, and may contain `inside` between them.
- * In the last two labels, only hyphens may be between them.
+ * Returns a pattern for a host name. A label starts and ends with `character`, and may contain `inside` between
+ * its first and last character. In the last two labels, only hyphens are allowed there.
  */
 function hostOf(character: string, inside: string, ending: string): string {
   const label = (joiner: string) => `${character}(?:(?:${character}|${joiner})*${character})?\\.`;
@@ -141,7 +141,7 @@ function isHost(host: string): boolean {
   return ascii !== '' && ascii.split('.').every(label => label.length <= 63);
 }
 
-/** The end of a path. Excludes trailing punctuation, and a parenthesis that is not closed. */
+/** Returns the end of a path. Excludes trailing punctuation, and a parenthesis that is not closed. */
 function pathEnd(text: string, start: number): number {
   if (text[start] !== '/') return start;
   let end = start + 1;

@@ -9,13 +9,13 @@ import { languageAt } from '../sample/sample-vocabulary.js';
 import { escapeText } from './entities.js';
 
 /**
- * The fields of a post that a test can choose. The service completes all others. Tags, mentions, symbols and
- * links are found in the text.
+ * The fields of a post that a test can choose. The service completes all other fields. It finds tags, mentions,
+ * symbols and links in the text.
  */
 export interface NewPost {
   /** The full text, not escaped. For a retweet, the default is `RT @handle: ` and the retweeted text. */
   readonly text?: string | undefined;
-  /** The id, as digits. By default, an id for the time of the post, like the service creates them. */
+  /** The id, as digits. By default, an id that contains the time of the post, like those of the real service. */
   readonly id?: string | undefined;
   /**
    * The time of the post: a `Date`, epoch milliseconds, `YYYYMMDDHHMM` or an ISO 8601 time. The default is a
@@ -122,7 +122,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '' && value.isWellFormed();
 }
 
-/** The complete profile of an author. The account was created at the time of the post. */
+/** Returns the complete profile of an author. The account was created at the time of the post. */
 export function profileOf(author: NewAuthor, createdAt: number): SampleAuthor {
   const { handle, id = idOfHandle(handle), name = handle } = author;
   return {

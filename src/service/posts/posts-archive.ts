@@ -46,7 +46,7 @@ export class PostsArchive extends BlockArchive {
   }
 }
 
-/** All current posts as one block, which is computed again at each call. */
+/** Returns all current posts as one block, which is computed again at each call. */
 function oneBlock(posts: Posts, format: Format): BlockStore {
   return {
     within({ from, to }) {
@@ -61,7 +61,7 @@ function oneBlock(posts: Posts, format: Format): BlockStore {
   };
 }
 
-/** @param posts The posts, newest first. There are so few that a term is searched in each. */
+/** @param posts The posts, newest first. There are so few that each of them is searched for a term. */
 function blockOf(posts: readonly PostInFormat[]): Block {
   const postAt = (document: number) => posts[document] as PostInFormat;
   return {
@@ -77,9 +77,9 @@ function blockOf(posts: readonly PostInFormat[]): Block {
   };
 }
 
-/** An archive with both the exact posts of a test and the posts of another archive. */
+/** Joins the exact posts of a test and the posts of another archive to one archive. */
 export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
-  /** Whether the other archive also has a post, by its id. */
+  /** For the id of each exact post, whether the other archive has a post with the same id. */
   const known = new Map<string, boolean>();
 
   const has = async (query: ArchiveQuery, at: number, signal: AbortSignal | undefined) => {
@@ -90,7 +90,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
 
   /**
    * Returns the changes that the exact posts of a window make to the counts of the other archive, and the part
-   * of the window that was read before the deadline. If both have a post, only the exact post is counted.
+   * of the window that was read before the deadline. If the other archive has a post with the same id, only the
+   * exact post is counted.
    */
   const changesOf = async (
     rule: ArchiveQuery,
@@ -124,10 +125,7 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
     format: archive.format,
     author: archive.author && (handle => exact.author(handle) ?? archive.author?.(handle)),
     post: id => exact.post(id) ?? archive.post?.(id),
-    /**
-     * This is `undefined` if a test has added posts, because these can retweet or reply after any
-     * time.
-     */
+    /** This is `undefined` if a test has added posts, because these can retweet or reply to a post of any age. */
     get reactionsMs() {
       return exact.isEmpty ? archive.reactionsMs : undefined;
     },
@@ -187,8 +185,8 @@ export function joinedArchive(exact: PostsArchive, archive: Archive): Archive {
 }
 
 /**
- * Removes duplicates from sorted posts. If both archives have a post, the post of the test comes first and is
- * kept.
+ * Removes duplicates from sorted posts. If the exact posts and the other archive have a post with the same id,
+ * the exact post comes first and is kept.
  */
 function distinct(posts: readonly ArchivedPost[]): readonly ArchivedPost[] {
   return posts.filter((post, i) => posts[i - 1]?.id !== post.id);

@@ -32,7 +32,7 @@ export interface KeptPosts {
   readonly deleted: readonly string[];
 }
 
-/** A post that was added. */
+/** A post that was added to the service. */
 interface AddedPost extends ContainedPost {
   /** The argument with which the same post can be added again. */
   readonly given: string | NewPost;
@@ -50,7 +50,7 @@ export class Posts {
   readonly #clock: Clock;
   readonly #compliance: Compliance;
   readonly #asked: Format | undefined;
-  /** The posts of the option. They are completed at the start of the service, by its clock at that time. */
+  /** The posts of the option `posts`. They are completed at the start of the service, with the time of its clock. */
   readonly #given: readonly ReadPost[];
   #added = new Map<string, AddedPost>();
   #deleted = new Set<string>();
@@ -73,7 +73,7 @@ export class Posts {
     this.#clock = parts.clock;
     this.#compliance = parts.compliance;
     this.#asked = format;
-    // Throws for posts that cannot be completed, before anything is started.
+    // Throws for posts that cannot be completed, so that the service refuses them before it starts anything.
     this.#complete(this.#given);
     this.clear();
   }
@@ -141,7 +141,10 @@ export class Posts {
     };
   }
 
-  /** @internal Replaces all posts. Without an argument, only the posts of the option are left. @throws OptionError */
+  /**
+   * @internal Replaces all posts. Without an argument, only the posts of the option `posts` remain. @throws
+   * OptionError
+   */
   replace(kept?: KeptPosts): void {
     const posts = kept === undefined ? this.#given : readGiven([...kept.posts]);
     const [added, deleted] = [this.#added, this.#deleted];
@@ -161,12 +164,15 @@ export class Posts {
     return this.#added.size === 0;
   }
 
-  /** @internal The format in which the service serves posts; a default if nothing has determined it yet. */
+  /** @internal The format in which the service serves posts; the default format until something determines it. */
   get format(): Format {
     return this.#format ?? this.#asked ?? this.#formatOfExact() ?? 'original';
   }
 
-  /** @internal Adds the posts of the option, for a service that serves this format. */
+  /**
+   * @internal Sets the format that the service serves. Refuses exact posts that have the other format, and adds
+   * the posts of the option `posts`.
+   */
   open(format: Format): void {
     this.#format = format;
     for (const post of this.#added.values()) checkFormat(post.format, format, `post ${post.id}`);
@@ -174,7 +180,10 @@ export class Posts {
     this.#isOpen = true;
   }
 
-  /** @internal All posts in a format, newest first. @throws OptionError if one of them has another format. */
+  /**
+   * @internal Returns all posts in a format, newest first. @throws OptionError if one of them has another
+   * format.
+   */
   in(format: Format): readonly PostInFormat[] {
     this.#sorted[format] ??= [...this.#added.values()]
       .map(post => {
@@ -252,7 +261,7 @@ export class Posts {
     );
   }
 
-  /** The post that another post contains. By default, it is an hour older. */
+  /** Returns the post that another post contains. If its time is not given, it is an hour older. */
   #contained(other: NewPost | string | undefined, time: number, at: string): AddedPost | undefined {
     if (other === undefined) return undefined;
     if (typeof other !== 'string')
@@ -266,7 +275,7 @@ export class Posts {
     return found;
   }
 
-  /** The id that an added post has for an author with this handle. */
+  /** Returns the id of the author with this handle, if one of the added posts names it. */
   #idOf(handle: string): string | undefined {
     const name = handle.toLowerCase();
     for (const post of this.#added.values())
@@ -280,8 +289,8 @@ export class Posts {
   }
 
   /**
-   * A new id, which ascends with time and with each post. If all ids of a millisecond are used, takes an id
-   * of a later one.
+   * Returns a new id. Ids ascend with time and with each post. If all ids of a millisecond are used, returns an
+   * id of a later millisecond.
    */
   #newId(at: number): string {
     for (;;) {
@@ -327,7 +336,10 @@ function added(
   };
 }
 
-/** Refuses an exact post of another format than the service serves. Completed posts exist in both formats. */
+/**
+ * Refuses an exact post whose format is not the one that the service serves. Completed posts exist in both
+ * formats.
+ */
 function checkFormat(format: Format | undefined, served: Format, at: string): void {
   if (format !== undefined && format !== served)
     throw new OptionError(

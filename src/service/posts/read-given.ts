@@ -15,7 +15,7 @@ import { NEW_AUTHOR, NEW_POST, type NewAuthor, type NewPost } from './new-post.j
  */
 export type GivenPost = NewPost | Activity | Uint8Array | string | object;
 
-/** A post in its exact bytes, or its checked fields. */
+/** A post as its exact bytes or as its checked fields. */
 export type ReadPost = {
   /** The name of the post in errors. */
   readonly at: string;
@@ -108,7 +108,7 @@ function parsed(json: string, at: string): unknown {
   }
 }
 
-/** Whether an object has the time of a post in either format. */
+/** Returns whether an object has the time of a post in either format. */
 function isExactPost(value: Readonly<Record<string, unknown>>): boolean {
   return 'created_at' in value || 'postedTime' in value;
 }
@@ -128,7 +128,7 @@ function fieldsOf(value: Readonly<Record<string, unknown>>, at: string): ReadPos
   return { at, kind: 'fields', fields: value as NewPost };
 }
 
-/** Reads everything that the service will read of a post, so that nothing fails later. */
+/** Reads every member that the service will read from a post, so that no read can fail later. */
 function exactPost(activity: Activity, at: string): ReadPost {
   try {
     const { format, id, author, postedAt } = activity;
@@ -144,12 +144,12 @@ function exactPost(activity: Activity, at: string): ReadPost {
   }
 }
 
-/** The second of a post, by which archives sort. */
+/** Returns the time of a post in whole seconds, by which archives sort. */
 export function secondOf(activity: Activity): number {
   return floorTo(SECOND, activity.postedAt.getTime());
 }
 
-/** The JSON of an object, with the exact digits of its ids. */
+/** Returns the JSON of an object, with the exact digits of its ids. */
 function exactJson(value: unknown, at: string): string {
   if (Array.isArray(value)) return `[${value.map((item, i) => exactJson(item, `${at}[${i}]`))}]`;
   if (typeof value === 'bigint') return String(value);
@@ -162,7 +162,10 @@ function exactJson(value: unknown, at: string): string {
   return `{${members}}`;
 }
 
-/** Restores the digits of an id that `JSON.parse` has rounded, from the member that ends in `_str`. */
+/**
+ * Restores the digits of an id that `JSON.parse` has rounded. They are in the member of the same name with
+ * `_str` at its end.
+ */
 function exactMember(
   value: Readonly<Record<string, unknown>>,
   key: string,

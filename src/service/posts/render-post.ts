@@ -94,7 +94,7 @@ interface ShownEntity {
   readonly kind: Entity['kind'];
   /** The text, not escaped. */
   readonly text: string;
-  /** The position in code points of the escaped text. */
+  /** The start and the end in the escaped text, in code points. */
   readonly indices: readonly [number, number];
 }
 
@@ -115,7 +115,7 @@ function shownText(text: string, entities: readonly Entity[]): ShownText {
   };
 }
 
-/** The full text of a post. If the text of a retweet is truncated, skips the entity at the cut. */
+/** Returns the full text of a post. If the text of a retweet is truncated, skips the entity in which it was cut. */
 function wholeText({ text, retweeted }: CompletedPost): ShownText {
   const found = entitiesIn(text);
   const shared = retweeted && `RT @${retweeted.handle}: ${retweeted.text}`;
@@ -131,8 +131,8 @@ function wholeText({ text, retweeted }: CompletedPost): ShownText {
 const CUT_TO = 140;
 
 /**
- * The truncated text of a post with a longer text, with a link to the full text. `undefined` if the text is
- * short, or if the post is a retweet.
+ * Returns the text of a post truncated to 140 characters, with a link to the full text. Returns `undefined` if
+ * the full text is not longer, or if the post is a retweet.
  */
 function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined {
   const points = Array.from(text);
@@ -146,7 +146,10 @@ function cutText({ id, text, retweeted }: CompletedPost): ShownText | undefined 
   ]);
 }
 
-/** @param unwound Whether links include their target; `activity_streams` has it elsewhere. */
+/**
+ * @param unwound Whether the JSON of a link includes its target. `activity_streams` has the target in another
+ * member.
+ */
 function printed(
   entities: readonly ShownEntity[],
   { idOf }: CompletedPost,
@@ -170,7 +173,7 @@ function printed(
   return `{"hashtags":[${list('hashtag', named)}],"urls":[${list('url', linked)}],"user_mentions":[${list('mention', mentioned)}],"symbols":[${list('symbol', named)}]}`;
 }
 
-/** The address of a link, which may be written without a protocol. */
+/** Returns the address of a link. In the text, the link may have no protocol. */
 function targetOf(link: string): string {
   return /^https?:/i.test(link) ? link : `http://${link}`;
 }

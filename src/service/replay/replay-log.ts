@@ -8,7 +8,7 @@ export interface LoggedReplay {
   readonly startedAt: number;
   /** The end of the replay; absent while it runs. */
   readonly endedAt?: number | undefined;
-  /** The content of its last message; absent if the connection ended before it. */
+  /** The content of the last message; absent if the connection ended before that message. */
   readonly end?: ReplayInfo | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ReplayInfo {
   readonly unprocessed: Window | undefined;
 }
 
-/** The text of the last message, which has three variants. */
+/** Returns the text of the last message, which has three variants. */
 export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
   if (unprocessed !== undefined) return 'Replay Request Failed to Complete';
   return minutesFailed.length > 0
@@ -61,7 +61,7 @@ export function endingOf({ unprocessed, minutesFailed }: ReplayInfo): string {
     : 'Replay Request Completed';
 }
 
-/** The last message of a replay, in one of its three variants. */
+/** Prints the last message of a replay, in one of its three variants. */
 export function infoMessage(end: ReplayInfo): Buffer {
   const { sent, activityCount, minutesFailed, unprocessed } = end;
   const info = {

@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<string, StreamType>> = {
 };
 
 /**
- * The routes for replays of all streams. The checks are, in order:
+ * Returns the routes for replays of all streams. The checks are, in order:
  * 1. the credentials: 401;
  * 2. type, account, publisher and label: 404;
  * 3. the rate of connection requests, including failed ones: 429;
@@ -94,8 +94,8 @@ const connect: Handler<AcceptedReplay> = (incoming, accepted) => {
     } finally {
       logEnd(end);
     }
-    // The rules are released before the client sees the end, because it may change them right after
-    // that.
+    // The rules are released before the client sees the end of the replay, because a client may change the rules
+    // right after that.
     release();
   };
   const stream = streamConnection(incoming, context, settings.streamLabel, feed);
@@ -121,7 +121,8 @@ function faultsOf(window: Window, pathAndQuery: string, faults: Faults): ReplayF
   );
   return {
     unprocessed,
-    // No minutes fail if a range is unprocessed: the last message would not name them, so clients would lose them.
+    // If a range is unprocessed, no minutes fail. The last message would name only the range, so clients would
+    // lose the failed minutes.
     failed:
       unprocessed === undefined
         ? faults.matchStream('minutes-failed', 'replay', pathAndQuery, fault =>

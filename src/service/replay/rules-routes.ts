@@ -28,12 +28,12 @@ const PRODUCTS = ['rulestream-replay', 'rulestream', 'powertrack-replay', 'power
 
 interface RuleParts extends Pick<ServiceContext, 'rules' | 'clock'> {
   readonly limits: Limits;
-  /** Counts a request. `isChange` is true for a request that adds, deletes or lists. */
+  /** Counts a request towards the rates. `isChange` is true for a request that adds, deletes or lists rules. */
   checkRates(isChange: boolean): void;
 }
 
 /**
- * The routes of the replay stream's rules. The checks are, in order:
+ * Returns the routes of the replay stream's rules. The checks are, in order:
  * 1. the credentials: 401;
  * 2. product, account, publisher and label: 404;
  * 3. `_method`: 400; the rate: 429;
@@ -137,13 +137,16 @@ function readRules(body: Uint8Array): readonly RequestedRule[] {
 /** Reads the body of a get by id: `{"rule_ids":[integer]}`. */
 function readRuleIds(body: Uint8Array): readonly string[] {
   if (!Array.isArray(objectOf(body).rule_ids)) throw badBody();
-  // `JSON.parse` would round ids, which have 63 bits.
+  // Ids have 63 bits, so `JSON.parse` would round them.
   const { rule_ids: exact } = parseExact(body) as { readonly rule_ids: readonly unknown[] };
   if (!exact.every(isId)) throw badBody();
   return exact.map(String);
 }
 
-/** Reads the body of a delete, in either form. A rule without a value matches no rule of the stream. */
+/**
+ * Reads the body of a delete, in either form. A rule without a value is accepted, but matches no rule of the
+ * stream.
+ */
 function readDeletion(body: Uint8Array): RequestedRules {
   const { rules, rule_ids: ids } = objectOf(body);
   if ((rules === undefined) === (ids === undefined)) throw badBody();
@@ -165,7 +168,7 @@ function objectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   return given;
 }
 
-/** The problem with a body. The real service has the same message for all of them. */
+/** Returns the error for a malformed body. The real service has the same message for all malformed bodies. */
 function badBody(): HttpProblem {
   return new HttpProblem(
     400,
@@ -175,7 +178,7 @@ function badBody(): HttpProblem {
   );
 }
 
-/** Whether a value is an id. Some clients cannot write large integers, and send them as strings. */
+/** Returns whether a value is an id. Some clients cannot write large integers, and send them as strings. */
 function isId(id: unknown): boolean {
   return (typeof id === 'number' || typeof id === 'string') && /^(0|[1-9]\d*)$/.test(String(id));
 }
@@ -183,7 +186,7 @@ function isId(id: unknown): boolean {
 /** The number of rules in a chunk of a response. */
 const CHUNK_RULES = 1_000;
 
-/** The body of the response to list and get: `{rules: [{value, tag, id}], sent}`. */
+/** Returns the body of the response to list and get: `{rules: [{value, tag, id}], sent}`. */
 function rulesBody(rules: readonly KnownRule[], now: number): readonly Uint8Array[] {
   const chunks = [Buffer.from('{"rules":[')];
   for (let at = 0; at < rules.length; at += CHUNK_RULES) {

@@ -67,7 +67,7 @@ export async function sendReplay(
         const isPast = stop !== undefined && minute >= stop;
         if (isPast && (minute > stop || faults.unprocessed?.deliver !== 'part')) return;
         if (message === undefined) continue;
-        // `part` sends every second message of a minute.
+        // With `part`, every second message of a minute is sent.
         if (isPast && candidates++ % 2 === 1) continue;
         if (isFailing && (faults.failed?.deliver !== 'part' || candidates++ % 2 === 1)) continue;
         live.push(message);
@@ -82,7 +82,8 @@ export async function sendReplay(
     await sendAll();
   } catch (error) {
     if (signal.aborted) throw error;
-    // The client will request the minutes again that the archive has failed to read.
+    // The archive has failed to read the rest of the window. The last message names this range, so that the
+    // client requests it again.
     onError(error);
     unprocessed = { from: minute, to: window.to };
   } finally {
@@ -104,12 +105,12 @@ export async function sendReplay(
   return isSent ? end : undefined;
 }
 
-/** The maximum delay that is made up for by sending faster, in milliseconds. */
+/** A delay of up to this many milliseconds is made up for by sending faster. */
 const MAX_CATCH_UP_MS = 20;
 
 /**
- * Spaces messages evenly in real time. After a longer delay of the service itself, messages are not sent
- * faster, because a burst could overflow the buffer of the connection.
+ * Spaces messages evenly in real time. If the service itself is late by more than `MAX_CATCH_UP_MS`, messages
+ * are not sent faster, because a burst could overflow the buffer of the connection.
  */
 class Pacer {
   readonly #perSecond: number;
@@ -126,7 +127,7 @@ class Pacer {
     return this.#perSecond === Number.POSITIVE_INFINITY;
   }
 
-  /** Called after a message. Waits until the next message is due. */
+  /** Waits until the next message is due. Must be called after each message. */
   async wait(): Promise<void> {
     const due = this.#startedAt + (++this.#sent / this.#perSecond) * SECOND;
     const waitMs = due - performance.now();
@@ -151,7 +152,7 @@ export type ReplayItems = AsyncIterable<Iterable<ReplayItem>>;
 /** The streams of posts, by their names in paths. */
 export type PostStream = 'rulestream' | 'sample10' | 'firehose' | 'mentions';
 
-/** The posts of a stream in a window. */
+/** Yields the posts of a stream in a window. */
 export async function* replayedPosts(
   archive: Archive,
   window: Window,
@@ -183,7 +184,10 @@ function messageOf(stream: PostStream, rules: readonly KnownRule[]): MessageOf {
   return activity => (matches(activity) ? withoutRules(activity) : undefined);
 }
 
-/** The bytes of a post without matching rules. A post from a job's data file still has the rules of that job. */
+/**
+ * Returns the bytes of a post without matching rules. A post that was read from the data file of a job still has
+ * the rules of that job.
+ */
 function withoutRules(activity: Activity): Uint8Array {
   return activity.matchingRules.length === 0 ? activity.raw : activity.withMatchingRules([]).raw;
 }

@@ -15,7 +15,7 @@ type MissingRule = RequestedRule | Pick<KnownRule, 'id'>;
 
 /** The rules of the replay stream. Values are unique, and rules are in the order of their creation. */
 export class StreamRules extends StoredMap<KnownRule, StoredRules> {
-  /** An object for each open replay that uses the rules. */
+  /** Contains an object for each open replay that uses the rules. */
   readonly connected = new Set<object>();
   readonly #clock: Clock;
   #lastId = MIN_ID;
@@ -81,7 +81,10 @@ export class StreamRules extends StoredMap<KnownRule, StoredRules> {
     return rules;
   }
 
-  /** A new id, which is based on the time like the ids of the service, and always greater than the last id. */
+  /**
+   * Returns a new id. Like the ids of the service, it is based on the time. It is always greater than the last
+   * id.
+   */
   #newId(): string {
     const timely = BigInt(Math.floor(this.#clock.now()) - ID_EPOCH) << 22n;
     this.#lastId = timely > this.#lastId ? timely : this.#lastId + 1n;

@@ -29,7 +29,7 @@ export const NO_AUTHOR: AuthorFields = {
   homes: [],
 };
 
-/** A post without any terms. */
+/** A post that has no terms. */
 const NOTHING: PostFields = {
   id: '',
   text: '',
@@ -64,13 +64,16 @@ export function linkTo(expanded: string, display: string): Link {
   return { url: '', expanded, unwound: '', display, title: '', description: '' };
 }
 
-/** The link in a quote to the quoted post. */
+/** Returns the link that a quote contains to the quoted post. */
 export function pageLink(quoted: SampleHead, drafts: SampleDrafts): Link {
   const page = postPage(quoted, drafts);
   return linkTo(page, pageDisplay(page));
 }
 
-/** The terms of a post with only these fields. Terms of empty fields, which are only a prefix, are removed. */
+/**
+ * Returns the terms of a post that has only these fields. Removes the terms of empty fields, which consist only
+ * of a prefix.
+ */
 export function termsOf(fields: Partial<PostFields>): readonly string[] {
   return [...postTerms(new RulePost(postWith(fields), SEARCH))].filter(
     term => !term.endsWith(':') && !term.endsWith('@'),
@@ -83,7 +86,7 @@ export function postWith(fields: Partial<PostFields>): PostFields {
 }
 
 export function wordsIn(text: string): readonly string[] {
-  // Most calls pass a name, which is a single word.
+  // Most calls pass a name that is a single word.
   if (/^[a-z]+$/i.test(text)) return [text.toLowerCase()];
   return tokenise(text, SEARCH.accents).words;
 }

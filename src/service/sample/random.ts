@@ -16,7 +16,7 @@ export class Random {
     return this;
   }
 
-  /** An integer from 0 to 2^32 - 1. */
+  /** Returns an integer from 0 to 2^32 - 1. */
   next(): number {
     const a = this.#a;
     const b = this.#b ^ a;
@@ -26,17 +26,20 @@ export class Random {
     return Math.imul((product << 5) | (product >>> 27), 5) >>> 0;
   }
 
-  /** A number from 0 (inclusive) to 1 (exclusive). */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   unit(): number {
     return this.next() / 0x1_0000_0000;
   }
 
-  /** An integer from 0 to `count` - 1. */
+  /** Returns an integer from 0 to `count` - 1. */
   below(count: number): number {
     return Math.floor(this.unit() * count);
   }
 
-  /** Like `below`, but small numbers are far more frequent, by a power law. For words, authors and links. */
+  /**
+   * Returns a number like `below`, but small numbers are far more frequent, by a power law. Used for words,
+   * authors and links.
+   */
   skewed(count: number): number {
     const u = this.unit();
     return Math.floor(u * u * u * count);

@@ -4,7 +4,7 @@ import { type SampleAuthor, yearsOf } from './sample-authors.js';
 import { ENRICHED } from './sample-draft.js';
 import { type SamplePlace, SUBJECTS } from './sample-vocabulary.js';
 
-/** The time since which profiles have no language and time zone. */
+/** The time since which profiles have had no language and no time zone. */
 const PROFILES_CUT = Date.UTC(2018, 4, 23);
 
 interface Written {
@@ -12,27 +12,27 @@ interface Written {
   readonly end: string;
 }
 
-/** The times at which the form of profiles has changed. */
+/** The times at which the service changed the members of profiles. */
 const ERAS = [ENRICHED, PROFILES_CUT];
 
-/** The constant parts of an author's profile, cached for each form. */
+/** The constant parts of an author's profile, cached for each set of members that profiles have had. */
 const written = new WeakMap<SampleAuthor, Map<string, Written>>();
 
-/** The `user` of a post in the `original` format, at the time `at`. */
+/** Returns the `user` of a post in the `original` format, at the time `at`. */
 export function renderUser(author: SampleAuthor, at: number): string {
   const { start, end } = once(author, `user${eraOf(at)}`, () => writeUser(author, at));
   const counts = countsOf(author, at);
   return `${start}"followers_count":${counts.followers},"friends_count":${counts.friends},"listed_count":${counts.listed},"favourites_count":${counts.likes},"statuses_count":${counts.posts},${end}`;
 }
 
-/** The `actor` of a post in the `activity_streams` format, at the time `at`. */
+/** Returns the `actor` of a post in the `activity_streams` format, at the time `at`. */
 export function renderActor(author: SampleAuthor, at: number): string {
   const { start, end } = once(author, `actor${eraOf(at)}`, () => writeActor(author, at));
   const counts = countsOf(author, at);
   return `${start}"friendsCount":${counts.friends},"followersCount":${counts.followers},"listedCount":${counts.listed},"statusesCount":${counts.posts},"favoritesCount":${counts.likes},${end}`;
 }
 
-/** The member `gnip.profileLocations`; `undefined` if the location of the profile was not recognised. */
+/** Returns the member `gnip.profileLocations`; `undefined` if the location of the profile was not recognised. */
 export function renderProfileLocations({ home }: SampleAuthor): string | undefined {
   if (home === undefined) return undefined;
   const { country, code, name, region, center } = home;
@@ -119,7 +119,7 @@ export function orNull(text: string | null | undefined): string {
 
 const SITE = 'http://klout.com';
 
-/** The member `klout` of a user in the `original` format. */
+/** Returns the member `klout` of a user in the `original` format. */
 function renderUserInfluence(author: SampleAuthor, at: number): string {
   const { score, userId, page, topics } = influenceOf(author);
   if (at < ENRICHED) return `{"score":${score}}`;
@@ -130,7 +130,7 @@ function renderUserInfluence(author: SampleAuthor, at: number): string {
   return `{"score":${score},"user_id":"${userId}","profile_url":"${page}","influence_topics":[${listed}]}`;
 }
 
-/** The members of `gnip` about an actor in the `activity_streams` format, without braces. */
+/** Prints the members of `gnip` that describe an actor in the `activity_streams` format, without braces. */
 export function renderActorInfluence(author: SampleAuthor, at: number): string {
   const { score, userId, page, topics } = influenceOf(author);
   if (at < ENRICHED) return `"klout_score":${score}`;
@@ -145,7 +145,7 @@ const known = new WeakMap<SampleAuthor, ReturnType<typeof measure>>();
 
 const influenceOf = (author: SampleAuthor) => getOrMake(known, author, () => measure(author));
 
-/** The influence of an author for both formats: a score, and since `ENRICHED` also topics. */
+/** Returns the influence of an author for both formats: a score, and since `ENRICHED` also topics. */
 function measure({ id, handle, followers }: SampleAuthor) {
   const userId = String(BigInt(id) % 1_000_000_007n);
   const score = Math.min(99, 10 + Math.round(6 * Math.log1p(followers)));

@@ -17,8 +17,8 @@ import { PLACES, type SampleSource, SOURCES } from './sample-vocabulary.js';
 
 /**
  * Prints a post in the `original` format as one line of JSON. `seenAt` is the time of delivery, on which the
- * author's counts depend. With `isQuoted`, the post itself is quoted, and does not include a post that it
- * quotes.
+ * author's counts depend. `isQuoted` means that the post is printed inside a quote. In this case, the post does
+ * not include the post that it quotes itself.
  */
 export function renderOriginal(
   draft: SampleDraft,

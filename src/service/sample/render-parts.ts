@@ -14,7 +14,7 @@ import { SNOWFLAKES, snowflake } from './sample-ids.js';
 import { draftText, retweetText, type SampleText, type TrailingLink } from './sample-text.js';
 import { languageAt, linkCode, type SamplePlace } from './sample-vocabulary.js';
 
-/** The range of the text whose entities are printed, and its offset in the whole text. */
+/** The range of the text whose entities are printed, and the offset that is added to their positions. */
 export interface EntityRange {
   /** Entities that end after this code point of the full text are omitted. */
   readonly kept: number;
@@ -23,7 +23,10 @@ export interface EntityRange {
   readonly retweets?: number | undefined;
   /** The link to the full text, at the end of a truncated text. */
   readonly cutLink?: TrailingLink | undefined;
-  /** Whether links include titles and descriptions; `activity_streams` has them elsewhere. */
+  /**
+   * Whether the JSON of a link includes the title and description. `activity_streams` has them in another
+   * member.
+   */
   readonly unwound: boolean;
 }
 
@@ -123,7 +126,7 @@ interface Link extends About {
   readonly end: number;
 }
 
-/** The links of a post to pages, and to the quoted post. */
+/** Returns the links of a post: to pages, and to the quoted post. */
 function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): Generator<Link> {
   for (const entity of text.entities) {
     if (entity.kind !== 'link') continue;
@@ -138,12 +141,12 @@ function* linksOf(draft: SampleDraft, text: SampleText, drafts: SampleDrafts): G
   yield { short, page, display: pageDisplay(page), title, description: null, start, end };
 }
 
-/** The URL of a post on the web. */
+/** Returns the URL of a post on the web. */
 export function postPage(head: SampleHead, drafts: SampleDrafts): string {
   return `https://twitter.com/${drafts.authors.handleOf(head.author)}/status/${idOf(head)}`;
 }
 
-/** The display form of a URL. */
+/** Returns the display form of a URL. */
 export function pageDisplay(url: string): string {
   return `${url.slice('https://'.length, 34)}…`;
 }
@@ -153,7 +156,7 @@ function mention(author: number, drafts: SampleDrafts, start: number, end: numbe
   return `{"screen_name":"${handle}","name":${quote(name)},"id":${id},"id_str":"${id}","indices":[${start},${end}]}`;
 }
 
-/** The title and description of a linked page, for posts since 29 July 2016. */
+/** Returns the title and description of a linked page, for posts since 29 July 2016. */
 function described(
   { at }: SampleDraft,
   prefix: '' | 'expanded_url_',
@@ -215,7 +218,7 @@ export function langOf(draft: SampleDraft): string {
   return draft.isWordless ? 'und' : languageAt(draft.language).code;
 }
 
-/** The members about edits for a draft. */
+/** Prints the members about edits for a draft. */
 export function editing(draft: SampleDraft): string {
   const { kind, target, at } = draft;
   const isEditable = kind === 'post' || kind === 'quote' || kind === 'edit';
@@ -228,8 +231,8 @@ export function editing(draft: SampleDraft): string {
 }
 
 /**
- * The members about edits, starting with a comma, for posts since 29 September 2022. A post can be edited 5
- * times in 30 minutes.
+ * Prints the members about edits, starting with a comma, for posts since 29 September 2022. A post can be edited
+ * 5 times in 30 minutes.
  *
  * @param first The first version of the post.
  */
@@ -243,7 +246,7 @@ export function placeUrl({ id }: SamplePlace): string {
   return `https://api.twitter.com/1.1/geo/id/${id}.json`;
 }
 
-/** The text of a retweet, and the JSON of its entities. */
+/** Returns the text of a retweet, and the JSON of its entities. */
 export function retweetParts(
   shared: SampleDraft,
   drafts: SampleDrafts,
@@ -267,13 +270,13 @@ export function retweetParts(
   };
 }
 
-/** The bounding box of a place: four corners, not closed. */
+/** Returns the bounding box of a place: four corners, not closed. */
 export function boxOf(place: SamplePlace): string {
   const corners = cornersOf(place).map(corner => `[${corner}]`);
   return `{"type":"Polygon","coordinates":[[${corners}]]}`;
 }
 
-/** The corners of a place's bounding box, longitude first. */
+/** Returns the corners of a place's bounding box, longitude first. */
 export function cornersOf({
   center: [longitude, latitude],
 }: SamplePlace): readonly (readonly [string, string])[] {
@@ -289,7 +292,7 @@ export function cornersOf({
   ];
 }
 
-/** The exact position inside the place, longitude first, if the post has one. */
+/** Returns the exact position inside the place, longitude first, if the post has one. */
 export function pointOf(draft: SampleDraft, place: SamplePlace): [string, string] | undefined {
   if (!draft.hasPoint) return undefined;
   const spread = mix(draft.minute ^ Math.imul(draft.index + 1, 0x51ed27));

@@ -78,8 +78,8 @@ class SampleArchive extends BlockArchive {
 }
 
 /**
- * The approximate maximum number of posts in a block. It is small, so that a first page generates few other
- * posts.
+ * The approximate maximum number of posts in a block. Blocks are small, so that the first page of a search has
+ * to generate few posts that it does not show.
  */
 const BLOCK_POSTS = 1024;
 /** The number of posts whose atoms are cached, with about 30 bytes each. That is 30 days at 60 posts per minute. */
@@ -103,8 +103,8 @@ interface Sample {
 }
 
 /**
- * Samples by their settings. Programs that start one service after another, like tests, index the same posts
- * only once.
+ * The opened samples, by their settings. Programs that start one service after another, such as tests, index the
+ * same posts only once.
  */
 const SAMPLES = new Map<string, WeakRef<Sample>>();
 
@@ -125,7 +125,10 @@ function sampleOf({ seed, format, postsPerMinute }: SamplePosts): Sample {
   return sample;
 }
 
-/** A sample archive as blocks of equal length, between a minute and a day, depending on the rate of posts. */
+/**
+ * Returns a sample archive as blocks of equal length, between a minute and a day, depending on the rate of
+ * posts.
+ */
 function sampleBlocks(posts: SamplePosts): BlockStore {
   const { postsPerMinute } = posts;
   const fits = (length: number) => (postsPerMinute * length) / MINUTE <= BLOCK_POSTS;
@@ -155,7 +158,7 @@ function sampleBlocks(posts: SamplePosts): BlockStore {
   };
 }
 
-/** A buffer in which an index is built, because its size is not known before. */
+/** A buffer in which indexes are built, because the size of an index is not known in advance. */
 let scratch = new Int32Array(0);
 const SLOT = new DraftSlot();
 
@@ -164,7 +167,7 @@ class SampleBlock implements Block, BlockDetails {
   readonly count: number;
   readonly #sample: Sample;
   readonly #firstMinute: number;
-  /** The number of posts before each minute. */
+  /** The number of posts in the block before each of its minutes. */
   readonly #before: Int32Array;
   #index: AtomIndex | undefined;
   #reactions: ReadonlyMap<string, readonly number[]> | undefined;
@@ -260,8 +263,8 @@ class SampleBlock implements Block, BlockDetails {
   }
 
   /**
-   * The documents by the id of the post that they retweet or reply to. Only heads of posts are generated for
-   * this, not their text. A search of 30 days for the retweets of one post takes 0.2 s, instead of 1 s with
+   * Returns the documents by the id of the post that they retweet or reply to. Generates only the heads of posts
+   * for this, not their text. A search for the retweets of one post in 30 days takes 0.2 s, but 1 s with
    * `SampleTerms`. Engagement totals need such a search for each post.
    */
   #findReactions(): ReadonlyMap<string, readonly number[]> {
@@ -283,7 +286,7 @@ class SampleBlock implements Block, BlockDetails {
     return this.#sample.drafts.draft(...this.#positionOf(document));
   }
 
-  /** The minute of a document, and its index in the minute. Document 0 is the newest post. */
+  /** Returns the minute of a document, and its index in the minute. Document 0 is the newest post. */
   #positionOf(document: number): [minute: number, index: number] {
     const position = this.count - 1 - document;
     const before = this.#before;
@@ -298,7 +301,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   reply: 'in_reply_to_status_id:',
 };
 
-/** Whether a term names a retweeted or replied-to post. */
+/** Returns whether a term names a retweeted or replied-to post. */
 function isReactionTerm(term: string): boolean {
   return Object.values(PREFIXES).some(prefix => term.startsWith(prefix));
 }

@@ -3,7 +3,7 @@ import { MAX_PARTS } from './sample-draft.js';
 import { FRAGMENTS, fragmentKey, MENTION } from './sample-fragments.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
-// The numbers of atoms: first fragments, then people in each relation to a post, then the rest.
+// The numbers of atoms: first the fragments, then people by their relation to a post, and then everything else.
 export const FROM: number = FRAGMENTS;
 export const MENTIONS: number = fragmentKey(MENTION, 0);
 export const TO: number = FROM + AUTHORS;
@@ -21,7 +21,7 @@ export const ATOMS: number = IMAGES + 3;
 /** The maximum number of atoms of a post. */
 export const MAX_ATOMS: number = MAX_PARTS + 8;
 
-/** The posts of a block as atoms, one post after another. `starts` has the start of each post. */
+/** The posts of a block as atoms, one post after another. `starts` has the index of the first atom of each post. */
 export interface AtomIndex {
   readonly starts: Int32Array;
   readonly atoms: Int32Array;

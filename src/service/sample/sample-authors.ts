@@ -22,7 +22,7 @@ export interface SampleAuthor {
   readonly location: string | null;
   /** The city that the service recognises in the location. */
   readonly home: SamplePlace | undefined;
-  /** The index of the place of the author's posts. */
+  /** The index of the place from which the author posts. */
   readonly city: number;
   readonly language: SampleLanguage;
   /** The time at which the account was created, in epoch milliseconds. */
@@ -34,13 +34,13 @@ export interface SampleAuthor {
   readonly theme: number;
   readonly image: string;
   readonly banner: string | undefined;
-  /** The counts after one year. Older accounts have higher counts. */
+  /** The counts one year after joining. Older accounts have higher counts. */
   readonly followers: number;
   readonly friends: number;
   readonly statusesPerDay: number;
 }
 
-/** The number of authors after all have joined. */
+/** The number of authors once all of them have joined. */
 export const AUTHORS = 40_000;
 const FOUNDERS = 300;
 const LAST_JOINED = Date.UTC(2024, 0, 1);
@@ -48,7 +48,7 @@ const SALT = -7;
 const { handles } = vocabulary;
 const DEFAULT_COLORS = ['F5F8FA', '1DA1F2', 'C0DEED', 'DDEEF6', '333333'];
 
-/** For each percent of authors, the index of the language. */
+/** For each percent of the authors, the index of their language. */
 const LANGUAGE_OF_PERCENT = LANGUAGES.flatMap(({ percent }, i) => Array<number>(percent).fill(i));
 /** For each language, the indices of the places of its authors. Likely countries are repeated. */
 const CITIES = LANGUAGES.map(({ countries }) =>
@@ -57,7 +57,7 @@ const CITIES = LANGUAGES.map(({ countries }) =>
 
 export interface SampleHome {
   readonly language: number;
-  /** The index of the place of the author's posts. */
+  /** The index of the place from which the author posts. */
   readonly city: number;
   /** The city that the service recognises in the profile. */
   readonly home: SamplePlace | undefined;
@@ -70,8 +70,8 @@ export class SampleAuthors {
   readonly #recent = new Map<number, SampleAuthor>();
   readonly #handles: string[] = [];
   /**
-   * The language and city of each author, plus 1; 0 means unknown. They are cached, because each post of an
-   * author needs them.
+   * For each author, the index of the language and the index of the city, each plus 1; 0 means unknown. They are
+   * cached, because each post of an author needs them.
    */
   readonly #languages = new Uint8Array(AUTHORS);
   readonly #cities = new Uint16Array(AUTHORS);
@@ -80,7 +80,7 @@ export class SampleAuthors {
     this.#seed = seed;
   }
 
-  /** The number of authors who have joined at a time. At first, they join slowly. */
+  /** Returns the number of authors who have joined at a time. At first, they join slowly. */
   static countAt(at: number): number {
     const progress = Math.min(Math.max((at - FIRST_POST) / (LAST_JOINED - FIRST_POST), 0), 1);
     return FOUNDERS + Math.floor((AUTHORS - FOUNDERS) * progress * progress);
@@ -95,13 +95,13 @@ export class SampleAuthors {
     return (this.#languages[index] as number) - 1;
   }
 
-  /** The index of the place of an author's posts. */
+  /** Returns the index of the place from which an author posts. */
   cityOf(index: number): number {
     if (this.#cities[index] === 0) this.livesIn(index);
     return (this.#cities[index] as number) - 1;
   }
 
-  /** An author's language and city, without generating the rest. */
+  /** Returns an author's language and city, without generating the rest of the author. */
   livesIn(index: number): SampleHome {
     const random = this.#random.seed(this.#seed, SALT, index);
     const language = LANGUAGE_OF_PERCENT[random.below(100)] as number;
@@ -111,7 +111,7 @@ export class SampleAuthors {
     return { language, city, home: random.chance(60) ? PLACES[city] : undefined };
   }
 
-  /** The handle, without `@`. */
+  /** Returns the handle, without `@`. */
   handleOf(index: number): string {
     this.#handles[index] ??= handleOf(this.#random.seed(this.#seed, SALT - 1, index), index);
     return this.#handles[index];
@@ -162,7 +162,7 @@ export class SampleAuthors {
   }
 }
 
-/** The number of years between joining and `at`. */
+/** Returns the number of years between joining and `at`. */
 export function yearsOf(author: SampleAuthor, at: number): number {
   return Math.max(at - author.createdAt, 0) / (365 * DAY);
 }
@@ -170,11 +170,14 @@ export function yearsOf(author: SampleAuthor, at: number): number {
 function joinedAt(index: number): number {
   if (index < FOUNDERS) return FIRST_POST + index;
   const progress = Math.sqrt((index - FOUNDERS + 1) / (AUTHORS - FOUNDERS));
-  // The time is a minute early, so that rounding never lets an author post before joining.
+  // The result is a minute early, so that rounding never lets an author post before joining.
   return Math.floor(FIRST_POST + (LAST_JOINED - FIRST_POST) * progress) - 60_000;
 }
 
-/** A handle of at most 15 Latin letters, digits and `_`. It is unique, because it ends in the author's number. */
+/**
+ * Returns a handle of at most 15 Latin letters, digits and `_`. The handle is unique, because it ends in the
+ * index of the author.
+ */
 function handleOf(random: Random, index: number): string {
   const head = random.pick(handles.first);
   const tail = random.pick(handles.last);
@@ -206,7 +209,7 @@ function elsewhere(random: Random): string | null {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** A code of `length` letters and digits, as in short links. */
+/** Returns a code of `length` letters and digits, as in short links. */
 function code(random: Random, length: number): string {
   return Array.from({ length }, () => DIGITS.charAt(random.next() % 62)).join('');
 }

@@ -34,11 +34,11 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 type SampleKind = 'post' | 'reply' | 'retweet' | 'quote' | 'edit';
 
-/** The day since which posts have edit metadata. */
+/** The day since which posts have had edit metadata. */
 export const EDITS = Date.UTC(2022, 8, 29);
 
 /**
- * The kinds of posts that refer to an earlier post, with their percentages of all posts since the service
+ * The kinds of posts that refer to an earlier post. `percent` is their share of all posts since the service
  * introduced them.
  */
 const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; since: number }[] = [
@@ -48,7 +48,7 @@ const KINDS: readonly { readonly kind: SampleKind; readonly percent: number; sin
   { kind: 'edit', percent: 1, since: EDITS },
 ];
 
-/** The kind of a post at a time, by a random number from 0 to 100. */
+/** Returns the kind of a post at a time, chosen by a random number from 0 to 100. */
 function kindOf(roll: number, at: number): SampleKind {
   let rest = roll;
   for (const { kind, percent, since } of KINDS) {
@@ -59,17 +59,17 @@ function kindOf(roll: number, at: number): SampleKind {
 }
 
 /**
- * The percentages of posts with each property. Tags, links and so on belong to the post itself, not to a
+ * The percentages of posts that have each property. Tags, links and so on belong to the post itself, not to a
  * retweeted post.
  */
 const PERCENT = {
-  /** The percentage of posts in English by authors of other languages. */
+  /** The percentage of English posts among the posts of authors whose language is not English. */
   english: 7,
-  /** The percentage of posts without a sentence. */
+  /** The percentage of posts that contain no sentence. */
   wordless: 3,
   secondSentence: 40,
   thirdSentence: 15,
-  /** The percentage of posts with more than 140 characters, since these are allowed. */
+  /** The percentage of posts with more than 140 characters, from the day on which the service first allowed them. */
   long: 13,
   emoji: 30,
   emojiIfWordless: 70,
@@ -100,7 +100,7 @@ export interface SampleHead {
   readonly index: number;
   readonly author: number;
   readonly kind: SampleKind;
-  /** The retweeted, quoted, replied-to or edited post. It is always earlier, and never a retweet. */
+  /** The post that this post retweets, quotes, replies to or edits. It is always earlier, and never a retweet. */
   readonly target: SampleHead | undefined;
 }
 
@@ -122,7 +122,7 @@ export interface SampleDraft extends SampleHead, FragmentList {
 /** The maximum number of fragments of a text. */
 export const MAX_PARTS = 24;
 
-/** A draft that can become the draft of another post, so that an index needs no object for each post. */
+/** A draft that can be changed to the draft of another post, so that an index needs no object for each post. */
 export class DraftSlot implements SampleDraft {
   at = 0;
   minute = 0;
@@ -155,20 +155,20 @@ const PLACED = Date.UTC(2010, 2, 11);
 const PHOTOS = Date.UTC(2011, 7, 9);
 const SYMBOLS = Date.UTC(2012, 6, 31);
 const VIDEOS = Date.UTC(2015, 0, 27);
-/** The day since which texts may be longer than 140 characters. They are truncated in `text`. */
+/** Since this day, a post may have more than 140 characters. Its `text` is truncated. */
 export const LONG_TEXTS = Date.UTC(2017, 10, 7);
-/** The day since which posts have titles and descriptions of linked pages, and topics of influence. */
+/** Since this day, posts contain the titles and descriptions of linked pages, and topics of influence. */
 export const ENRICHED = Date.UTC(2016, 6, 29);
 
 /**
- * The time after which posts are hardly ever retweeted or replied to, except by a chain of retweets. In
+ * The time after which posts are hardly ever retweeted or replied to, except by a chain of retweets, in
  * milliseconds.
  */
 export const REACTIONS = 12 * HOUR;
 
 /** The first post of every eighth minute is popular. */
 const POPULAR = 8;
-/** The number of popular posts to cache. They cover more than `REACTIONS`. */
+/** The number of popular posts to cache. They cover a longer time than `REACTIONS`. */
 const CACHED_POSTS = 128;
 const placeOf = (minute: number): number => (minute / POPULAR) & (CACHED_POSTS - 1);
 
@@ -188,7 +188,7 @@ export class SampleDrafts {
   readonly #seed: Seed;
   readonly #postsPerMinute: number;
   readonly #random = new Random();
-  /** The last popular posts, which many others refer to. The position of each depends on its minute. */
+  /** The last popular posts, which many other posts refer to. The position of each depends on its minute. */
   readonly #heads = new Array<SampleHead | undefined>(CACHED_POSTS);
   readonly #drafts = new Array<SampleDraft | undefined>(CACHED_POSTS);
 
@@ -199,14 +199,17 @@ export class SampleDrafts {
     this.fragments = new SampleFragments(this.authors);
   }
 
-  /** The number of posts in a minute (since 1970). Some minutes are rounded up, so that the mean is exact. */
+  /**
+   * Returns the number of posts in a minute, which is counted from 1970. Some minutes are rounded up, so that
+   * the mean is exact.
+   */
   countAt(minute: number): number {
     if (minute * MINUTE < FIRST_POST) return 0;
     const mean = this.#postsPerMinute * (HOURS[Math.floor(minute / 60) % 24] as number);
     return Math.floor(mean + (mix(minute ^ this.#seed.a) >>> 0) / 0x1_0000_0000);
   }
 
-  /** The time of the post with this index in a minute, in epoch milliseconds. */
+  /** Returns the time of the post with this index in a minute, in epoch milliseconds. */
   timeOf(minute: number, index: number): number {
     const within = index + this.#random.seed(this.#seed, minute, index).unit() * 0.9;
     return minute * MINUTE + Math.floor((within * MINUTE) / this.countAt(minute));
@@ -243,12 +246,12 @@ export class SampleDrafts {
     return into;
   }
 
-  /** @param into Is changed to this draft, and returned. */
+  /** @param into This object is changed to the draft, and returned. */
   draft(minute: number, index: number, into: DraftSlot = new DraftSlot()): SampleDraft {
     return this.#readDraft(this.#readHead(minute, index, into));
   }
 
-  /** @param into Is changed to this draft, and returned. */
+  /** @param into This object is changed to the draft, and returned. */
   draftOf(head: SampleHead, into: DraftSlot = new DraftSlot()): SampleDraft {
     into.at = head.at;
     into.minute = head.minute;
@@ -259,7 +262,7 @@ export class SampleDrafts {
     return this.#readDraft(into);
   }
 
-  /** Completes a draft of which only the head is known. */
+  /** Completes a draft that only has its head. */
   #readDraft(draft: DraftSlot): SampleDraft {
     const { kind, target, at } = draft;
     const edited = kind === 'edit' && target !== undefined ? this.draftOf(target) : undefined;
@@ -284,7 +287,7 @@ export class SampleDrafts {
     return draft;
   }
 
-  /** The draft of a post that another post refers to. */
+  /** Returns the draft of a post that another post refers to. */
   targetDraft(head: SampleHead, into?: DraftSlot): SampleDraft {
     if (head.index > 0 || head.minute % POPULAR > 0) return this.draftOf(head, into);
     const known = this.#drafts[placeOf(head.minute)];
@@ -294,7 +297,7 @@ export class SampleDrafts {
     return draft;
   }
 
-  /** The first post of a minute that is a multiple of `POPULAR`. */
+  /** Returns the first post of a minute that is a multiple of `POPULAR`. */
   #popularHead(minute: number): SampleHead {
     const known = this.#heads[placeOf(minute)];
     if (known?.minute === minute) return known;
@@ -303,7 +306,10 @@ export class SampleDrafts {
     return head;
   }
 
-  /** The edited post with another remark. If that makes the text too long, the last fragment is removed instead. */
+  /**
+   * Creates an edit: the edited post with a remark added. If the remark makes the text too long, the edit has no
+   * remark, and lacks the last fragment of the edited post.
+   */
   #edit(draft: DraftSlot, edited: SampleDraft, random: Random): SampleDraft {
     const { language, partCount } = edited;
     draft.language = language;
@@ -321,7 +327,7 @@ export class SampleDrafts {
     return draft;
   }
 
-  /** The head of a post up to six hours earlier, often one of the few popular posts. */
+  /** Returns the head of a post that is up to six hours earlier, often one of the few popular posts. */
   #targetOf(kind: SampleKind, minute: number, back: number, which: number): SampleHead | undefined {
     const span = kind === 'edit' ? 28 : 360;
     let earlier = minute - 1 - Math.floor(back * back * span);
@@ -363,7 +369,8 @@ export class SampleDrafts {
     if (random.chance(isWordless ? PERCENT.linkIfWordless : PERCENT.link))
       draft.add(fragmentKey(LINK, random.skewed(LINKS)));
     if (draft.partCount === body) draft.add(fragmentKey(EMOTION, random.below(EMOJI.length)));
-    // The limit was 140 characters before it was 280. Links to media and quotes take 24 each.
+    // The limit was 140 characters before it became 280. Links to media and to a quoted post take 24 characters
+    // each.
     const limit = at >= LONG_TEXTS ? 280 : 92;
     let sentence = end;
     while (this.fragments.lengthOf(draft) > limit)
@@ -371,7 +378,7 @@ export class SampleDrafts {
   }
 }
 
-/** The id of a post. Ids ascend by minute and index. Since `SNOWFLAKES`, they are based on the time. */
+/** Returns the id of a post. Ids ascend by minute and index. Since `SNOWFLAKES`, they are based on the time. */
 export function idOf({ at, minute, index }: SampleHead): string {
   if (at < SNOWFLAKES) return String(20 + (minute - FIRST_POST / MINUTE) * 12_200 + index);
   return snowflake(at, ((mix(minute) & 0x3ff) << 12) | (index & 0xfff));

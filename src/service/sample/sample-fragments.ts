@@ -14,7 +14,7 @@ import {
   TOPICS,
 } from './sample-vocabulary.js';
 
-/** A fragment of a post's text. Fragments are joined with spaces. */
+/** A fragment of a post's text. The fragments of a text are joined with spaces. */
 interface Fragment {
   readonly text: string;
   /** The length in code points, the unit of entity indices. */
@@ -63,16 +63,16 @@ const SUBJECTS = [
   AUTHORS,
   LINKS,
 ];
-/** The first key of each kind. */
+/** The first key of each kind of fragment. */
 const FIRST_KEYS = SUBJECTS.map((_, kind) =>
   SUBJECTS.slice(0, kind).reduce((sum, count) => sum + count, 0),
 );
-/** The number of keys. There are few enough for arrays with an element for each key. */
+/** The number of keys. It is small enough for arrays that have an element for each key. */
 export const FRAGMENTS: number = SUBJECTS.reduce((sum, count) => sum + count, 0);
 
 export const fragmentKey = (kind: number, of: number): number => (FIRST_KEYS[kind] as number) + of;
 
-/** The key of a sentence about a word, which may be a hashtag. */
+/** Returns the key of a sentence about a word. `tagged` means that the word is written as a hashtag. */
 export function sentenceKey(
   language: number,
   sentence: number,
@@ -85,10 +85,13 @@ export function sentenceKey(
 export const remarkKey = (language: number, remark: number) =>
   fragmentKey(REMARK, language * 32 + remark);
 export const leadKey = (language: number, lead: number) => fragmentKey(LEAD, language * 32 + lead);
-/** The key for the tag of a word, or of a common tag if the index is beyond the words. */
+/** Returns the key for the hashtag of a word. An index beyond the words of the language stands for a common tag. */
 export const tagKey = (language: number, word: number) => fragmentKey(TAG, language * 128 + word);
 
-/** The fragments of one seed, by key. All are cached, because there are few compared to posts. */
+/**
+ * The fragments of one seed, by key. All of them are cached, because there are few compared to the number of
+ * posts.
+ */
 export class SampleFragments {
   readonly #authors: SampleAuthors;
   readonly #made = new Array<Fragment | undefined>(FRAGMENTS);
@@ -109,7 +112,7 @@ export class SampleFragments {
     return fragment;
   }
 
-  /** The length of the fragments in code points, joined with spaces. */
+  /** Returns the length in code points of the fragments joined with spaces. */
   lengthOf({ parts, partCount }: FragmentList): number {
     let length = Math.max(partCount - 1, 0);
     for (let i = 0; i < partCount; i++) {
@@ -153,7 +156,7 @@ export class SampleFragments {
   }
 }
 
-/** The length of a string in code points. */
+/** Returns the length of a string in code points. */
 export function codePoints(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -201,7 +204,7 @@ function wordAt(language: SampleLanguage, word: number): string {
 const ARTICLES =
   /^(?:(?:the|my|el|la|los|las|mi|o|a|os|as|meu|minha|le|les|mon|ma|der|die|das|mein|meine) |l')/i;
 
-/** A word as a hashtag, without article, spaces and punctuation. */
+/** Writes a word as a hashtag, without its article, spaces and punctuation. */
 function tagOf(language: SampleLanguage, word: number): string {
   return wordAt(language, word)
     .replace(ARTICLES, '')

@@ -1,18 +1,18 @@
 import { ID_EPOCH } from '../archive/look-up-post.js';
 
 /**
- * The time from which ids are based on the time of the post. One minute after the epoch of such ids, so that
- * they are larger than the sequential ids before.
+ * From this time on, ids are based on the time of the post. It is one minute after the epoch of such ids, so
+ * that they are larger than the sequential ids before them.
  */
 export const SNOWFLAKES = ID_EPOCH + 60_000;
-/** The time from which ids of users are based on the time. */
+/** From this time on, the ids of users are based on the time. */
 export const USER_SNOWFLAKES = Date.UTC(2015, 10, 1);
 
 const HALF = 100_000;
 
 /**
- * The id for an event at the time `at`. Ids ascend with time. `low` fills the 22 bits below the milliseconds.
- * Ids before `SNOWFLAKES` are sequential, about 200 per second.
+ * Returns the id for an event at the time `at`. Ids ascend with time. `low` fills the 22 bits below the
+ * milliseconds. Ids before `SNOWFLAKES` are sequential, about 200 per second.
  */
 export function snowflake(at: number, low: number): string {
   // The id is computed as two halves of decimal digits, because bigint took most of the time to

@@ -78,7 +78,10 @@ export function renderActivity(draft: SampleDraft, drafts: SampleDrafts, format:
 
 let latest: { readonly key: string; readonly drafts: SampleDrafts } | undefined;
 
-/** The drafts of a seed. The last are cached, because minutes are usually requested in sequence. */
+/**
+ * Returns the drafts of a seed. Those of the last call are cached, because minutes are usually requested in
+ * sequence.
+ */
 function draftsOf(seed: string | number, postsPerMinute: number): SampleDrafts {
   const key = JSON.stringify([String(seed), postsPerMinute]);
   if (latest?.key !== key) latest = { key, drafts: new SampleDrafts(seedOf(seed), postsPerMinute) };

@@ -34,7 +34,7 @@ import { FRAGMENTS, type FragmentEntity, fragmentKey, MENTION } from './sample-f
 import { mediaLink, quoteLink } from './sample-text.js';
 import { LANGUAGES, PLACES, SOURCES } from './sample-vocabulary.js';
 
-/** The first atom of the authors, by the operator that matches an author. */
+/** For each operator that matches an author, the first of the atoms for the authors. */
 const PEOPLE = {
   'from:': FROM,
   '@': MENTIONS,
@@ -47,12 +47,15 @@ const MAX_LOOKUPS = 256;
 
 /** The atoms and pairs of words that have a term. */
 interface Lookup {
-  /** The atoms with the term: bit `i` is atom `i`. */
+  /** The atoms that have the term: bit `i` stands for atom `i`. */
   readonly bits: Uint32Array;
-  /** The pairs of adjacent single words that form the term, among the first `singles` single words. */
+  /**
+   * The pairs of adjacent single words that together form the term. Covers only the first `singles` single
+   * words.
+   */
   pairs: readonly Pair[];
   singles: number;
-  /** The number of the term's atoms that are already in `bits`, since more atoms are added over time. */
+  /** The number of the term's atoms that are already in `bits`. More atoms may be added later. */
   read: number;
 }
 
@@ -62,7 +65,7 @@ interface Profile {
   readonly authors: number[];
 }
 
-/** The numbers of two single words. */
+/** Two single words, each by its number in `#singles`. */
 type Pair = readonly [before: number, word: number];
 
 /**
@@ -81,14 +84,17 @@ export class SampleTerms {
   readonly #slot = new DraftSlot();
   readonly #isKnown = new Uint8Array(ATOMS);
   readonly #lookups = new Map<string, Lookup>();
-  /** The numbers of the words for which `isSingle` is true, from 1. */
+  /** The number of each word for which `isSingle` is true, starting at 1. */
   readonly #singles = new Map<string, number>();
-  /** The first and the last word of each fragment, by number; 0 if the word is not single. */
+  /**
+   * For each fragment, the number in `#singles` of its first word and of its last word; 0 if the word is not in
+   * `#singles`.
+   */
   readonly #first = new Uint16Array(FRAGMENTS);
   readonly #last = new Uint16Array(FRAGMENTS);
   readonly #hasWords = new Uint8Array(FRAGMENTS);
   #profilesByKey: ReadonlyMap<string, Profile> | undefined;
-  /** The terms of each tag and symbol. */
+  /** The terms of each hashtag and cashtag. */
   readonly #tags = new Map<string, readonly string[]>();
   #authorsById: Map<string, number> | undefined;
 
@@ -104,8 +110,8 @@ export class SampleTerms {
   }
 
   /**
-   * Writes the atoms of a draft from `start` on, starting with the atoms of its text in order. Returns the
-   * position after the last one. There are at most `MAX_ATOMS`.
+   * Writes the atoms of a draft to `atoms` from index `start` on, beginning with the atoms of its text in order.
+   * Returns the index after the last atom. A draft has at most `MAX_ATOMS` atoms.
    */
   collect(draft: SampleDraft, atoms: Int32Array, start: number): number {
     const { kind, target } = draft;
@@ -130,7 +136,7 @@ export class SampleTerms {
     return end;
   }
 
-  /** Calls `found` for each post of an index that has a term. */
+  /** Calls `found` with each post in an index that has a term. */
   find(
     term: string,
     { starts, atoms }: AtomIndex,
@@ -153,7 +159,7 @@ export class SampleTerms {
     }
   }
 
-  /** Returns the atoms and pairs of a term, including those that were added since the last call. */
+  /** Returns the atoms and pairs for a term, including those that were added since the last call. */
   #lookup(term: string): Lookup {
     const known = this.#atoms.get(term) ?? [];
     if (this.#lookups.size > MAX_LOOKUPS) this.#lookups.clear();
@@ -172,8 +178,8 @@ export class SampleTerms {
   }
 
   /**
-   * The atoms of people with a term, except for words of handles before the last one. They are computed, because
-   * collecting the terms of 40,000 people would take longer than most counts.
+   * Yields the atoms of people that have a term. Of the words in a handle, only the last is considered. The
+   * atoms are computed, because collecting the terms of 40,000 people would take longer than most counts.
    */
   *#peopleWith(term: string): Generator<number> {
     for (const { first, terms } of RELATIONS)
@@ -192,7 +198,7 @@ export class SampleTerms {
     yield QUOTES + author;
   }
 
-  /** The pairs of single words, by number, that form a term if they are adjacent. */
+  /** Returns the pairs of single words, by their numbers in `#singles`, that form a term if they are adjacent. */
   #pairsOf(term: string): readonly Pair[] {
     return [...this.#singles].flatMap(([word, number]) => {
       const next = term.startsWith(word) ? this.#singles.get(term.slice(word.length)) : undefined;
@@ -200,7 +206,10 @@ export class SampleTerms {
     });
   }
 
-  /** Whether adjacent fragments of the post at `start` end and begin with the words of a pair. */
+  /**
+   * Returns whether the post at `start` has two adjacent fragments of which the first ends with the first word
+   * of a pair, and the second begins with the second word.
+   */
   #hasPair(pairs: readonly Pair[], atoms: Int32Array, start: number): boolean {
     let before = 0;
     for (let at = start; (atoms[at] as number) < FRAGMENTS; at++) {
@@ -212,7 +221,7 @@ export class SampleTerms {
     return false;
   }
 
-  /** Whether a post has a term that is rare: of a short link, or an id. */
+  /** Returns whether a post has a term that is computed from the post: the code of a short link, or an id. */
   #hasComputed(term: string, atoms: Int32Array, headAt: () => SampleHead): boolean {
     const hasMedia = atoms.some(atom => atom >= IMAGES);
     const isQuote = atoms.some(atom => atom >= QUOTES && atom < LANGUAGE);
@@ -230,14 +239,14 @@ export class SampleTerms {
     );
   }
 
-  /** Adds the terms of a fragment or of a quoted author. */
+  /** Adds the terms of the atom for a fragment or for a quoted author. */
   #learn(atom: number): void {
     this.#isKnown[atom] = 1;
     if (atom < FRAGMENTS) this.#learnFragment(atom);
     else this.#addTerms(atom, this.#quoteTerms(atom - QUOTES));
   }
 
-  /** Adds an atom with the terms of a post that has only these fields. */
+  /** Adds an atom. Its terms are those of a post that has only these fields. */
   #add(atom: number, fields: Partial<PostFields>): void {
     this.#addTerms(atom, termsOf(fields));
   }
@@ -267,7 +276,7 @@ export class SampleTerms {
     this.#hasWords[key] = Number(words.length > 0);
   }
 
-  /** Returns the terms that the entity of a fragment adds to the terms of its words. */
+  /** Returns the terms that a fragment has because of its entity, in addition to the terms of its words. */
   #entityTerms(entity: Exclude<FragmentEntity, { kind: 'mention' }> | undefined): Iterable<string> {
     if (entity === undefined) return [];
     if (entity.kind === 'link') return linkTerms(LINK_TERMS, entity.link);
@@ -277,13 +286,13 @@ export class SampleTerms {
     );
   }
 
-  /** The number of a single word; 0 for others. */
+  /** Returns the number in `#singles` of a word for which `isSingle` is true; 0 for other words. */
   #singleOf(word: string): number {
     if (word === '' || !isSingle(word)) return 0;
     return getOrMake(this.#singles, word, () => this.#singles.size + 1);
   }
 
-  /** The authors by home and verification, with the terms of these. */
+  /** Returns the authors grouped by home and verification, each group with the terms of these properties. */
   #profiles(): Iterable<Profile> {
     if (this.#profilesByKey !== undefined) return this.#profilesByKey.values();
     const profiles = new Map<string, Profile>();
@@ -301,13 +310,16 @@ export class SampleTerms {
     return profiles.values();
   }
 
-  /** The words of the link to a quoted post that depend on its author, except for the last word of the handle. */
+  /**
+   * Returns the words in the link to a quoted post that depend on its author, except for the last word of the
+   * handle.
+   */
   #quoteTerms(author: number): Iterable<string> {
     const { display } = pageLink({ ...ANY_POST, author }, this.#drafts);
     return new Set([...this.#firstWords(author), ...wordsIn(display)]);
   }
 
-  /** The words of a handle, in lower case. Only the last has the author's number. */
+  /** Returns the words of a handle, in lower case. Only the last word contains the index of the author. */
   #handleWords(author: number): string[] {
     return this.#drafts.authors.handleOf(author).toLowerCase().split('_');
   }
@@ -316,7 +328,7 @@ export class SampleTerms {
     return this.#handleWords(author).slice(0, -1);
   }
 
-  /** Finds an author by handle, which ends in the author's number. */
+  /** Finds an author by handle, which ends in the index of the author. */
   #authorByHandle(handle: string): number | undefined {
     const author = numberIn(handle);
     return author !== undefined && this.#handleWords(author).join('_') === handle
@@ -338,7 +350,7 @@ export class SampleTerms {
 /** Matches terms that `#hasComputed` may find: the code of a short link, or words of digits. */
 const COMPUTED = /^(?:[a-z0-9]{10}|\d+)$/;
 
-/** A post of which only the author is used. */
+/** A post of which only the author is replaced and used. */
 const ANY_POST: SampleHead = {
   at: Date.UTC(2024, 0),
   minute: 0,
@@ -348,7 +360,7 @@ const ANY_POST: SampleHead = {
   target: undefined,
 };
 
-/** The number of an author at the end of a handle. */
+/** Returns the index of an author, which is at the end of the handle. */
 function numberIn(handle: string): number | undefined {
   const author = Number(/\d+$/.exec(handle)?.[0] ?? Number.NaN);
   return author < AUTHORS ? author : undefined;

@@ -19,7 +19,7 @@ export interface SampleText {
   /** The short link to the quoted post, and its position. */
   readonly quoteLink: TrailingLink | undefined;
   readonly mediaLink: TrailingLink | undefined;
-  /** The truncated text, if the full text is longer than 140 characters. */
+  /** The truncated text, if the full text has more than 140 characters. */
   readonly cut: CutText | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface TrailingLink {
 export interface CutText {
   readonly text: string;
   readonly length: number;
-  /** The number of code points of the full text that it includes. */
+  /** The number of code points of the full text that the truncated text includes. */
   readonly kept: number;
   /** The link to the page of the post. */
   readonly link: TrailingLink;
@@ -79,7 +79,7 @@ export function draftText(draft: SampleDraft, drafts: SampleDrafts): SampleText 
   return { full, length, entities, shown: [shownFrom, shownTo], quoteLink, mediaLink, cut };
 }
 
-/** The truncated text, which ends at a space, with an ellipsis and a link to the full text. */
+/** Returns the truncated text. It is cut at a space, and ends with an ellipsis and a link to the full text. */
 function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
   const points = Array.from(full).slice(0, Math.min(CUT_TO - SHORT_LINK - 2, shownTo));
   const space = points.lastIndexOf(' ');
@@ -95,8 +95,8 @@ function cutText(draft: SampleDraft, full: string, shownTo: number): CutText {
 }
 
 /**
- * The text of a retweet, with the number of code points before the retweeted text (`RT @handle: `) and the
- * number of code points of the retweeted text that it includes.
+ * Returns the text of a retweet. Also returns the number of code points before the retweeted text
+ * (`RT @handle: `), and the number of code points of the retweeted text that are included.
  */
 export function retweetText(handle: string, original: SampleText) {
   const lead = `RT @${handle}: `;
@@ -115,12 +115,12 @@ function mediaUrlOf(draft: SampleDraft): string | undefined {
   return draft.media > 0 ? mediaLink(draft) : undefined;
 }
 
-/** The short link to a quoted post. */
+/** Returns the short link to a quoted post. */
 export const quoteLink = (quoted: SampleHead): string => shortLink(quoted, 1);
-/** The short link to the media of a post. */
+/** Returns the short link to the media of a post. */
 export const mediaLink = (head: SampleHead): string => shortLink(head, 2);
 
-/** A short link of a post. `purpose` distinguishes several links of the same post. */
+/** Returns a short link of a post. `purpose` distinguishes several links of the same post. */
 function shortLink(head: SampleHead, purpose: number): string {
   const code = (mix(head.minute * 64 + purpose) ^ mix(head.index * 8 + purpose)) >>> 0;
   return `https://t.co/${linkCode(code)}`;

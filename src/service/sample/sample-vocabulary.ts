@@ -9,7 +9,7 @@ const { sites, sections, heads, subjects, tails, names } = vocabulary;
 
 export const EMOJI: readonly string[] = vocabulary.emoji;
 export const CASHTAGS: readonly string[] = vocabulary.cashtags;
-/** Tags without a topic, in Latin letters for every language. */
+/** Tags that belong to no topic, in Latin letters for every language. */
 export const COMMON_TAGS: readonly string[] = vocabulary.commonTags;
 export const SUBJECTS: readonly string[] = subjects;
 
@@ -33,7 +33,7 @@ export interface SampleLink {
 
 export const LINKS = 4096;
 
-/** The link with this index in `LINKS`. All sample archives link to the same pages. */
+/** Returns the link with this index in `LINKS`. All sample archives link to the same pages. */
 export function sampleLink(index: number): SampleLink {
   const { host, name: site } = around(sites, index);
   const section = around(sections, index >>> 2);
@@ -55,7 +55,7 @@ function around<T>(list: readonly T[], index: number): T {
   return list[index % list.length] as T;
 }
 
-/** A code of 10 letters and digits, which is unique for numbers below 62^5. */
+/** Returns a code of 10 letters and digits. It is unique if `index` is below 62^5. */
 export function linkCode(index: number): string {
   const digits = 'qL0vZ8mXc1RtY5bNw3KpF7hGj2DsA9eUi4oPyEaTlWnBgQrHkCxJuMdSfV6zIO';
   let code = '';
@@ -66,10 +66,10 @@ export function linkCode(index: number): string {
   return code;
 }
 
-/** The number of invented names. Small indices are famous names. */
+/** The number of invented names. Small indices stand for famous names. */
 export const NAMES = 32_768;
 
-/** An invented name of a band, a town or a product. The word occurs in no other part of a post. */
+/** Returns an invented name of a band, a town or a product. The word occurs in no other part of a post. */
 export function sampleName(index: number): string {
   const { first, middle, last } = names;
   return around(first, index) + around(middle, index >>> 5) + around(last, index >>> 10);
@@ -96,11 +96,11 @@ export const PLACES: readonly SamplePlace[] = places.map((place, index) => ({
   id: (0x5a1b_0000_0000_0000n + BigInt(index) * 0x0000_0f3d_91c7_2b05n).toString(16),
 }));
 
-/** The words of which sample posts of one language consist. A sentence has at most one gap, `%`. */
+/** The words of which the sample posts in one language consist. A sentence has at most one gap, `%`. */
 export interface SampleLanguage {
-  /** The code of the language in `lang` of a post. */
+  /** The code of the language, as in the `lang` of a post. */
   readonly code: string;
-  /** The percentage of authors who write in it. */
+  /** The percentage of authors who write in the language. */
   readonly percent: number;
   /**
    * The topics of posts, from coffee to pets in the order of the English list. Each has four words with their
@@ -117,7 +117,7 @@ export interface SampleLanguage {
   readonly bios: readonly string[];
   readonly givenNames: readonly string[];
   readonly familyNames: readonly string[];
-  /** The ISO codes of countries where its authors live, most likely first. */
+  /** The ISO codes of the countries in which authors of the language live, most likely first. */
   readonly countries: readonly string[];
 }
 

@@ -27,7 +27,7 @@ import { FRAGMENTS } from './sample-fragments.js';
 import { mediaLink, quoteLink } from './sample-text.js';
 import { PLACES } from './sample-vocabulary.js';
 
-/** The fields whose words search finds, by the prefix of their terms. */
+/** The fields in which search finds words, each with the prefix of its terms. */
 const FIELDS = indexedOperators(dialectOf('search')).fields;
 
 type IndexedField = (typeof FIELDS)[number];
@@ -116,7 +116,7 @@ export class SampleWords {
         addOccurrences(found, word, words, numberOf(number++, FIELD), 0);
   }
 
-  /** The words of each string that an atom adds to a field. */
+  /** Returns the words of each string that an atom adds to a field. */
   #fieldWords({ prefix, texts }: IndexedField, atom: number): readonly (readonly string[])[] {
     const place = PLACES[atom - PLACE];
     const home =
@@ -148,13 +148,10 @@ export class SampleWords {
 /** The number of words of a short link. */
 const SHORT_LINK_WORDS = 4;
 
-/** Returns the number of a string in a post: the `index`-th string of its kind. */
+/** Returns the index in a post of the `index`-th string of its kind. See `Occurrence`. */
 const numberOf = (index: number, kind: TextKind): number => index * 4 + kind;
 
-/**
- * Adds each position at which a word occurs in a string. The first word of the string has the
- * position `start`.
- */
+/** Adds each position at which a word occurs in a string. `start` is the position of the string's first word. */
 function addOccurrences(
   found: Occurrence[],
   word: string,
@@ -167,7 +164,7 @@ function addOccurrences(
 }
 
 /**
- * Does the same for a link that is not tokenised yet. Skips the tokeniser if the link cannot
+ * Adds the positions of a word in a link that is not tokenised yet. Skips the tokeniser if the link cannot
  * contain the word.
  */
 function addOccurrencesIn(

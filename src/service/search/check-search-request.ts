@@ -11,12 +11,15 @@ import type { Endpoint, RequestContext } from '../http/router.js';
 import type { Limits } from '../http/service-limits.js';
 import type { ServiceContext } from '../service-context.js';
 
-/** The parts that handlers of search and counts need, from a request that has passed the checks that both share. */
+/**
+ * The parts that handlers of search and counts receive for a request that has passed the checks that both
+ * endpoints share.
+ */
 export interface SearchParts {
   readonly context: ServiceContext;
   readonly product: SearchProduct;
   readonly given: GivenParameters;
-  /** The ends of pages of counts that a time limit has cut, by the `next` with which each page was requested. */
+  /** The ends of pages of counts that a time limit has cut short, by the `next` that requested each page. */
   readonly cutPages: Map<string, Window>;
 }
 
@@ -58,14 +61,16 @@ const SHARED_NAMES = ['query', 'fromDate', 'toDate', 'next'];
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Creates the first checks of requests for posts and counts, which share their rates. All checks are, in
- * order:
+ * Creates the function that makes the first checks of requests for posts and counts, which share their rates.
+ * All checks are, in order:
  * 1. the credentials: 401;
  * 2. product, account and label: 404;
- * 3. the rates: 429; 4. the body is a JSON object: 413, 415, 400; 5. the parameters, all at once: 422; 6.
- *   `next` belongs to this request: 422.
+ * 3. the rates: 429;
+ * 4. the body is a JSON object: 413, 415, 400;
+ * 5. the parameters, all at once: 422;
+ * 6. `next` belongs to this request: 422.
  *
- * `resolveRequest` does the last two.
+ * `resolveRequest` makes the last two checks.
  */
 export function searchChecks(
   context: ServiceContext,
@@ -143,7 +148,7 @@ export function resolveRequest<Parameters>(
   };
 }
 
-/** The value of a parameter that is a string. */
+/** Returns the value of a parameter that is a string. */
 export function stringParameter(
   name: string,
   given: GivenParameters,
@@ -221,8 +226,8 @@ async function fromBody({ request, url }: RequestContext): Promise<GivenParamete
 }
 
 /**
- * The window for the dates of a request at an instant. Without `toDate`, it ends at that instant; without
- * `fromDate`, it starts 30 days before its end.
+ * Returns the window for the dates in a request that arrived at an instant. Without `toDate`, the window ends at
+ * that instant. Without `fromDate`, it starts 30 days before its end.
  */
 function searchWindow(
   dates: { readonly fromDate: string | undefined; readonly toDate: string | undefined },
@@ -246,8 +251,7 @@ function searchWindow(
     return text === undefined ? undefined : readDate(text, what, bounds, problems);
   };
   const from = given('fromDate');
-  // The window ends at the second. Only the window that the response repeats is floored to the
-  // minute.
+  // The window ends at the exact second. Only the window that the response repeats is floored to the minute.
   const to = given('toDate') ?? asOf;
   if (problems.length === before && from !== undefined && from >= to)
     problems.push("Invalid date for query parameter 'fromDate'. It must be before 'toDate'.");
@@ -256,9 +260,10 @@ function searchWindow(
 }
 
 /**
- * The content of a `next`. The service stores no state for it, so it never expires. The same `next` returns
- * the same page, unless a time limit ends the page. A page of posts may then end at another post, and its
- * `next` continues from there. A page of counts ends at the same bucket as long as `cutPages` has its end.
+ * The content of a `next`. The service stores no state for a `next`, so it never expires. The same `next`
+ * returns the same page, unless a time limit ends the page early. A page of posts may then end at another post;
+ * the `next` in the response continues from there. A page of counts ends at the same bucket as before, as long
+ * as `cutPages` contains its end.
  */
 interface NextToken {
   /** The time of the request for the first page, which determines the posts that are old enough to be found. */
@@ -304,7 +309,7 @@ export function createNextTokens(seed: string | number) {
   };
 }
 
-/** A digest of parts of a request, as JSON. */
+/** Returns a digest of parts of a request. The parts are printed as JSON. */
 function requestDigest(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16);
 }

@@ -69,7 +69,7 @@ interface CountedPage {
   readonly edge: number | undefined;
 }
 
-/** The buckets of a page in their order, and the start of the next page. */
+/** Returns the buckets of a page in the order of the response, and the start of the next page. */
 async function countBuckets(page: PageRequest): Promise<CountedPage> {
   const { window } = page.request;
   const { buckets, counted } = await countAgain(spanOf(page), page);
@@ -78,7 +78,10 @@ async function countBuckets(page: PageRequest): Promise<CountedPage> {
     : { buckets, edge: counted.to < window.to ? counted.to : undefined };
 }
 
-/** The longest time that a page covers: 31 days in whole buckets, unless a planted fault ends it earlier. */
+/**
+ * Returns the longest window that a page covers: 31 days in whole buckets, unless a planted fault ends it
+ * earlier.
+ */
 function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageRequest): Window {
   const { window, after } = request;
   const { responseSpanMs } = context.settings.limits;
@@ -99,12 +102,12 @@ function spanOf({ request, context, incoming, bucketMs, newestFirst }: PageReque
   return { from, to: Math.min(window.to, latest) };
 }
 
-/** The maximum number of cut pages to remember. */
+/** The maximum number of pages to remember that a time limit has cut short. */
 const MAX_CUT_PAGES = 10_000;
 
 /**
- * Counts a page. It is the same whenever its `next` is used, even if a time limit would now cut it at another
- * bucket.
+ * Counts a page. Every request with the same `next` gets the same page, even if a time limit would now end the
+ * page at another bucket.
  */
 async function countAgain(asked: Window, page: PageRequest): Promise<CountsResult> {
   const { cutPages } = page;
@@ -114,7 +117,7 @@ async function countAgain(asked: Window, page: PageRequest): Promise<CountsResul
   const answer = await countWindow(asked, page);
   const { from, to } = answer.counted;
   if (next === undefined || (from === asked.from && to === asked.to)) return answer;
-  // Another response to the same request may have been sent while this one waited.
+  // While this request waited, another request with the same `next` may have been answered.
   if (cutPages.has(next)) return countAgain(asked, page);
   cutPages.set(next, answer.counted);
   const [oldest = next] = cutPages.keys();
@@ -140,13 +143,13 @@ async function countWindow(asked: Window, page: PageRequest): Promise<CountsResu
   return countFound(one, page);
 }
 
-/** Counts a window, and adds the buckets at its end that are too new to have posts. */
+/** Counts a window. Adds empty buckets at its end, for times that are too recent for posts to be found. */
 async function countFound(
   { from, to }: Window,
   { request, rule, context, incoming, bucketMs, newestFirst }: PageRequest,
   deadlineMs?: number,
 ): Promise<CountsResult> {
-  // Posts after this time are too new to be found yet.
+  // Posts that are later than this time cannot be found yet.
   const full = Math.min(to, request.asOf - context.settings.limits.searchDelayMs);
   const found: CountedBucket[] = [];
   let counted = { from, to };

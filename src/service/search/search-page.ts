@@ -52,7 +52,7 @@ export async function searchPage(
 const OPEN = Buffer.from('{"results":[');
 const COMMA = Buffer.from(',');
 
-/** The parameters that only requests for posts have. */
+/** Returns the parameters that only requests for posts have. */
 export function searchParameters({
   settings: { limits },
 }: ServiceContext): EndpointParameters<DataParameters> {
@@ -77,11 +77,11 @@ export function searchParameters({
 interface Page {
   readonly posts: readonly ArchivedPost[];
   readonly next: string | undefined;
-  /** Whether the time limit has ended the page. */
+  /** Whether the time limit has ended the page early. */
   readonly isLate?: boolean;
 }
 
-/** The posts of a page, newest first, and the `next` of the next page. */
+/** Returns the posts of a page, newest first, and the `next` of the next page. */
 export async function findPage(
   request: SearchRequest<DataParameters>,
   { settings, archive }: ServiceContext,
@@ -104,18 +104,18 @@ export async function findPage(
   if (more && last !== undefined)
     return { posts, next: nextAfter(settings.duplicatesAtPageEdges ? justBefore(last) : last) };
   if (reached !== undefined) return { posts, next: nextAfter(reached), isLate: true };
-  // The rest of the window may have no matching post, but this response does not cover it, so there is a next page.
+  // This response does not cover the rest of the window. Even if no post matches there, there is a next page.
   return { posts, next: from > window.from ? nextAfter({ at: from, id: '0' }) : undefined };
 }
 
-/** The position just before a post. A page after this position begins with the post. */
+/** Returns the position just before a post. A page that starts after this position begins with the post. */
 function justBefore({ at, id }: SortKey): SortKey {
   return { at, id: String(BigInt(id) + 1n) };
 }
 
 /**
- * The matching rule of a search. It is not stored, so its id is derived from its text and tag: 63 bits, which
- * are the same for the same search.
+ * Returns the matching rule of a search. The rule is not stored. Its id has 63 bits and is derived from its text
+ * and tag, so the same search always has the same id.
  */
 function matchingRule({ query, parameters: { tag } }: SearchRequest<DataParameters>): MatchingRule {
   const digest = createHash('sha256')

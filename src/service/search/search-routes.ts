@@ -5,7 +5,7 @@ import { type SearchParts, searchChecks } from './check-search-request.js';
 import { countsPage } from './counts-page.js';
 import { searchPage } from './search-page.js';
 
-/** The routes of search data and counts. For the order of their checks, see `check-search-request`. */
+/** Returns the routes of search data and counts. For the order of their checks, see `check-search-request`. */
 export function searchRoutes(context: ServiceContext): readonly Route[] {
   const enter = searchChecks(context);
   return [

@@ -79,7 +79,7 @@ export async function buildUsageReport(
   );
   if (active.length === 0) return { ...head, publishers: [] };
 
-  // Extrapolates the usage of the month so far, of at least one day.
+  // Extrapolates the usage of the month so far. Assumes that at least one day has passed.
   const passedMs = Math.max(now - month.from, DAY);
   const project = (count: number) => Math.round((count * (month.to - month.from)) / passedMs);
   const usageOf = (name: string, type: string, of: readonly DayUsage[], withRequests = false) => ({
@@ -130,14 +130,14 @@ function itemOf(
   };
 }
 
-/** Whether a day starts in a span. */
+/** Returns whether a day starts in a span. */
 function isWithin({ from, to }: Window, day: number): boolean {
   return day >= from && day < to;
 }
 
 /**
- * The period of a report. If `to` is today or later, the period ends with the last full UTC day; without
- * `to`, with the current minute. Without `from`, it starts two months before the month of its end.
+ * Returns the period of a report. If `to` is today or later, the period ends with the last full UTC day. Without
+ * `to`, it ends with the current minute. Without `from`, it starts two months before the month in which it ends.
  */
 export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
   const end = to === undefined ? floorTo(MINUTE, now) + MINUTE : Math.min(to, floorTo(DAY, now));
@@ -145,7 +145,7 @@ export function usagePeriod({ from, to }: UsageQuery, now: number): Window {
   return { from: start, to: Math.max(start, end) };
 }
 
-/** The buckets of a period. The first and the last may be partial. */
+/** Returns the buckets of a period. The first and the last may be partial. */
 export function bucketsOf({ from, to }: Window, bucket: ReportBucket): readonly Window[] {
   const buckets: Window[] = [];
   for (let start = from; start < to; ) {

@@ -15,11 +15,11 @@ interface MeterSettings extends Pick<ServiceSettings, 'limits' | 'onError'> {
   readonly stateFolder?: string | undefined;
 }
 
-/** The number of pending ids that causes a write. */
+/** The pending counts are written once they contain this many ids. */
 const MAX_PENDING_IDS = 4_000;
 /** The time between writes to a state folder, in milliseconds of real time. */
 const WRITE_EVERY_MS = 250;
-/** The number of days whose ids are kept. If the clock is set back further, posts are counted again. */
+/** The number of days whose ids are kept. If the clock is set back by more than that, posts may be counted twice. */
 const DAYS_OF_IDS = 3;
 
 interface Pending extends Pick<UsageChange, 'day' | 'product'> {
@@ -28,8 +28,8 @@ interface Pending extends Pick<UsageChange, 'day' | 'product'> {
 }
 
 /**
- * Counts delivered posts once per UTC day and product, and requests for search and counts. Memory is bounded,
- * because the ids are on disk.
+ * Counts delivered posts, each once per UTC day and product. Also counts requests for search and counts. Memory
+ * is bounded, because the ids are on disk.
  *
  * @example
  * context.usage.delivered('30day', posts.map(post => post.id));
@@ -59,7 +59,7 @@ export class UsageMeter {
 
   /** Counts posts for today by the service's clock. Does not throw; write errors go to `onError`. */
   delivered(product: ProductName, ids: readonly string[]): void {
-    // A replay may still end while the service stops.
+    // A replay may still deliver posts while the service stops.
     if (this.#closed || ids.length === 0) return;
     // Adds the ids in small changes, so that each transaction blocks only briefly.
     for (let start = 0; start < ids.length; start += MAX_PENDING_IDS) {
@@ -72,7 +72,7 @@ export class UsageMeter {
     this.#scheduleWrite();
   }
 
-  /** Counts a request for search or counts. */
+  /** Records a request to a search or counts endpoint. */
   requested(product: ProductName): void {
     if (this.#closed) return;
     this.#of(product).requests++;
@@ -96,7 +96,7 @@ export class UsageMeter {
     await this.#store.prune(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
-  /** Resolves once all counts are stored, if there is a state folder. Calls after that count nothing. */
+  /** Resolves once all counts are stored, if there is a state folder. After that, calls record nothing. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#settings.stateFolder === undefined) this.#takePending();
@@ -148,7 +148,7 @@ export class UsageMeter {
   }
 }
 
-/** The start of the UTC month of an instant. */
+/** Returns the start of the UTC month of an instant. */
 export function startOfMonth(ms: number): number {
   const date = new Date(ms);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
@@ -168,8 +168,8 @@ export function monthsLater(ms: number, months: number): number {
 }
 
 /**
- * The products whose usage is counted: each search product, each stream with its replays, and jobs. Stored
- * usage refers to products by these numbers.
+ * The products whose usage is counted: each search product, each stream together with its replays, and jobs.
+ * Stored usage refers to products by these numbers.
  */
 export const PRODUCTS = {
   '30day': { number: 1, type: 'search' },
@@ -351,12 +351,12 @@ function keyOfId(day: number, product: number, id: string): Buffer | undefined {
   return key;
 }
 
-/** The range of keys for whole days. */
+/** Returns the range of keys for whole days. */
 function keysOf(kind: number, { from, to }: Window): { start: Buffer; end: Buffer } {
   return { start: dayKey(kind, from), end: dayKey(kind, to) };
 }
 
-/** The start of keys: their kind, and the number of the first day that begins at or after an instant. */
+/** Returns the start of the keys of one kind for a day: the first day that begins at or after an instant. */
 function dayKey(kind: number, ms: number): Buffer {
   const key = Buffer.of(kind, 0, 0, 0, 0);
   key.writeUInt32BE(Math.min(Math.max(0, Math.ceil(ms / DAY)), 0xffff_ffff), 1);

@@ -7,7 +7,7 @@ import type { ServiceContext } from '../service-context.js';
 import { buildUsageReport, type ReportBucket, type UsageQuery } from './build-usage-report.js';
 
 /**
- * The routes of usage. The checks are, in order:
+ * Returns the routes of usage. The checks are, in order:
  * 1. the credentials: 401;
  * 2. the account: 404;
  * 3. the rate: 429;

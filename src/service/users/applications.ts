@@ -47,7 +47,10 @@ function isCallback(value: unknown): boolean {
  */
 export const OUT_OF_BAND = 'oob';
 
-/** Parses an http(s) URL without credentials, and without a fragment, behind which added parameters would be lost. */
+/**
+ * Parses an http(s) URL. Refuses a URL with credentials, and a URL with a fragment, because parameters that are
+ * added after a fragment would be lost.
+ */
 function webAddress(text: string): URL | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\\]/.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
@@ -71,7 +74,7 @@ export interface RegisteredApplication {
   readonly secret: string;
 }
 
-/** The two applications of each service: one is approved, the other is not. */
+/** Returns the two applications of each service: one is approved, the other is not. */
 export function registeredApplications(settings: OAuthSettings): readonly RegisteredApplication[] {
   const websiteUrl = 'http://127.0.0.1/';
   const approved = { id: '10000001', name: 'Local application', websiteUrl, approved: true };
@@ -86,8 +89,8 @@ export function registeredApplications(settings: OAuthSettings): readonly Regist
 }
 
 /**
- * Whether a callback is registered. Ignores its query. By default, `oob` and all loopback addresses with any
- * port are registered.
+ * Returns whether a callback is registered. Ignores the query of the callback. By default, `oob` is registered,
+ * and every loopback address with any port.
  */
 export function isRegistered(callback: string, registered: readonly string[] | undefined): boolean {
   if (callback === OUT_OF_BAND) return registered?.includes(OUT_OF_BAND) ?? true;

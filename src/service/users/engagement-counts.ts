@@ -11,7 +11,10 @@ import { DeadlineError } from '../event-loop-yield.js';
 export const TOTALED_TYPES = ['favorites', 'retweets', 'replies'] as const;
 export type TotaledType = (typeof TOTALED_TYPES)[number];
 
-/** The keys for grouping totals. A request may list them in any order, which is the order of nesting. */
+/**
+ * The keys by which totals can be grouped. A request may list them in any order. The groups are nested in that
+ * order.
+ */
 export const GROUPS = ['tweet.id', 'engagement.type'] as const;
 export type Group = (typeof GROUPS)[number];
 
@@ -24,14 +27,14 @@ export interface EngagementRequest {
 
 export type Engagements = Record<TotaledType, number>;
 
-/** The age of a post, in milliseconds, up to which retweets and replies in the archive are counted. */
+/** Retweets and replies in the archive are counted if they follow the post within this time, in milliseconds. */
 const MAX_REACTION_MS = 31 * DAY;
 const PAGE = 500;
 
 /**
- * The numbers of likes, retweets and replies of posts, by id. Each is the maximum of three numbers: the
- * number in the post itself, the number in a retweet of it, and the number of retweets and replies in the
- * archive in the 31 days after it.
+ * Returns the numbers of likes, retweets and replies of posts, by id. Each number is the maximum of three: the
+ * number that the post itself states, the number that a retweet of the post states, and the number of retweets
+ * and replies in the archive in the 31 days after the post.
  *
  * @throws DeadlineError
  */
@@ -61,7 +64,7 @@ export async function engagementsOf(
   return totals;
 }
 
-/** The numbers that a post of either format contains. */
+/** Returns the numbers that a post states. The post may have either format. */
 function statedBy(activity: Activity): Engagements {
   const post = activity.post as unknown as Readonly<Record<string, unknown>>;
   const count = (...names: readonly string[]) => {
@@ -85,7 +88,7 @@ interface ReactionWindow {
   readonly ids: Set<string>;
 }
 
-/** Joins overlapping windows of posts. Others stay separate, because years may be between them. */
+/** Joins the windows of posts that overlap. Other windows stay separate, because years may be between them. */
 function reactionWindows(
   posts: readonly ArchivedPost[],
   lengthMs: number,
@@ -101,7 +104,7 @@ function reactionWindows(
   return windows;
 }
 
-/** The retweets of posts, and replies to them. */
+/** Yields the retweets of posts, and the replies to them. */
 async function* reactions(
   ids: ReadonlySet<string>,
   archive: Archive,
@@ -132,7 +135,7 @@ async function* reactions(
 
 type Totals = { readonly [group: string]: Totals | string };
 
-/** The groupings of a response, nested in the order of their `group_by`. Counts are strings. */
+/** Returns the groupings of a response, nested in the order of their `group_by`. Counts are strings. */
 export function groupTotals(
   { types, groupings }: Pick<EngagementRequest, 'types' | 'groupings'>,
   engagements: ReadonlyMap<string, Engagements>,

@@ -23,13 +23,17 @@ import {
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
- * The routes of engagement totals. The checks are, in order:
+ * Returns the routes of engagement totals. The checks are, in order:
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
  * 2. that the application is approved: 403;
- * 3. the rate, over all applications: 429; 4. the content type: 415; the body and its content: 400; 5. the
- *   posts. A post outside the archive is unavailable; a post of another author is forbidden, and
- *    so is every post if the user has revoked the token. If any post is left, the response is 200 with
- *    the others as errors next to the totals; otherwise 403 if one is forbidden, else 400; 6. the time that all of this takes: 503.
+ * 3. the rate, over all applications: 429;
+ * 4. the content type: 415; the body and its content: 400;
+ * 5. the posts;
+ * 6. the time that all of this takes: 503.
+ *
+ * A post outside the archive is unavailable. A post of another author is forbidden. If the user has revoked the
+ * token, every post is forbidden. If any post is left, the response is 200 with the totals, and with errors for
+ * the other posts. Otherwise, it is 403 if a post is forbidden, or else 400.
  */
 export function engagementRoutes(context: ServiceContext): readonly Route[] {
   const rate = context.quotas.window('engagementRate');
@@ -110,7 +114,7 @@ function perMinute(rate: RateWindow): Record<string, string> {
   };
 }
 
-/** The errors, which are next to the totals or replace them. */
+/** Returns the errors of a response. They stand next to the totals, or replace them. */
 function errorsOf({ unavailable, forbidden }: LookedUp): object {
   const errors = [...forbidden].map(
     ([author, ids]) => `Forbidden to access tweets for author id ${author}: ${ids.join(', ')}`,
@@ -122,7 +126,7 @@ function errorsOf({ unavailable, forbidden }: LookedUp): object {
   };
 }
 
-/** Names that the response uses besides the groupings. */
+/** Names that the response uses for other members, so that no grouping can have them. */
 const RESERVED = ['errors', 'unavailable_tweet_ids'];
 const FIELDS = ['tweet_ids', 'engagement_types', 'groupings'];
 const LARGEST_ID = 2n ** 63n - 1n;
@@ -151,7 +155,7 @@ function readIds(value: unknown, max: number, problems: string[]): readonly stri
   if (ids.length > max) problems.push(`tweet_ids must have ${max} ids at most, not ${ids.length}`);
   const wrong = ids.find(id => !isId(id));
   if (typeof wrong === 'number')
-    // The client may already have rounded the number.
+    // The client may already have rounded an id that it sends as a number.
     problems.push('tweet_ids must be strings: numbers lose digits of 64-bit ids');
   else if (wrong !== undefined) problems.push(`Not an id in tweet_ids: ${shown(wrong)}`);
   return [...new Set(ids as string[])];
@@ -212,7 +216,7 @@ function readGroups(name: string, grouping: unknown, problems: string[]): readon
   return groups;
 }
 
-/** A value for an error message, on one line and truncated. */
+/** Returns a value for an error message, on one line and truncated. */
 function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ');

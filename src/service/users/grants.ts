@@ -25,8 +25,8 @@ export interface Grant {
 }
 
 /**
- * The grants of users. There is one per user and application. It is valid until it is revoked, and survives
- * restarts. The id of a grant is its token, by which revoked grants are found, too.
+ * The grants of users. A user has at most one grant for each application. A grant is valid until it is revoked,
+ * and survives restarts. Its id is its token, by which revoked grants can also be found.
  */
 export class Grants extends StoredMap<Grant, StoredGrants> {
   /** @param stateFolder If undefined, grants are lost when the service stops. */
@@ -63,7 +63,7 @@ export class Grants extends StoredMap<Grant, StoredGrants> {
     });
   }
 
-  /** Revokes a grant. Returns whether it existed. */
+  /** Revokes a grant. Returns whether the grant existed. */
   revoke(user: Pick<User, 'id'>, key: string): Promise<boolean> {
     return this.change(grants => {
       const grant = grants.get(nameOf(user, key));

@@ -11,15 +11,15 @@ export type UsedNonce = readonly [timestamp: number, digest: string];
 const MAX_NONCES = 200_000;
 
 /**
- * The nonces of signed requests, kept while the service accepts their timestamps. Each can be used once (RFC
- * 5849 section 3.3).
+ * The nonces of signed requests, kept as long as the service accepts their timestamps. Each nonce can be used
+ * once (RFC 5849 section 3.3).
  */
 export class Nonces {
   readonly #max: number;
   /** Used nonces by timestamp, in seconds. */
   readonly #used = new Map<number, Set<string>>();
   #size = 0;
-  /** The second since which all nonces are known. Nonces of earlier seconds may have been dropped. */
+  /** Since this second, every used nonce is in memory. Nonces with earlier timestamps may have been dropped. */
   #completeSince = Number.NEGATIVE_INFINITY;
 
   constructor(max = MAX_NONCES) {
@@ -27,22 +27,22 @@ export class Nonces {
   }
 
   /**
-   * Whether a repeated nonce of this second would be recognized.
+   * Returns whether a nonce with this timestamp would be recognised if it were repeated.
    *
-   * @param now The current time in seconds. If the clock was set back to before the dropped seconds, nonces
-   * start over.
+   * @param now The current time in seconds. If the clock was set back to before the seconds whose nonces were
+   * dropped, every nonce is accepted again.
    */
   canCheck(timestamp: number, now: number): boolean {
     return timestamp >= this.#completeSince || now < this.#completeSince;
   }
 
-  /** Drops the nonces of earlier seconds. `canCheck` then refuses their timestamps. */
+  /** Drops all nonces with timestamps earlier than `before`. After that, `canCheck` refuses these timestamps. */
   forget(before: number): void {
     this.#completeSince = Math.max(this.#completeSince, before);
     this.expire(before);
   }
 
-  /** Drops the nonces of earlier seconds, whose timestamps the caller refuses itself. */
+  /** Drops all nonces with timestamps earlier than `before`, which the caller refuses itself. */
   expire(before: number): void {
     for (const [timestamp, nonces] of this.#used)
       if (timestamp < before) {
@@ -80,7 +80,8 @@ export class Nonces {
     if (nonces.has(entry)) return false;
     nonces.add(entry);
     this.#used.set(timestamp, nonces);
-    // If there are too many nonces, the oldest second is dropped, and its timestamps are refused from then on.
+    // If there are too many nonces, drops the nonces of the oldest second. From then on, requests with its
+    // timestamp are refused.
     if (++this.#size > this.#max && this.#used.size > 1)
       this.forget(Math.min(...this.#used.keys()) + 1);
     return true;

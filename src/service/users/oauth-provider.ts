@@ -21,7 +21,7 @@ export interface PendingSignIn {
   readonly application: Application;
   /** The callback URL, or `oob`. */
   readonly callback: string;
-  /** The end of the sign-in in epoch milliseconds. */
+  /** The time at which the sign-in expires, in epoch milliseconds. */
   readonly expiresAt: number;
 }
 
@@ -59,17 +59,17 @@ interface RequestToken extends PendingSignIn {
   wrongVerifiers: number;
 }
 
-/** The maximum number of request tokens in memory. Beyond it, the oldest is dropped. */
+/** The maximum number of request tokens in memory. If there are more, the oldest is dropped. */
 const MAX_TOKENS = 10_000;
 /**
- * The number of wrong verifiers after which a request token ends. Prevents guessing, because a PIN has only 7
- * digits.
+ * The number of wrong verifiers after which a request token becomes invalid. This prevents guessing, because a
+ * PIN has only 7 digits.
  */
 const MAX_WRONG_VERIFIERS = 5;
 
 /**
  * The applications, the users, who are the authors of the archive, and the grants of users to applications.
- * Endpoints and pages use it, and tests and scripts can use it to sign in without a browser.
+ * Endpoints and pages use this object. Tests and scripts can also use it to sign in without a browser.
  *
  * @example
  * const { oauth } = service;
@@ -187,7 +187,7 @@ export class OAuthProvider {
     });
   }
 
-  /** Revokes a grant. Its access token then gives no access. Returns whether the grant existed. */
+  /** Revokes a grant. After that, its access token gives no access. Returns whether the grant existed. */
   revoke(user: Pick<User, 'id'>, application: Application): Promise<boolean> {
     return this.#grants.revoke(user, application.key);
   }
@@ -231,8 +231,9 @@ export class OAuthProvider {
   }
 
   /**
-   * @internal Exchanges a request token and its verifier for the grant, which is step 3. Both are then
-   * invalid. A token also becomes invalid after several wrong verifiers.
+   * @internal Exchanges a request token and its verifier for the grant, which is step 3 of a sign-in. After
+   * that, the token and the verifier are invalid. A token also becomes invalid after several wrong verifiers.
+   *
    * @throws HttpProblem 401
    */
   exchange(token: string, verifier: string): Grant {

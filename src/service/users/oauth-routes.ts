@@ -11,7 +11,7 @@ interface SignInParts extends Pick<ServiceContext, 'oauth' | 'signed'> {
 }
 
 /**
- * The routes of steps 1 and 3 of a sign-in. Step 2 is a page. The checks are, in order:
+ * Returns the routes of steps 1 and 3 of a sign-in. Step 2 is a page. The checks are, in order:
  * 1. the signed request: 401, 413, 415, 400 (see `SignedRequests`);
  * 2. the rate of the step, over all applications: 429;
  * 3. the parameters of the step: 400;

@@ -10,11 +10,11 @@ import type { Application } from './applications.js';
 import { NonceFile, Nonces } from './nonces.js';
 import type { OAuthProvider } from './oauth-provider.js';
 
-/** A verified request. Everything in it is signed, except a body that is not a form. */
+/** A verified request. Everything in it is signed, except for a body that is not a form. */
 export interface SignedRequest {
   readonly application: Application;
   readonly token: string | undefined;
-  /** The parameters of the header, the query and a form. Each has one value. */
+  /** The parameters of the header, of the query and of a form in the body. Each parameter has one value. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
@@ -43,13 +43,16 @@ const OFTEN_REPEATED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Verifies requests signed with OAuth 1.0a (RFC 5849). The checks are, in order, with status 401 unless
- * another is given:
+ * Verifies requests signed with OAuth 1.0a (RFC 5849). The checks are, in order, with status 401 unless another
+ * is given:
  * 1. the scheme, the syntax and the required parameters of the header;
  * 2. the body: 413, 415; a form in it: 400;
- * 3. that no `oauth_` parameter is repeated, other than with the same value in header and form: 400; 4.
- *   version and method of the signature, and the consumer key; 5. the timestamp, by the service's clock; 6.
- *   the token; 7. the signature; 8. the nonce, which only a request with a valid signature uses up.
+ * 3. that no `oauth_` parameter is repeated, except with the same value in the header and in the form: 400;
+ * 4. the version and the method of the signature, and the consumer key;
+ * 5. the timestamp, by the service's clock;
+ * 6. the token;
+ * 7. the signature;
+ * 8. the nonce, which only a request with a valid signature uses up.
  */
 export class SignedRequests {
   readonly #settings: ServiceSettings;
@@ -124,7 +127,8 @@ export class SignedRequests {
       const signature = signatureOf({ method, url, parameters }, secret, secretOfToken);
       return isSameSecret(signature, get('oauth_signature'));
     };
-    // Clients differ in whether they sign a repeated parameter once or twice, so both are accepted.
+    // If a parameter is both in the header and in the form, some clients sign it once and others twice. Both
+    // signatures are accepted.
     if (!isSigned([...header, ...rest]) && !isSigned([...header, ...form]))
       throw this.#unauthorized(BAD_SIGNATURE);
     const owner = JSON.stringify([application.key, token]);
@@ -139,7 +143,7 @@ export class SignedRequests {
     for (const used of await this.#file.load()) this.#nonces.restore(used);
   }
 
-  /** Parses a timestamp, in seconds. */
+  /** Parses a timestamp, which is in seconds, and checks it. */
   #timestamp(text: string): number {
     const now = this.#clock.now();
     const withinMs = this.#settings.limits.signedWithinMs;
@@ -160,7 +164,7 @@ export class SignedRequests {
   #unauthorized(message: string): HttpProblem {
     return new HttpProblem(401, message, {
       'WWW-Authenticate': 'OAuth realm="millrace"',
-      // This header tells a client how wrong its clock is.
+      // This header tells a client by how much its clock is wrong.
       Date: new Date(this.#clock.now()).toUTCString(),
     });
   }
@@ -216,7 +220,7 @@ interface Signed {
   readonly parameters: readonly Parameter[];
 }
 
-/** The signature base string (RFC 5849 section 3.4.1). */
+/** Returns the signature base string (RFC 5849 section 3.4.1). */
 export function signatureBaseString({ method, url, parameters }: Signed): string {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^([a-z]+):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(url) ?? [];
@@ -233,8 +237,8 @@ export function signatureBaseString({ method, url, parameters }: Signed): string
 }
 
 /**
- * The HMAC-SHA1 signature (RFC 5849 section 3.4.2) in base64. If there is no token, its secret is an empty
- * string.
+ * Returns the HMAC-SHA1 signature (RFC 5849 section 3.4.2) in base64. If there is no token, its secret is an
+ * empty string.
  */
 export function signatureOf(signed: Signed, consumerSecret: string, tokenSecret = ''): string {
   const key = `${percentEncode(consumerSecret)}&${percentEncode(tokenSecret)}`;
@@ -268,7 +272,7 @@ function decodeForm(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-/** The host in lower case, without the default port of the scheme. */
+/** Returns the host in lower case, without the default port of the scheme. */
 function hostOf(scheme: string, authority: string): string {
   const port = scheme.toLowerCase() === 'https' ? ':443' : ':80';
   const host = authority.toLowerCase();

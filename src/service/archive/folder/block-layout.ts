@@ -28,7 +28,7 @@ export const TIME_BYTES = 4;
 export const ID_BYTES = 8;
 export const LINE_BYTES = 16;
 export const BUCKET_BYTES = 4;
-/** The average number of terms in a bucket. */
+/** The average number of terms per bucket. */
 const BUCKET_TERMS = 6;
 
 export function bucketOf(term: Buffer, buckets: number): number {
@@ -40,7 +40,7 @@ export function bucketOf(term: Buffer, buckets: number): number {
 
 /** The position of a post's line. */
 export interface LinePosition {
-  /** The number of the file in the list of files. */
+  /** The index of the file in the list of files. */
   readonly file: number;
   readonly offset: number;
   readonly bytes: number;
@@ -74,7 +74,7 @@ class ByteWriter {
     this.add(bytes);
   }
 
-  /** Returns the added bytes. They are valid until `clear`. */
+  /** Returns the added bytes. They stay valid until `clear` is called. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
@@ -115,8 +115,9 @@ export class VarintReader {
 }
 
 /**
- * Adds the occurrences of a word as numbers. The two low bits of each number are flags: whether the number of
- * a string follows, and whether this is the last number.
+ * Appends the occurrences of a word in one post to `into`, each encoded as one number. The two low bits of the
+ * number are flags. The higher bit is set if the index of the string follows. The lower bit is set for the last
+ * occurrence.
  */
 function encodeOccurrences(term: IndexedTerm, into: number[]): void {
   let before = 0;
@@ -132,12 +133,12 @@ function encodeOccurrences(term: IndexedTerm, into: number[]): void {
 }
 
 /**
- * Marks a post that has the term as a pair of adjacent characters, not as a word. A pair of regional
- * indicators is the same term as a flag.
+ * Marks a post that contains the term as two adjacent characters, not as a word. For example, two adjacent
+ * regional indicators are the same term as a flag emoji.
  */
 const NONE = 0x1000_0000;
 
-/** Reads the occurrences of one post into `into`, or skips them if it is absent. */
+/** Reads the occurrences of a word in one post into `into`. If `into` is absent, skips them. */
 export function readOccurrences(from: VarintReader, into?: Occurrence[]): void {
   for (let text = 0, isLast = false; !isLast; ) {
     const value = from.next();
@@ -206,12 +207,12 @@ function writeEach(
   return written;
 }
 
-/** The postings of a term and its occurrences, as the numbers to write. */
+/** The postings and occurrences of a term, as the numbers to write. */
 interface TermPosts {
   readonly postings: number[];
   readonly occurrences: number[];
   isWord: boolean;
-  /** The last document. */
+  /** The last document in `postings`. */
   last: number;
 }
 

@@ -33,14 +33,14 @@ import { LineReader } from './line-reader.js';
 import { indexTerm } from './read-post.js';
 
 /**
- * Opens a folder of job files, or of other files with one post per line, in gzip, zstd or plain, as an
- * archive. File names have no meaning, because posts are found by their time. The index is in
- * `.millrace-index` in the folder and is rebuilt when files are added, removed or changed.
+ * Opens a folder of job files, or of other files with one post per line, in gzip, zstd or plain, as an archive.
+ * File names have no meaning, because posts are found by their time. The index is in `.millrace-index` in the
+ * folder and is rebuilt when files are added, removed or changed.
  *
  * @param format The format of the posts to serve, if the folder has posts of both formats.
- * @throws DataError for a damaged file, or a zstd file if Node has no zstd; OptionError if the folder has
- * posts of both formats and
- *   `format` is not given, or none of `format`; StorageError for a folder that cannot be read.
+ * @throws DataError for a damaged file, or for a zstd file if Node does not support zstd; OptionError if the
+ * folder has posts of both formats and `format` is not given, or if it has no posts of the given `format`;
+ * StorageError for a folder that cannot be read.
  */
 export async function openFolderArchive(
   folder: string,
@@ -181,7 +181,7 @@ export class BlockFile implements Block {
     return lines.map(line => new Activity(line));
   }
 
-  /** The postings and occurrences of a term; empty if the block does not have it. */
+  /** Returns the postings and occurrences of a term; both are empty if the block does not contain the term. */
   #find(term: string): { readonly postings: Buffer; readonly occurrences: Buffer } {
     const asked = Buffer.from(indexTerm(term));
     const [table, termsAt] = [this.#startOf('table'), this.#startOf('terms')];

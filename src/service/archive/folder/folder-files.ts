@@ -22,7 +22,7 @@ export interface ListedFile {
 }
 
 /**
- * The files of a folder and its subfolders that have an extension for posts, in the order of their
+ * Returns the files of a folder and its subfolders that have an extension for posts, in the order of their
  * paths. Names that start with a dot, and checkpoints of sinks, are skipped.
  *
  * @throws StorageError If the folder cannot be read.
@@ -42,7 +42,7 @@ async function fileAt(folder: string, path: string): Promise<readonly ListedFile
   return isCheckpoint ? [] : [{ path, bytes: found.size, modifiedMs: found.mtimeMs }];
 }
 
-/** A line of a file, without its end. */
+/** A line of a file, without its line end. */
 export interface FileLine {
   /** The bytes of the line, valid until the next lines are read. */
   readonly bytes: Buffer;
@@ -52,14 +52,14 @@ export interface FileLine {
   readonly number: number;
 }
 
-/** The maximum size of a line in bytes. A post has a few kilobytes. */
+/** The maximum size of a line in bytes. A typical post has a few kilobytes. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * The lines of a file, compressed or not, in batches. Blank lines are skipped but count in `number`.
+ * Yields the lines of a file, compressed or not, in batches. Blank lines are skipped but count in `number`.
  *
  * @throws DataError If compressed data is damaged or a line is too long; StorageError if the file cannot be read.
  */
@@ -106,7 +106,7 @@ function firstLine(line: Buffer, path: string): Buffer {
   }
 }
 
-/** The text of a file, inflated if it is compressed, in buffers of bounded size. */
+/** Yields the text of a file, inflated if it is compressed, in buffers of bounded size. */
 export async function* fileBlocks(path: string): AsyncGenerator<Buffer> {
   const ending = /\.(?:gz|zst)$/i.exec(path)?.[0].toLowerCase();
   const named = ending && (ending === '.gz' ? 'gzip' : 'zstd');

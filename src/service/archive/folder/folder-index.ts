@@ -35,9 +35,9 @@ import { readPost } from './read-post.js';
 const LAYOUT = 7;
 /** The approximate maximum number of posts in a block. A block is a day, or a part of a day that has more posts. */
 const BLOCK_POSTS = 16_384;
-/** The maximum size of a compressed file's text that is inflated as a whole to read a line, in bytes. */
+/** A compressed file is inflated as a whole to read a line if its text has at most this many bytes. */
 const MAX_INFLATED = 16 * 1024 * 1024;
-/** The incomplete index of a killed process is removed after this time, in milliseconds. */
+/** An incomplete index that a killed process has left is removed after this time, in milliseconds. */
 const ABANDONED_MS = DAY;
 
 /** The table of contents of an index. */
@@ -49,7 +49,7 @@ export interface FolderIndex {
 }
 
 export interface IndexedBlock extends Window {
-  /** The name of its file in the folder of the index. */
+  /** The name of the block's file in the folder of the index. */
   readonly name: string;
   readonly posts: number;
 }
@@ -58,8 +58,8 @@ export interface IndexedBlock extends Window {
  * Opens the index of a folder of job files. Builds a new index if the files have changed. Does not change the
  * folder's files.
  *
- * @throws DataError with file and line of damage or of a line that is not a post, or with a zstd file
- *   where Node has no zstd; StorageError if files cannot be read or the index cannot be written.
+ * @throws DataError that names the file and line if data is damaged or a line is not a post, or for a zstd file
+ * if Node does not support zstd; StorageError if files cannot be read or the index cannot be written.
  */
 export async function openFolderIndex(folder: string): Promise<FolderIndex> {
   const files = await listFiles(folder);
@@ -89,7 +89,7 @@ async function refuseZstd(folder: string, files: readonly ListedFile[]): Promise
 }
 
 /**
- * The name of the index for these files: a digest of their paths, sizes and modification times, of the
+ * Returns the name of the index for these files: a digest of their paths, sizes and modification times, of the
  * layout, and of the operators that add terms. Therefore, a new index is built if a rule operator is added.
  *
  * @param operators The indexed operators. `JSON.stringify` keeps their terms and drops their functions.
@@ -141,7 +141,10 @@ async function makeIndex(
   }
 }
 
-/** Renames a new index. If another process has created the same index, keeps that one, unless it cannot be read. */
+/**
+ * Renames a new index to its final path. If another process has already created this index, keeps the existing
+ * one, unless it cannot be read.
+ */
 async function publish(aside: string, path: string): Promise<void> {
   try {
     await rename(aside, path);
@@ -224,7 +227,7 @@ async function readCompression(path: string): Promise<FileCompression> {
   return compressionOf(await firstBytes(path, MAGIC_BYTES));
 }
 
-/** Removes the indexes of earlier states of the folder, and incomplete ones of killed processes. */
+/** Removes the indexes of earlier states of the folder, and incomplete indexes that killed processes have left. */
 async function removeOthers(indexes: string, path: string): Promise<void> {
   // Indexes that cannot be removed are harmless.
   for (const name of await readdir(indexes).catch(() => [])) {
@@ -239,8 +242,8 @@ async function removeOthers(indexes: string, path: string): Promise<void> {
 }
 
 /**
- * The time ranges of an index's blocks. There is one for each day with posts. A day with more than `maxPosts`
- * posts has several, in whole minutes. Only a single minute may have more than `maxPosts`.
+ * Yields the time ranges of an index's blocks. There is one for each day with posts. A day with more than
+ * `maxPosts` posts has several, in whole minutes. Only a single minute may have more than `maxPosts`.
  *
  * @param counts The number of posts of each minute.
  */
@@ -266,8 +269,8 @@ export function* blockRanges(
 }
 
 /**
- * The folder for the indexes of an archive: in the archive, or in the system's temporary folder if
- * the archive is read-only.
+ * Returns the folder for the indexes of an archive: in the archive, or in the system's temporary folder if the
+ * archive is read-only.
  */
 async function findIndexFolder(folder: string): Promise<string> {
   const inArchive = join(folder, '.millrace-index');

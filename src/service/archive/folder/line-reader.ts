@@ -21,7 +21,7 @@ export interface IndexedFile extends ListedFile {
    * memory. A `packed` file is read from a seekable copy in the index.
    */
   readonly form: 'plain' | 'gzip' | 'zstd' | 'packed';
-  /** Set for a packed file: the start of each chunk in the copy, and the end of the last. */
+  /** Set for a packed file: the start of each chunk in the copy, and the end of the last chunk. */
   readonly chunks?: readonly number[] | undefined;
   /** The size of the file's text after decompression, in bytes. */
   readonly textBytes: number;
@@ -30,7 +30,7 @@ export interface IndexedFile extends ListedFile {
 /** The maximum size of cached inflated files, in bytes. */
 const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 
-/** The name of the index's copy of a large file. */
+/** Returns the name of the index's copy of a large file. */
 export const packedName = (number: number): string => `${number}.text`;
 
 /** Reads lines of an archive's files at the positions that the index stores. */
@@ -38,7 +38,7 @@ export class LineReader {
   readonly #folder: string;
   readonly #index: string;
   readonly #files: readonly IndexedFile[];
-  /** Inflated files, by their number. */
+  /** Inflated files, by their index in the list of files. */
   readonly #texts = new WeightedCache<number, Promise<Buffer>>(MAX_CACHED_BYTES);
   /** Limits the number of files that are read and inflated concurrently. */
   readonly #limit = pLimit(4);
@@ -75,7 +75,7 @@ export class LineReader {
     this.#texts.clear();
   }
 
-  /** The lines at ascending positions of one file. */
+  /** Returns the lines at ascending positions of one file. */
   async #linesOf(
     number: number,
     file: IndexedFile,
@@ -143,7 +143,7 @@ export class LineReader {
 
 interface AskedLine {
   readonly position: LinePosition;
-  /** The index of the line in the result. */
+  /** The position of the line in the result. */
   readonly index: number;
 }
 
@@ -154,7 +154,7 @@ function byFile(positions: readonly LinePosition[]): Map<number, AskedLine[]> {
   return files;
 }
 
-/** The error for a file that changed after its size was compared, so that it is too short or damaged. */
+/** Returns the error for a file that changed after its size was compared, so that it is too short or damaged. */
 function readError(path: string, cause: unknown): unknown {
   return cause instanceof MillraceError || (cause instanceof Error && 'syscall' in cause)
     ? storageError('read', path, cause)
@@ -180,8 +180,8 @@ const pack = promisify<Buffer, { level: number }, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
 /**
- * Writes the text of a large compressed file to `target`, compressed again in chunks, because gzip and zstd
- * can only be read from their start. Returns the start of each chunk, and the end of the last.
+ * Writes the text of a large compressed file to `target`, compressed again in separate chunks, because gzip and
+ * zstd files can only be read from their start. Returns the start of each chunk, and the end of the last chunk.
  */
 export async function writePackedText(
   blocks: AsyncIterable<Buffer>,
@@ -214,8 +214,8 @@ async function* chunks(blocks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 /**
- * Reads the lines at ascending positions of a file that `writePackedText` has written. `chunks` has the start
- * of each chunk.
+ * Reads the lines at ascending positions of a file that `writePackedText` has written. `starts` has the start of
+ * each chunk.
  */
 export async function readPackedLines(
   path: string,
@@ -249,7 +249,7 @@ export async function readPackedLines(
 }
 
 /**
- * Reads exactly `length` bytes. Repeats the call if it reads fewer.
+ * Reads exactly `length` bytes. Repeats the read if it returns fewer bytes.
  *
  * @throws Error If the file ends earlier.
  */

@@ -5,7 +5,7 @@ import type { IndexedPost } from './read-post.js';
 
 /** A post as read from the sorter's file. */
 export interface SortedPost extends Omit<IndexedPost, 'terms'> {
-  /** The number of its file in the list of files. */
+  /** The index of the post's file in the list of files. */
   readonly file: number;
   /** The terms as JSON, because only one post at a time is parsed. */
   readonly terms: Buffer;
@@ -41,14 +41,14 @@ export class PostSorter {
   }
 
   /**
-   * Creates a sorter. `folder` is for a temporary file; `runBytes` is the size of a run, which is sorted in
-   * memory.
+   * Creates a sorter. `folder` is the folder for a temporary file; `runBytes` is the size of a run, which is
+   * sorted in memory.
    */
   static async create(folder: string, runBytes = RUN_BYTES): Promise<PostSorter> {
     return new PostSorter(await SpoolFile.open('posts to sort', folder), runBytes);
   }
 
-  /** Adds a post from the file with the number `file`. */
+  /** Adds a post. `file` is the index of the post's file in the list of files. */
   async add({ terms, ...post }: IndexedPost, file: number): Promise<void> {
     const head = JSON.stringify({ ...post, file });
     const bytes = Buffer.from(`${head}\n${JSON.stringify(terms)}\n`);
@@ -84,7 +84,7 @@ export class PostSorter {
     this.#size = 0;
   }
 
-  /** The posts from one minute (inclusive) to another (exclusive), in any order. */
+  /** Returns the posts from one minute (inclusive) to another (exclusive). They may be in any order. */
   async read(from: number, to: number): Promise<readonly SortedPost[]> {
     const posts: SortedPost[] = [];
     for (const { minutes, starts } of this.#runs) {

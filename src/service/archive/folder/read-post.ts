@@ -27,20 +27,23 @@ export interface IndexedPost extends SortKey {
   readonly format: Format;
   readonly terms: readonly IndexedTerm[];
   readonly location: Omit<PostLocation, 'document'> | undefined;
-  /** The position of its line in the file's text. */
+  /** The position of the post's line in the file's text. */
   readonly offset: number;
   readonly bytes: number;
 }
 
 const ID_LIMIT = 2n ** 64n;
-/** Longer terms are not indexed, because no rule can contain them. A query has at most 2048 characters; 64 are spare. */
+/**
+ * Terms longer than this are not indexed, because no rule can contain them: a query has at most 2048 characters.
+ * The other 64 are a margin.
+ */
 const MAX_TERM_UNITS = 2048 + 64;
 
 /**
- * Reads the post in a line. Returns `undefined` if the line is a message, such as the `info` line at the end
- * of a job file.
+ * Reads the post in a line. Returns `undefined` if the line is a message, such as the `info` line at the end of
+ * a job file.
  *
- * @throws DataError with file and line if the line is neither.
+ * @throws DataError with file and line if the line is neither a post nor a message.
  */
 export function readPost(line: FileLine, path: string): IndexedPost | undefined {
   try {
@@ -67,7 +70,10 @@ export function readPost(line: FileLine, path: string): IndexedPost | undefined 
   }
 }
 
-/** A term in the form in which it is stored. UTF-8 cannot encode a lone surrogate, so such a term is escaped. */
+/**
+ * Returns a term in the form in which it is stored. UTF-8 cannot encode a lone surrogate, so such a term is
+ * escaped.
+ */
 export function indexTerm(term: string): string {
   return term.isWellFormed() ? term : `\0${JSON.stringify(term)}`;
 }
@@ -86,7 +92,7 @@ function locationOf({ position, place }: PostFields): Omit<PostLocation, 'docume
   return position === undefined && corners.length === 0 ? undefined : { position, corners };
 }
 
-/** The occurrences of each word of a post, by term. The term of a word in a field has the field's prefix. */
+/** Returns the occurrences of each word of a post, by term. The term of a word in a field has the field's prefix. */
 function occurrencesOf(post: RulePost): ReadonlyMap<string, readonly Occurrence[]> {
   const all = new Map<string, Occurrence[]>();
   const add = (kind: number, prefix: string, lists: readonly Tokens[]) => {

@@ -61,7 +61,10 @@ ${!isSmall && [top / 2, top].map(value => html`<text class="scale" x="-8" text-a
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact' });
 
-/** The label of a bar, below its middle. For a bar at an edge, it is moved into the chart. */
+/**
+ * Places the label of a bar below the middle of the bar. The label of a bar at an edge is moved so that it stays
+ * inside the chart.
+ */
 function labelAt(x: number, width: number): Html {
   const middle = x + width / 2;
   if (middle > 97) return html`x="${round(x + width)}%" text-anchor="end"`;

@@ -19,7 +19,8 @@ export type HtmlValue =
   | readonly HtmlValue[];
 
 /**
- * Markup in which all inserted values are escaped, for use between tags and in quoted attributes.
+ * Creates markup in which all inserted values are escaped. Values may stand between tags and in quoted
+ * attributes.
  *
  * @example
  * html`<a href="${address}">${name}</a>`

@@ -3,7 +3,7 @@ import { Html, type HtmlValue, html } from './html.js';
 
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 
-/** Renders a state as a word. Its colour only repeats the meaning. */
+/** Renders a state as a word. The colour of the word only repeats its meaning. */
 export function renderState(word: string, tone: Tone): Html {
   return html`<span class="state ${tone}">${word}</span>`;
 }
@@ -43,7 +43,7 @@ export function inWords(message: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.?]$/.test(words) ? '' : '.'}`;
 }
 
-/** The fields of a sign-in: a name, a password, and the reason why the last attempt failed. */
+/** Renders the fields of a sign-in: a name, a password, and the reason why the last attempt failed. */
 export function signInFields(
   [id, label, attributes]: readonly [id: string, label: string, attributes?: Html],
   value: string,
@@ -55,7 +55,7 @@ export function signInFields(
 ${secretField('password', 'Password', problem)}`;
 }
 
-/** The last field of a sign-in, with the reason why the last attempt failed. */
+/** Renders the last field of a sign-in, with the reason why the last attempt failed. */
 export function secretField(id: string, label: string, problem: string | undefined): Html {
   const isWrong = problem !== undefined;
   return html`<div class="field"><label for="${id}">${label}</label>
@@ -63,14 +63,14 @@ export function secretField(id: string, label: string, problem: string | undefin
 ${isWrong && messageBox({ tone: 'bad', text: problem }, 'problem')}`;
 }
 
-/** The options of a `select` element. */
+/** Renders the options of a `select` element. */
 export function options(values: readonly string[], current: string): readonly Html[] {
   return values.map(
     value => html`<option${value === current && html` selected`}>${value}</option>`,
   );
 }
 
-/** Code in which a line may break after the separators of addresses and JSON, but not inside a flag. */
+/** Renders code in which a line may break after the separators of addresses and JSON, but not inside a flag. */
 export function breakable(code: string): Html {
   return new Html(
     html`${code}`.text
@@ -91,7 +91,7 @@ export function command(caption: HtmlValue, text: string, typescript?: string): 
 }
 
 /**
- * Links of which one is current, such as filters of a list.
+ * Renders links, one of which is marked as the current one. For example, the filters of a list.
  *
  * @param show Returns the text and the address of a link.
  */
@@ -140,7 +140,7 @@ export function placeMessage(said: Said | undefined) {
   return { messageAt, rest };
 }
 
-/** A message as markup, which screen readers read aloud. */
+/** Renders a message as markup, which screen readers read aloud. */
 export function messageBox({ tone, text }: Message, id?: string): Html {
   return tone === 'good'
     ? html`<p class="notice" role="status">${text}</p>`
@@ -183,7 +183,7 @@ function minuteWithoutZone(ms: number): Html {
   return html`<time datetime="${iso}">${iso.replace('T', ' ').replace('Z', '')}</time>`;
 }
 
-/** An ISO date and time, without the parts that are smaller than the unit. */
+/** Returns an ISO date and time, without the parts that are smaller than the unit. */
 function isoOf(ms: number, unit: typeof SECOND | typeof MINUTE): string {
   const iso = new Date(floorTo(unit, ms)).toISOString();
   return iso.replace(unit === SECOND ? /\.000Z$/ : /:00\.000Z$/, 'Z');

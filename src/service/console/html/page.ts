@@ -30,7 +30,10 @@ export interface HtmlPage {
   /** The status of the response; 200 by default. */
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Another origin to which a form of the page may redirect, since browsers check redirects, too. */
+  /**
+   * Another origin to which a form of the page may redirect. It must be named, because browsers also check the
+   * redirects of a form.
+   */
   readonly formTarget?: string | undefined;
 }
 
@@ -38,7 +41,7 @@ export interface HtmlPage {
 export interface Menu {
   /** The name of the current page. */
   readonly current: string;
-  /** The links, and the other content of each entry. */
+  /** The links of the menu, and any other content of its entries. */
   readonly entries: HtmlValue;
 }
 
@@ -97,7 +100,7 @@ function textOf(title: HtmlValue): Html {
   return new Html(html`${title}`.text.replace(/<[^>]*>/g, ''));
 }
 
-/** A page as an HTML response. */
+/** Returns a page as an HTML response. */
 export function pageResponse(page: HtmlPage): HandlerResponse {
   const { status = 200, headers, menu, formTarget } = page;
   const type = { 'Content-Type': 'text/html; charset=utf-8' };
@@ -108,7 +111,7 @@ export function pageResponse(page: HtmlPage): HandlerResponse {
   };
 }
 
-/** A redirect after a form (303 See Other), so that reloading does not send the form again. */
+/** Returns a redirect after a form (303 See Other), so that reloading does not send the form again. */
 export function seeOther(
   location: string,
   headers: Readonly<Record<string, string>> = {},
@@ -135,7 +138,10 @@ function asset(type: string, text: string) {
   return { GET: (): HandlerResponse => ({ status: 200, headers, body: [Buffer.from(text)] }) };
 }
 
-/** The security headers: only the script of the console, no content of other sites, no frames, no caching. */
+/**
+ * Returns the security headers: only the script of the console, no content of other sites, no frames, no
+ * caching.
+ */
 function securityHeaders(hasScript = false, formTarget?: string): Record<string, string> {
   const formAction = ["'self'", formTarget].filter(Boolean).join(' ');
   return {

@@ -28,14 +28,14 @@ interface Session<User> {
 }
 
 const SESSION_MS = 12 * HOUR;
-/** How long reloading the page shows the message again, in milliseconds. */
+/** A message is shown again if its page is reloaded within this time, in milliseconds. */
 const MESSAGE_MS = MINUTE;
 const MAX_SESSIONS = 1_000;
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
- * Thrown for a form of this origin with an outdated token, because the browser has signed in or out since it
- * got the form.
+ * Thrown for a form that a page of this origin has sent with an outdated token, because the browser has signed
+ * in or out since it loaded the page.
  */
 export class StaleForm extends HttpProblem {
   readonly form: URLSearchParams;
@@ -95,7 +95,7 @@ export class Sessions<User> {
     throw isOwn ? new StaleForm(form) : new HttpProblem(403, CROSS_SITE);
   }
 
-  /** Whether a form has the token of its browser. */
+  /** Returns whether a form has the token of its browser. */
   isFormToken(request: IncomingMessage, token: string | null): boolean {
     return isSameSecret(token ?? '', this.#csrf(this.#idOf(request) ?? newId()));
   }
@@ -125,7 +125,7 @@ export class Sessions<User> {
     session.said = { message, path, id: hash.slice(1), until: Date.now() + MESSAGE_MS };
   }
 
-  /** The message of a page. It is removed after another page was shown, or after a minute. */
+  /** Returns the message of a page. It is removed after another page was shown, or after a minute. */
   message(request: IncomingMessage, path: string): Said | undefined {
     const session = this.#session(this.#idOf(request) ?? '');
     const said = session?.said;
@@ -161,8 +161,8 @@ export class Sessions<User> {
   }
 
   /**
-   * The name of the cookie. It contains the port, because cookies ignore ports, and services on one machine
-   * must not share it.
+   * Returns the name of the cookie. It contains the port, because cookies ignore ports, and services on one
+   * machine must not share it.
    */
   #cookieName({ socket }: IncomingMessage): string {
     return `${this.#name}-${socket.localPort}`;
@@ -180,8 +180,8 @@ const CROSS_SITE =
   'Nothing was changed. Go back, load the page again, and send the form once more.';
 
 /**
- * Whether a request comes from this origin, by the headers that browsers add. `Origin` is `null`, because the
- * pages send no referrer.
+ * Returns whether a request comes from this origin, by the headers that browsers add. `Origin` is `null`,
+ * because the pages send no referrer.
  */
 function isSameOrigin({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'] ?? 'same-origin';

@@ -17,15 +17,15 @@ type Cell<Row> = HtmlColumn<Row>['cell'];
  * is given.
  */
 export const column = {
-  /** A column that names the row. A phone shows it first. */
+  /** Returns a column that names the row. A phone shows it first. */
   header<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'header', label, cell, phoneLabel: label };
   },
-  /** A column that a phone shows on the same line as the header, without its label. */
+  /** Returns a column that a phone shows on the same line as the header, without its label. */
   beside<Row>(label: string, cell: Cell<Row>): HtmlColumn<Row> {
     return { kind: 'beside', label, cell, phoneLabel: '' };
   },
-  /** A column that is aligned to the right. */
+  /** Returns a column that is aligned to the right. */
   number<Row>(label: string, cell: Cell<Row>, phoneLabel = label): HtmlColumn<Row> {
     return { kind: 'number', label, cell, phoneLabel };
   },
@@ -35,7 +35,7 @@ export const column = {
 };
 
 export interface HtmlTableOptions<Row> {
-  /** Returns the id of a row, which links use, and under which its message is shown. */
+  /** Returns the id of a row. Links to the row use it, and the row's message is found by it. */
   readonly idOf?: (row: Row) => string;
   readonly messageAt?: MessageAt | undefined;
   /** Returns the details of a row, which a click on its second line shows. */
@@ -99,8 +99,8 @@ export function listPage<Row>(
 }
 
 /**
- * The rows of a list on its current page, by their first index and the end (exclusive), with links to the
- * other pages.
+ * Returns the rows that are on the current page of a list: the index of the first row, and the end (exclusive).
+ * Also returns links to the other pages.
  */
 export function rowsOfPage(
   url: URL,
@@ -125,7 +125,7 @@ export function rowsOfPage(
 
 type PageLink = readonly [rel: string, text: string, address: string];
 
-/** Links to the other pages, and the number of the current page. */
+/** Renders links to the other pages, and the number of the current page. */
 export function pagerOf(position: string, links: readonly (PageLink | false)[]): Html {
   return html`<nav class="row" aria-label="Pages">${links.map(
     link => link && html`<a class="button plain" rel="${link[0]}" href="${link[2]}">${link[1]}</a>`,
@@ -137,16 +137,16 @@ interface PageOptions {
   readonly pageRows?: number;
   /** The parameter of the address that selects the page. @default 'page' */
   readonly parameter?: string;
-  /** The texts of the links to the previous and the next page. */
+  /** The text of the link to the previous page, and of the link to the next page. */
   readonly words?: readonly [before: string, after: string];
 }
 
-/** The caption of a list, such as `3 jobs, newest first`. */
+/** Returns the caption of a list, such as `3 jobs, newest first`. */
 export function newestFirstCaption(all: readonly unknown[], one: string): string {
   return `${printCount(all.length, one)}, newest first`;
 }
 
-/** The address of a page with changed parameters. A parameter that is `undefined` is removed. */
+/** Returns the address of a page with changed parameters. A parameter that is `undefined` is removed. */
 export function withParameters(
   { pathname, searchParams }: URL,
   changes: Readonly<Record<string, string | readonly string[] | undefined>>,
