@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { archiveSearch } from './archive-search.js';
+import { coldStarts } from './cold-starts.js';
 import { cores } from './cores.js';
 import { cost } from './cost.js';
 import { drawCharts } from './draw.js';
@@ -51,6 +52,7 @@ const STUDIES: readonly Study[] = [
   postgres,
   cost,
   cores,
+  coldStarts,
 ];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 

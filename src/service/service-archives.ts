@@ -7,7 +7,6 @@ import { newestPost } from './archive/look-up-post.js';
 import type { Compliance } from './compliance/compliance-events.js';
 import { Deadline } from './event-loop-yield.js';
 import { joinedArchive, PostsArchive } from './posts/posts-archive.js';
-import { openSampleArchive } from './sample/sample-archive.js';
 import type { ServiceContext } from './service-context.js';
 import type { ServiceSettings } from './service-options.js';
 
@@ -91,6 +90,8 @@ export class ServiceArchives {
       if (postsPerMinute === 0) return undefined;
       const now = () => this.#parts.clock.now();
       const format = asked ?? this.#parts.posts.format;
+      // Loaded here, because its tables take a fifth of the time of a start.
+      const { openSampleArchive } = await import('./sample/sample-archive.js');
       return openSampleArchive({ seed, format, postsPerMinute, now });
     }
     if (asked === undefined || asked === archive.format) return archive;
