@@ -9,23 +9,24 @@ export interface PackOptions {
   /** The maximum number of characters of a query, by code points. @default 2048 */
   readonly characters?: number | undefined;
   /**
-   * The maximum number of phrases and proximities in a query. With too many, the service refuses it as too
-   * complex; its documentation gives no number. A single rule with more becomes a separate query.
+   * The maximum number of phrases and proximities in a query. If a query has too many, the service refuses it
+   * as too complex; the service's documentation gives no number. A single rule with more than the maximum
+   * becomes a separate query.
    * @default 100
    */
   readonly phrases?: number | undefined;
   /**
-   * The maximum number of clauses in a query, including negated clauses, for contracts that limit them. A
-   * single rule with more becomes a separate query.
+   * The maximum number of clauses in a query, including negated clauses, for contracts that limit clauses. A
+   * single rule with more than the maximum becomes a separate query.
    * @default Infinity
    */
   readonly clauses?: number | undefined;
 }
 
-/** A query that matches exactly the posts that any of its rules matches. */
+/** A query that matches exactly the posts that match any of its rules. */
 export interface PackedQuery {
   readonly query: string;
-  /** The rules that the query contains, in its order. Several may have the same text. */
+  /** The rules that the query contains, in the order of the query. Several rules may have the same text. */
   readonly rules: readonly Rule[];
 }
 
@@ -46,10 +47,10 @@ export const PACK_OPTIONS = {
 } satisfies OptionTable<PackOptions>;
 
 /**
- * Joins rules by `OR` into few queries of the search product, each within limits. Together, the queries match
- * exactly what the rules match. Each rule is in exactly one query, in parentheses if it has several clauses.
- * A rule that is not accepted as an alternative, for example because of `-is:nullcast`, becomes a separate
- * query. The same rules and limits always give the same queries.
+ * Joins rules with `OR` into few queries for the search product. Each query is within the limits. Together,
+ * the queries match exactly the posts that the rules match. Each rule is in exactly one query, in parentheses
+ * if it has several clauses. A rule that cannot be an alternative of an `OR`, for example because it has
+ * `-is:nullcast`, becomes a separate query. The same rules and limits always give the same queries.
  *
  * @throws OptionError If the product refuses any of the rules, or if a rule is longer than a query may be.
  * @example
@@ -57,7 +58,7 @@ export const PACK_OPTIONS = {
  */
 export function packRules(rules: readonly Rule[], options: PackOptions = {}): PackedQuery[] {
   const limits = checkOptions('rules.pack', PACK_OPTIONS, options);
-  // Throws an error that lists all rules that the product refuses.
+  // This call throws an error that lists all rules that the product refuses.
   compileRules(rules, { product: 'search' });
   const parts = partsOf(rules);
   for (const { value, size } of parts)
@@ -67,7 +68,8 @@ export function packRules(rules: readonly Rule[], options: PackOptions = {}): Pa
         'rules',
         `has one of ${size.characters} characters, and a query may have ${limits.characters}: ${value.slice(0, 60)}...`,
       );
-  // Uses first fit decreasing: long parts first, each into the first query with enough space.
+  // This is first fit decreasing: the longest parts are placed first, each in the first query with enough
+  // space.
   const queries: Query[] = [];
   for (const part of parts.toSorted((a, b) => b.groupedCharacters - a.groupedCharacters)) {
     const query = queries.find(({ isOpen, size }) => isOpen && fits(sum(size, part), limits));
@@ -103,24 +105,24 @@ interface Size {
 interface Query {
   readonly parts: Part[];
   size: Size;
-  /** Whether other parts may be added. */
+  /** Whether other parts may be added to the query. */
   readonly isOpen: boolean;
 }
 
-/** The text of a rule, and all rules with this text. */
+/** The text of a rule, and all rules that have this text. */
 interface Part {
   readonly value: string;
   readonly rules: Rule[];
-  /** The text as an alternative among others: in parentheses if it has several clauses. */
+  /** The text as one alternative of an `OR`: in parentheses if it has several clauses. */
   readonly grouped: string;
-  /** The size of the rule alone. */
+  /** The size of the rule without parentheses. */
   readonly size: Size;
   /**
-   * The number of characters of `grouped`. Stored, because the rule is tried in every query with
+   * The number of characters of `grouped`. It is stored, because the rule is tried in every query that has
    * space.
    */
   readonly groupedCharacters: number;
-  /** Whether it may be joined with others. */
+  /** Whether the rule may be joined with other rules. */
   readonly isAlternative: boolean;
 }
 
@@ -153,7 +155,7 @@ function partOf(value: string): Part {
   };
 }
 
-/** Counts the code points of a text. */
+/** Returns the number of code points in a text. */
 function charactersIn(text: string): number {
   return [...text].length;
 }

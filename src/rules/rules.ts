@@ -1,4 +1,4 @@
-/** The rule language, as the namespace `rules` of the package. */
+/** The functions for the rule language. The package exports them as the namespace `rules`. */
 export {
   type CompileRulesOptions,
   compileRules as compileAll,

@@ -5,27 +5,30 @@ export interface Span {
 }
 
 /**
- * A rule as a typed tree. Parentheses have no nodes: `(a b) c` is an `and` within an `and`, and `((a))` is
+ * A rule as a typed tree. Parentheses are not nodes: `(a b) c` is an `and` within an `and`, and `((a))` is
  * just `a`. An `and` or `or` has at least two nodes.
  */
 export type RuleNode = Tree<Clause>;
 
-/** A tree over any kind of leaf. Drafts of the parser also have leaves for clauses that it could not read. */
+/**
+ * A tree whose leaves may be of any type. The parser's drafts also have leaves for clauses that it could not
+ * read.
+ */
 export type Tree<Leaf> = Leaf | And<Leaf> | Or<Leaf> | Not<Leaf>;
 
-/** Matches if all of its parts match. */
+/** A node that matches if all of its parts match. */
 export interface And<Leaf = Clause> extends Span {
   readonly kind: 'and';
   readonly nodes: readonly Tree<Leaf>[];
 }
 
-/** Matches if at least one of its parts matches. */
+/** A node that matches if at least one of its parts matches. */
 export interface Or<Leaf = Clause> extends Span {
   readonly kind: 'or';
   readonly nodes: readonly Tree<Leaf>[];
 }
 
-/** Matches if its part does not match. */
+/** A node that matches if its part does not match. */
 export interface Not<Leaf = Clause> extends Span {
   readonly kind: 'not';
   readonly node: Tree<Leaf>;
@@ -47,14 +50,19 @@ export interface TextClause extends Span {
   readonly text: string;
 }
 
-/** A clause such as `"two words"~3`: the words of `text`, at most `distance` tokens apart. */
+/**
+ * A clause such as `"two words"~3`. It matches if the words of `text` are at most `distance` tokens apart.
+ */
 export interface Proximity extends Span {
   readonly kind: 'proximity';
   readonly text: string;
   readonly distance: number;
 }
 
-/** A clause `name:value`, under the current name of its operator; aliases and deprecated names are replaced. */
+/**
+ * A clause of the form `name:value`. `name` is the current name of the operator, even if the rule uses an
+ * alias or a deprecated name.
+ */
 export type OperatorClause = {
   [Name in OperatorName]: Span & {
     readonly kind: 'operator';
@@ -105,7 +113,7 @@ export interface OperatorValues {
   profile_bounding_box: BoundingBox;
   is: IsValue;
   has: HasValue;
-  /** Percent, an integer from 1 to 100. */
+  /** A percentage, an integer from 1 to 100. */
   sample: number;
 }
 
@@ -124,13 +132,13 @@ export type HasValue =
   | 'symbols'
   | 'videos';
 
-/** A range of counts, both ends inclusive. Without `max`, it has no upper end. */
+/** A range of counts. Both ends are inclusive. Without `max`, the range has no upper end. */
 export interface CountRange {
   readonly min: number;
   readonly max?: number | undefined;
 }
 
-/** A circle of `point_radius:`. Coordinates are in degrees, the radius in `unit`. */
+/** The circle of a `point_radius:`. Coordinates are in degrees, and the radius is in `unit`. */
 export interface PointRadius {
   readonly longitude: number;
   readonly latitude: number;
@@ -138,7 +146,7 @@ export interface PointRadius {
   readonly unit: 'mi' | 'km';
 }
 
-/** An area of `bounding_box:`, by its edges in degrees. */
+/** The area of a `bounding_box:`, given by its edges in degrees. */
 export interface BoundingBox {
   readonly west: number;
   readonly south: number;

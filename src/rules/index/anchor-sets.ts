@@ -3,26 +3,29 @@ import type { Dialect } from '../post/dialect.js';
 import type { RuleNode } from '../tree.js';
 
 /**
- * A selection of posts by their terms (`postTerms`). It selects every match of the rule and, unless the
- * condition is exact, other posts too.
+ * A condition that selects posts by their terms (see `postTerms`). The condition of a rule selects every post
+ * that the rule matches and, unless it is exact, some other posts.
  */
 export type TermCondition =
   | { readonly kind: 'term'; readonly term: string }
   | { readonly kind: 'all'; readonly conditions: readonly TermCondition[] }
   | { readonly kind: 'any'; readonly conditions: readonly TermCondition[] }
-  /** Allowed only within an `all` that also has a condition of another kind. */
+  /** A `not` is allowed only within an `all` that also has a condition of another kind. */
   | { readonly kind: 'not'; readonly condition: TermCondition };
 
 export interface RuleCondition {
-  /** The terms that select candidates; `undefined` if no term is required, so that every post is a candidate. */
+  /**
+   * The condition that selects the posts to compare with the rule. `undefined` if the rule requires no term;
+   * every post must then be compared.
+   */
   readonly condition: TermCondition | undefined;
-  /** Whether the condition selects only matches, so that candidates need not be tested. */
+  /** Whether every selected post matches the rule, so that selected posts need not be compared with it. */
   readonly exact: boolean;
 }
 
 /**
- * The condition of a rule: the terms of its clauses, combined like the clauses. It includes a negation only
- * if the negated condition is exact, because otherwise it could exclude a match.
+ * Returns the condition of a rule: the terms of its clauses, combined like the clauses. A negation is
+ * included only if the negated condition is exact, because otherwise it could exclude a match.
  *
  * @example conditionOf(parseRule('snow (has:links OR "new york") -is:retweet').tree, dialectOf('search'))
  * // all of: snow; any of has:links, all of new, york; not is:retweet. Not exact, because of the
@@ -71,7 +74,7 @@ function conditionOfAnd(nodes: readonly RuleNode[], dialect: Dialect): RuleCondi
   };
 }
 
-/** Returns the nodes that must all match, including nodes of nested `and`s. */
+/** Returns the nodes that must all match. Nested `and`s are replaced by their nodes. */
 function conjuncts(node: RuleNode): readonly RuleNode[] {
   return node.kind === 'and' ? node.nodes.flatMap(conjuncts) : [node];
 }
@@ -82,9 +85,9 @@ function join(kind: 'all' | 'any', conditions: readonly TermCondition[]): TermCo
 }
 
 /**
- * The sets of terms that a rule may be indexed under: every post that the condition selects has at least one
- * term of each set. An `all` has the sets of all its parts. An `any` has one set, made of the rarest set of
- * each branch.
+ * Returns the sets of terms that a rule may be indexed under. Every post that the condition selects has at
+ * least one term of each set. An `all` has the sets of all its parts. An `any` has one set, which joins the
+ * rarest set of each branch.
  */
 export function anchorSets(
   condition: TermCondition,
@@ -106,7 +109,10 @@ export function anchorSets(
   }
 }
 
-/** The set whose terms occur in the fewest posts. `frequency` estimates the fraction of posts with a term. */
+/**
+ * Returns the set whose terms occur in the fewest posts. `frequency` estimates the fraction of posts that
+ * have a term.
+ */
 export function rarestSet(
   sets: readonly (readonly string[])[],
   frequency: (term: string) => number,
@@ -122,13 +128,13 @@ export interface Frequencies {
 }
 
 /**
- * The sets of terms that rules may be indexed under, in one list: for each set, its length and its terms. The
- * sets of one rule are adjacent.
+ * The sets of terms that rules may be indexed under, stored in one list. Each set is stored as its length
+ * followed by its terms. The sets of one rule are adjacent.
  */
 export type AnchorSets = Int32Array;
 
 /**
- * Returns an upper bound for the fraction of posts that have a term of the set at this position.
+ * Returns an upper bound for the fraction of posts that have at least one term of the set at this position.
  */
 export function costOfSet(sets: AnchorSets, at: number, frequencies: Frequencies): number {
   const length = sets[at]!;
@@ -156,8 +162,8 @@ export function rarestSetAt(
 }
 
 /**
- * Returns the rarest term that forms a set alone, except the term at the given position. Returns -1
- * if there is none.
+ * Returns the rarest term that alone forms a set, except for the set at the given position. Returns -1 if
+ * there is none.
  */
 export function secondTerm(
   sets: AnchorSets,

@@ -23,15 +23,16 @@ import { usualFrequency } from './term-frequency.js';
 export interface Rule {
   readonly value: string;
   readonly tag?: string | null | undefined;
-  /** The id, as digits. Rules without an id are identified by value and tag. */
+  /** The id, as digits. A rule without an id is identified by its value and tag. */
   readonly id?: string | undefined;
 }
 
 /** Options of `rules.compileAll`: the product whose matching to follow, and how common terms are. */
 export interface CompileRulesOptions extends CompileRuleOptions {
   /**
-   * Estimates the fraction of posts with a term (`snow`, `lang:en` ...), 0 to 1, for example from an archive.
-   * Rules are indexed under their rarest terms. @default a guess by the term's kind and length
+   * Estimates the fraction of posts that have a term (`snow`, `lang:en` ...), from 0 to 1, for example by
+   * counting posts of an archive. Rules are indexed under their rarest terms. @default a guess by the term's
+   * kind and length
    */
   readonly frequency?: ((term: string) => number) | undefined;
 }
@@ -42,8 +43,8 @@ export const MATCHER_OPTIONS = {
 } satisfies OptionTable<CompileRulesOptions>;
 
 /**
- * Compiles many rules to a matcher, which finds all rules that an activity of either format matches. The
- * results are the same as from `rules.compile` for each rule. Since a post is compared only with the few
+ * Compiles many rules to a matcher, which finds all rules that match an activity of either format. The
+ * results are the same as those of `rules.compile` for each rule. Since a post is compared only with the few
  * rules whose rarest terms it has, hundreds of thousands of rules can be matched together.
  *
  * @throws OptionError If the product refuses any of the rules. The message names each of these rules with its
@@ -62,13 +63,13 @@ export function compileRules(
 }
 
 /**
- * A set of compiled rules. Rules can be added and deleted at any time, at a cost that does not depend on the
- * other rules.
+ * A set of compiled rules. Rules can be added and deleted at any time. The cost of a change does not depend
+ * on the number of other rules.
  */
 export class RuleMatcher {
   readonly #product: RuleProduct;
   readonly #index: RuleIndex;
-  /** For each rule, by its number in the index, the entry to report if it matches. */
+  /** The entry to report if a rule matches, by the rule's number in the index. */
   readonly #entries: (MatchingRule | undefined)[] = [];
   readonly #values: string[] = [];
   readonly #numbers = new Map<string, number>();
@@ -86,8 +87,8 @@ export class RuleMatcher {
   }
 
   /**
-   * The rules that match, in the order in which they were added. A rule that was added after others were
-   * deleted takes the position of one of them. For a rule without an id, the result has its value.
+   * Returns the rules that match, in the order in which they were added. However, a rule that was added after
+   * a deletion may take the position of a deleted rule. If a rule has no id, its entry has its value.
    */
   match(activity: Activity): readonly MatchingRule[] {
     const found = this.#index.match(fieldsOf(activity));
@@ -95,7 +96,7 @@ export class RuleMatcher {
   }
 
   /**
-   * Adds all rules, or none if one of them is refused. Ignores a rule that already exists.
+   * Adds all rules, or none if one of them is refused. Ignores rules that already exist.
    *
    * @throws OptionError If any of the rules is invalid.
    */
@@ -112,7 +113,10 @@ export class RuleMatcher {
     });
   }
 
-  /** Deletes rules by id, or by value and tag for rules without an id. Returns the number of deleted rules. */
+  /**
+   * Deletes rules by id. Rules without an id are deleted by value and tag. Returns how many rules were
+   * deleted.
+   */
   delete(rules: readonly (Rule | { readonly id: string })[]): number {
     let deleted = 0;
     for (const rule of rules) {
@@ -156,7 +160,7 @@ export class RuleMatcher {
     );
   }
 
-  /** Returns the tree of a rule, or the reason why it is refused. */
+  /** Returns the parsed tree of a rule, or the reason why the rule is refused. */
   #check({ value, tag, id }: Rule, values: Map<string, string>): RuleNode | string {
     if (typeof value !== 'string') return 'a rule has a `value`, its text';
     if (id !== undefined) {

@@ -7,34 +7,35 @@ import { hasBit, NumberedPost } from './numbered-post.js';
 import { clauseAt, MATCHED, nextIfNo, nextIfYes, runTest } from './rule-program.js';
 
 /**
- * The positions of two integers at the start of a block, before its program: the number of the
- * rule, and the number of integers that are questions. They are next to the program, because a test
- * spends most of its time waiting for memory.
+ * A block holds one rule. It starts with two integers: the rule's number, and how many integers of the
+ * program are questions. They are stored next to the program, because a test spends most of its time waiting
+ * for memory.
  */
 export const BLOCK_RULE = 0;
 export const BLOCK_QUESTIONS = 1;
 export const BLOCK_HEADER = 2;
 
-/** The maximum number of compiled clauses to keep. Most posts need no compiled clause. */
+/** The maximum number of compiled clauses to keep. Most posts are tested without any compiled clause. */
 const MAX_COMPILED = 20_000;
 
-/** The data of an index for comparing posts with its rules. */
+/** The parts of an index that are needed to compare posts with its rules. */
 export interface IndexedRules {
   /** The blocks of all rules. */
   readonly blocks: Int32Array;
   /** The blocks of rules that must be compared with every post. */
   readonly unanchored: Iterable<number>;
   /**
-   * Pairs of numbers: a block, and a second term that a match must have; -1 if none is required.
+   * Pairs of integers: the position of a rule's block, and a second term that a matching post must have, or
+   * -1 if no second term is required.
    */
   readonly postings: Int32Array;
-  /** For each term, the start of its pairs in `postings`, and how many numbers they have. */
+  /** For each term, the start of its pairs in `postings`, and how many integers these pairs have. */
   readonly lists: Int32Array;
 }
 
 /**
- * Finds the rules that a post matches. Each thread has a separate finder, which holds the state of the
- * current post and only reads the rules.
+ * Finds the rules that a post matches. Each thread has its own finder, which holds the state of the current
+ * post. A finder never changes the rules.
  */
 export class MatchFinder {
   readonly post: NumberedPost;
@@ -42,7 +43,7 @@ export class MatchFinder {
   readonly #compiled = new Map<number, PostTest>();
   #candidates = new Int32Array(1 << 10);
   #blocks: Int32Array = new Int32Array(0);
-  /** Written by the loops that prefetch memory, so that V8 does not remove them. */
+  /** The loops that prefetch memory write to this field, so that V8 does not remove them. */
   prefetched = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -50,7 +51,7 @@ export class MatchFinder {
     this.post = new NumberedPost(lexicon, dialect);
   }
 
-  /** The numbers of the rules that match, in ascending order. */
+  /** Returns the rule numbers of all matches, in ascending order. */
   match(fields: PostFields, rules: IndexedRules): number[] {
     const { post } = this;
     post.read(fields);
@@ -68,15 +69,15 @@ export class MatchFinder {
     return ascending(found);
   }
 
-  /** Drops compiled clauses, because other rules may now be at their positions. */
+  /** Drops the compiled clauses, because their positions may now belong to other rules. */
   forget(): void {
     this.#compiled.clear();
   }
 
   /**
-   * Lists the blocks of the rules indexed under terms of the post. A rule that is indexed under several of
-   * these terms may be listed several times. The loops are split: one that only reads memory lets the
-   * processor fetch several places in parallel for the next loop.
+   * Lists the blocks of the rules that are indexed under terms of the post. A rule that is indexed under
+   * several of these terms may be listed several times. The work is split into several loops. Some of them
+   * only read memory, so that the processor can fetch many positions in parallel for the loop that follows.
    */
   #findCandidates({ blocks, postings, lists }: IndexedRules): number {
     const { present, count, bits } = this.post;
@@ -99,7 +100,7 @@ export class MatchFinder {
       const start = lists[2 * term]!;
       const end = start + lists[2 * term + 1]!;
       for (let at = start; at < end; at += 2) {
-        // Written without a branch, because the processor could not predict it.
+        // Written without a branch, because the processor could not predict that branch.
         list[candidates] = postings[at]!;
         candidates += hasBit(bits, postings[at + 1]!);
       }
@@ -136,7 +137,7 @@ export class MatchFinder {
   };
 }
 
-/** Sorts the numbers, and drops duplicates. */
+/** Sorts the numbers in ascending order, and removes duplicates. */
 function ascending(numbers: number[]): number[] {
   if (numbers.length < 2) return numbers;
   numbers.sort((a, b) => a - b);

@@ -11,14 +11,14 @@ export function grown(ints: Int32Array, length: number): Int32Array {
   return longer;
 }
 
-/** The UTF-16 code units of a string. */
+/** Returns the UTF-16 code units of a string. */
 export function unitsOf(text: string): Uint16Array {
   const units = new Uint16Array(text.length);
   for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at);
   return units;
 }
 
-/** The UTF-16 code units that are stored in integers, two in each. */
+/** Returns a view of integers as UTF-16 code units. Each integer holds two units. */
 export function unitsIn(ints: Int32Array): Uint16Array {
   return new Uint16Array(ints.buffer, ints.byteOffset, 2 * ints.length);
 }
@@ -30,15 +30,16 @@ export function textIn(units: Uint16Array): string {
 }
 
 /**
- * Stores many short lists of integers in one typed array, without an object for each. Sizes are powers of
- * two. The space of a freed list is reused for the next list of the same size.
+ * Stores many short lists of integers in one typed array, without an object for each list. The size of a list
+ * is rounded up to a power of two. The space of a freed list is reused for the next list of the same rounded
+ * size.
  */
 export class IntPool {
   data: Int32Array = new Int32Array(1 << 12);
   #end = 0;
   readonly #free: number[][] = [];
 
-  /** Returns the start of a new list of `allocatedSize(length)` integers. */
+  /** Allocates a list of `allocatedSize(length)` integers, and returns its position. */
   allocate(length: number): number {
     const size = allocatedSize(length);
     const reused = this.#free[Math.log2(size)]?.pop();
@@ -56,7 +57,7 @@ export class IntPool {
   }
 }
 
-/** The allocated size of a list of this length. */
+/** Returns the size to allocate for a list of this length. */
 export function allocatedSize(length: number): number {
   return length <= 2 ? 2 : 2 ** Math.ceil(Math.log2(length));
 }

@@ -10,29 +10,29 @@ export interface SharedTerms {
 }
 
 /**
- * The positions of two integers at the start of a record, before the units of its term: the number
- * of the term, and its number of units.
+ * A record holds one term. It starts with two integers, followed by the UTF-16 units of the term: the term's
+ * number, and how many units the term has.
  */
 const RECORD_NUMBER = 0;
 const RECORD_LENGTH = 1;
 const RECORD_HEADER = 2;
 
 /**
- * The terms that rules use, each with a small number. Terms of a post are looked up by their UTF-16 units, so
- * that no string is created for a term that no rule uses.
+ * The terms that the rules use. Each term has a small integer, the term's number. Terms of a post are looked
+ * up by their UTF-16 units, so no string is created for a term that no rule uses.
  */
 export class Lexicon {
   /**
-   * A hash table with open addressing and linear probing. A slot is a hash, and the place of a record plus 1;
-   * 0 for an empty slot.
+   * A hash table with open addressing and linear probing. Each slot has two integers: a hash, and the
+   * position of a record plus 1. The second integer of an empty slot is 0.
    */
   #slots: Int32Array = new Int32Array(2 << 10);
   #mask = (1 << 10) - 1;
-  /** For each number, the place of its record; -1 if the number has no term. */
+  /** The position of each term's record, by the term's number; -1 if no term has the number. */
   #places: Int32Array = new Int32Array(1 << 10);
   /**
-   * Everything that is compared with a term of a post is adjacent, because a lookup spends most of its time
-   * waiting for memory: a header, and the units, two in each integer.
+   * The records of all terms. Everything that a lookup compares is adjacent, because a lookup spends most of
+   * its time waiting for memory: a header, then the units of the term, two in each integer.
    */
   readonly #pool = new IntPool();
   #records: Int32Array = this.#pool.data;
@@ -43,14 +43,14 @@ export class Lexicon {
   readonly #kinds = new Map<string, Kind>();
   readonly #watched = new Map<string, Watched>();
   #size = 0;
-  /** Written by the loop that prefetches records, so that V8 does not remove it. */
+  /** The loop that prefetches records writes to this field, so that V8 does not remove the loop. */
   prefetched = 0;
-  /** The units of the string to look up. */
+  /** The UTF-16 units of the string to look up. */
   #text = new Uint16Array(64);
-  /** The kind for looking up terms together with their prefix. */
+  /** A kind with an empty prefix, to look up terms that include their prefix. */
   readonly #whole: Kind = { prefix: '', units: unitsOf(''), hash: HASH_START, terms: 0 };
 
-  /** A lexicon over terms in shared memory, which must not change. */
+  /** Returns a lexicon that reads terms in shared memory. These terms must not change. */
   static of({ slots, places, records, kinds }: SharedTerms): Lexicon {
     const lexicon = new Lexicon();
     lexicon.#slots = slots;
@@ -89,7 +89,7 @@ export class Lexicon {
     return { slots, places, records, kinds };
   }
 
-  /** The highest number so far, plus 1. */
+  /** The highest number of a term so far, plus 1. */
   get capacity(): number {
     return this.#capacity;
   }
@@ -105,7 +105,10 @@ export class Lexicon {
     return textIn(this.#units.subarray(start, end));
   }
 
-  /** The kind of terms with this prefix: `#`, `@`, `$` or `name:`; an empty string for terms without a prefix. */
+  /**
+   * Returns the kind of terms with this prefix, which is `#`, `@`, `$` or `name:`. The prefix is empty for
+   * terms without one.
+   */
   kind(prefix: string): Kind {
     let kind = this.#kinds.get(prefix);
     if (kind === undefined) {
@@ -121,8 +124,8 @@ export class Lexicon {
   }
 
   /**
-   * Returns an object whose `id` is always the current number of the term. This saves a look-up per
-   * post for terms that are tested on every post.
+   * Returns an object whose `id` is always the current number of the term, or -1. This avoids a lookup for
+   * each post, for terms that are tested on every post.
    */
   watch(term: string): Watched {
     let watched = this.#watched.get(term);
@@ -133,12 +136,12 @@ export class Lexicon {
     return watched;
   }
 
-  /** The number of the term, or -1 if no rule uses it. */
+  /** Returns the term's number, or -1 if no rule uses the term. */
   numberOf(term: string): number {
     return this.find(this.#whole, term);
   }
 
-  /** Returns the number of the term, which is added if it is new. Each call needs a `release`. */
+  /** Returns the term's number. Adds the term if it is new. Each call must be followed by a `release`. */
   intern(term: string): number {
     const hash = hashText(HASH_START, term);
     const known = this.numberOf(term);
@@ -156,7 +159,10 @@ export class Lexicon {
     return id;
   }
 
-  /** Releases one use of a term. Returns whether it was the last use, after which another term may get the number. */
+  /**
+   * Releases one use of a term. Returns whether it was the last use. After the last use, the number may be
+   * given to another term.
+   */
   release(id: number): boolean {
     if (--this.#uses[id]! > 0) return false;
     const term = this.term(id);
@@ -170,14 +176,17 @@ export class Lexicon {
     return true;
   }
 
-  /** The number of the term that consists of the kind's prefix and this text, or -1 if no rule uses it. */
+  /**
+   * Returns the number of the term that consists of the kind's prefix and this text, or -1 if no rule uses
+   * that term.
+   */
   find(kind: Kind, text: string): number {
     if (this.#text.length < text.length) this.#text = new Uint16Array(2 * text.length);
     for (let at = 0; at < text.length; at++) this.#text[at] = text.charCodeAt(at);
     return this.findUnits(kind, hashText(kind.hash, text), this.#text, 0, text.length);
   }
 
-  /** Like `find`, but for units. `hash` is the hash of the prefix and the units. */
+  /** Like `find`, but takes UTF-16 units. `hash` is the hash of the prefix and the units. */
   findUnits(
     { units: prefix }: Kind,
     hash: number,
@@ -195,8 +204,9 @@ export class Lexicon {
   }
 
   /**
-   * Whether a term may exist for any of these hashes. Reads the slots of all hashes, then the records,
-   * without stopping early: the processor can then fetch them in parallel, so that later lookups do not wait.
+   * Returns whether a term may exist for any of these hashes. Reads the slots of all hashes and then the
+   * records, without stopping early, so that the processor can fetch them in parallel and later lookups do
+   * not wait.
    */
   mayHoldAny(hashes: Int32Array, count: number): boolean {
     const slots = this.#slots;
@@ -207,7 +217,8 @@ export class Lexicon {
     let prefetched = 0;
     for (let i = 0; i < count; i++) {
       const at = 2 * this.#slotOf(hashes[i]!);
-      // The integer after the place of a record is its length, which is compared first.
+      // A lookup first compares the term's length, which is the integer after the start of the record, so
+      // that integer is fetched.
       if (slots[at] === hashes[i]) prefetched |= records[slots[at + 1]!]!;
     }
     this.prefetched = prefetched;
@@ -230,7 +241,7 @@ export class Lexicon {
     return true;
   }
 
-  /** The number of integers of a record. */
+  /** Returns the number of integers in the record at this position. */
   #sizeOf(place: number): number {
     return RECORD_HEADER + intsFor(this.#records[place + RECORD_LENGTH]!);
   }
@@ -259,7 +270,7 @@ export class Lexicon {
     this.#slots[2 * at + 1] = place + 1;
   }
 
-  /** Removes an entry, and moves later entries of the same run back, so that probes still reach them. */
+  /** Removes an entry. Moves later entries of the same run back, so that probes still reach them. */
   #remove(hash: number, place: number): void {
     let hole = this.#slotOf(hash);
     while (this.#slots[2 * hole + 1] !== place + 1) hole = (hole + 1) & this.#mask;
@@ -286,7 +297,7 @@ export class Lexicon {
       if (old[at + 1] !== 0) this.#insert(old[at]!, old[at + 1]! - 1);
   }
 
-  /** Updates the watched number of a term, and the number of terms of its kind. */
+  /** Updates the `id` of a watched term, and the count of terms of its kind. */
   #updateTerm(term: string, id: number, more: 1 | -1): void {
     this.kind(/^(?:[#@$]|\w+:)/.exec(term)?.[0] ?? '').terms += more;
     const watched = this.#watched.get(term);
@@ -299,16 +310,16 @@ export interface Kind {
   readonly units: Uint16Array;
   /** The hash of the prefix. */
   readonly hash: number;
-  /** The current number of terms of this kind. */
+  /** The number of terms of this kind that rules use now. */
   terms: number;
 }
 
 export interface Watched {
-  /** The current number of the term, or -1. */
+  /** The current number of the term, or -1 if no rule uses it. */
   id: number;
 }
 
-/** The number of integers for this many units. */
+/** Returns the number of integers that hold this many UTF-16 units. */
 function intsFor(units: number): number {
   return (units + 1) >> 1;
 }

@@ -7,17 +7,17 @@ import { hashUnits, Scanner } from '../post/tokeniser.js';
 import { grown } from './int-arrays.js';
 import type { Kind, Lexicon } from './lexicon.js';
 
-/** The distance of a token from the previous one: none, one space, or more. */
+/** What separates a token from the previous one: nothing, one space, or anything else. */
 export const TOUCHING = 0;
 export const ONE_BLANK = 1;
 export const APART = 2;
 
-/** The first integer of `bits`, in which only the bit of term -1 is set. */
+/** The initial value of the first integer of `bits`. Only the bit of term -1 is set. */
 const ALWAYS = 1;
 
 /**
- * The current post as numbers of the lexicon: its terms, and its words in order. Includes only terms of
- * `postTerms` that rules use.
+ * The current post as term numbers of the lexicon: the terms of the post, and its words in order. Terms of
+ * `postTerms` that no rule uses are not included.
  */
 export class NumberedPost {
   readonly #lexicon: Lexicon;
@@ -27,19 +27,22 @@ export class NumberedPost {
   #pair = new Uint16Array(64);
   #post: RulePost | undefined;
   /**
-   * One bit for each term, which is set if the post has the term. The bits of all terms fit into the
-   * processor's L1 cache. The bit of a term is at its number plus 1, so that term -1 also has a bit, which is
-   * always set.
+   * One bit for each term of the lexicon, set if the post has the term. The bits of all terms fit into the
+   * processor's L1 cache. The bit of a term is at the term's number plus 1, so term -1 also has a bit, which
+   * is always set.
    */
   bits: Int32Array = new Int32Array(64).fill(ALWAYS, 0, 1);
   /** The distinct terms of the post, in the first `count` elements. */
   present: Int32Array = new Int32Array(1024);
   count = 0;
-  /** The words of the post in order. -1 is a word that no rule uses; -2 separates two strings. */
+  /**
+   * The words of the post in order, as term numbers. -1 is a word that no rule uses; -2 separates two
+   * strings.
+   */
   sequence: Int32Array = new Int32Array(1024);
-  /** For each word of the sequence, its distance from the previous word. */
+  /** The distance of each word of `sequence` from the previous word. */
   gaps: Uint8Array = new Uint8Array(1024);
-  /** The number of elements in `sequence`. */
+  /** How many elements of `sequence` are in use. */
   sequenceEnd = 0;
 
   constructor(lexicon: Lexicon, dialect: Dialect) {
@@ -116,7 +119,7 @@ export class NumberedPost {
     gaps[this.sequenceEnd++] = APART;
   }
 
-  /** Reads the trigrams of the last scanned text. */
+  /** Reads the trigrams of the text that was scanned last. */
   #readTrigrams(of: 'text' | 'links'): void {
     const { units, length } = this.#scanner;
     for (const { kind, of: where } of this.#kinds.trigrams)
@@ -125,7 +128,7 @@ export class NumberedPost {
           this.#markUnits(kind, units, at, at + TRIGRAM_UNITS);
   }
 
-  /** Reads two adjacent characters of a script without spaces, which form one term. */
+  /** Reads the term that two adjacent characters form in a script without spaces. */
   #readPair(kind: Kind, i: number): void {
     const { units, starts, ends } = this.#scanner;
     const needed = ends[i - 1]! - starts[i - 1]! + ends[i]! - starts[i]!;
@@ -175,7 +178,7 @@ export class NumberedPost {
     this.#mark(this.#lexicon.findUnits(kind, hash, units, start, end));
   }
 
-  /** Marks a term of the post. Ignores -1. */
+  /** Marks a term as present in the post. Ignores -1. */
   #mark(term: number): void {
     if (hasBit(this.bits, term) !== 0) return;
     this.bits[(term + 1) >> 5]! |= 1 << ((term + 1) & 31);
@@ -197,7 +200,7 @@ export function hasBit(bits: Int32Array, term: number): number {
   return (bits[(term + 1) >> 5]! >>> ((term + 1) & 31)) & 1;
 }
 
-/** The kinds of terms to read from a post. */
+/** Returns the kinds of terms to read from a post. */
 function kindsOf(lexicon: Lexicon, { keys, fields, trigrams, flags }: IndexedOperators) {
   return {
     word: lexicon.kind(''),

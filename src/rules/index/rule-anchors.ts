@@ -6,8 +6,8 @@ import type { Lexicon } from './lexicon.js';
 import type { TermCounts } from './term-frequency.js';
 
 /**
- * The positions of the integers of a rule: the start of its sets, their number of integers, the
- * offset of the set in use, and its block.
+ * Each rule has four integers, at these positions: the start of its list of term sets, the length of that
+ * list, the offset in the list of the set that the rule is indexed under, and the position of its block.
  */
 const START = 0;
 const LENGTH = 1;
@@ -16,21 +16,25 @@ const BLOCK = 3;
 const RULE_INTS = 4;
 
 /**
- * Indexes each rule under terms. A rule may be indexed under any of several sets of terms. It is indexed
- * under the set that occurs in the fewest posts, and moves to another set if posts show that it is rarer.
+ * Indexes each rule under a set of terms. A rule may have several sets to choose from. It is indexed under
+ * the set that is expected to occur in the fewest posts, and moves to another set if counted posts show that
+ * the other set is rarer.
  */
 export class RuleAnchors {
   readonly #lexicon: Lexicon;
   readonly #counts: TermCounts;
-  /** Pairs of a rule's block and a second term that a match must have, or -1. */
+  /** The rules that are indexed under each term, as pairs of a rule's block and a second term. */
   readonly postings: Postings = new Postings();
-  /** The blocks of rules without a set. They must be compared with every post. */
+  /** The blocks of rules that have no set of terms. These rules must be compared with every post. */
   readonly unanchored: Set<number> = new Set();
-  /** The sets of all rules: for each set, its length and its terms. */
+  /** The term sets of all rules. Each set is stored as its length followed by its terms. */
   readonly #sets = new IntPool();
   /** Four integers for each rule: see `START` and the constants after it. */
   #rules: Int32Array = new Int32Array(RULE_INTS << 8);
-  /** The number of posts at which the next review starts, and the number of rules that were reviewed in it so far. */
+  /**
+   * The number of counted posts at which the next review starts, and how many rules the current review has
+   * checked so far.
+   */
   #reviewAfter: number;
   #reviewed = 0;
 
@@ -40,18 +44,18 @@ export class RuleAnchors {
     this.#reviewAfter = reviewAfter;
   }
 
-  /** The sets of all rules, see `AnchorSets`. */
+  /** The term sets of all rules, see `AnchorSets`. */
   get sets(): Int32Array {
     return this.#sets.data;
   }
 
-  /** The range of the sets of a rule. A rule without a set is in `unanchored`. */
+  /** Returns the range of a rule's term sets in `sets`. The range is empty for a rule in `unanchored`. */
   setsOf(rule: number): { readonly start: number; readonly end: number } {
     const start = this.#rules[RULE_INTS * rule + START]!;
     return { start, end: start + this.#rules[RULE_INTS * rule + LENGTH]! };
   }
 
-  /** Adds a rule. Its terms must be in the lexicon, and stay there until the rule is deleted. */
+  /** Adds a rule. Its terms must already be in the lexicon, and must stay there until the rule is deleted. */
   add(rule: number, block: number, tree: RuleNode, dialect: Dialect): void {
     this.#rules = grown(this.#rules, RULE_INTS * (rule + 1));
     const { condition } = conditionOf(tree, dialect);
@@ -88,8 +92,8 @@ export class RuleAnchors {
   }
 
   /**
-   * Called after each post. Reviews a few rules at a time, so that no post waits long. The next review of all
-   * rules starts after twice as many posts as the previous one.
+   * Called after each post. Reviews only a few rules per call, so that no post is delayed for long. After a
+   * review of all rules, the next one starts once twice as many posts have been counted.
    */
   review(rules: number): void {
     if (this.#counts.posts < this.#reviewAfter) return;
@@ -108,7 +112,7 @@ export class RuleAnchors {
     const current = start + this.#rules[RULE_INTS * rule + CURRENT]!;
     const best = rarestSetAt(sets, start, end, this.#counts);
     if (best === current) return;
-    // A move costs time, so it must save enough.
+    // Moving a rule takes time, so it moves only if the new set is rarer by at least 30%.
     const cost = costOfSet(sets, best, this.#counts);
     if (cost > 0.7 * costOfSet(sets, current, this.#counts)) return;
     this.#release(rule);
@@ -138,14 +142,17 @@ export class RuleAnchors {
   }
 }
 
-/** The maximum number of sets to store for a rule. The rarest are stored. */
+/** The maximum number of term sets to store for a rule. Only the rarest sets are stored. */
 const MAX_SETS = 8;
 const REVIEWED_A_POST = 16;
 
-/** The rules indexed under each term, in one pool of integers: pairs of a rule's block and its second term, or -1. */
+/**
+ * The rules that are indexed under each term. Each rule is a pair of integers: its block, and a second term
+ * that a match must have, or -1. All pairs are in one pool of integers.
+ */
 export class Postings {
   readonly #pool = new IntPool();
-  /** For each term, the start of its pairs in the pool, and how many numbers they have. */
+  /** For each term, the start of its pairs in the pool, and how many integers these pairs have. */
   lists: Int32Array = new Int32Array(2 << 10);
 
   get data(): Int32Array {
@@ -163,7 +170,7 @@ export class Postings {
     this.lists[2 * term + 1] = length + 2;
   }
 
-  /** Removes all pairs of a rule under a term. */
+  /** Removes all pairs of a rule from the list of a term. */
   remove(term: number, rule: number): void {
     const start = this.lists[2 * term]!;
     const length = this.lists[2 * term + 1]!;
@@ -181,7 +188,9 @@ export class Postings {
     this.lists[2 * term + 1] = kept;
   }
 
-  /** Moves the list of a term to a place with another capacity. Keeps its first `kept` integers. */
+  /**
+   * Moves the list of a term to a place with another capacity. Keeps the first `kept` integers of the list.
+   */
   #move(term: number, kept: number, room: number): void {
     const start = this.lists[2 * term]!;
     const length = this.lists[2 * term + 1]!;

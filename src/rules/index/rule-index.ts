@@ -9,25 +9,29 @@ import { compileProgram } from './rule-program.js';
 import { TermCounts } from './term-frequency.js';
 
 /**
- * An immutable index in shared memory: the rules, and for each rule the sets of terms under which it may be
- * indexed.
+ * An immutable index in shared memory. It holds the rules, and for each rule the sets of terms that the rule
+ * may be indexed under.
  */
 export interface SharedIndex {
   readonly terms: SharedTerms;
-  /** A guess of the frequency of each term. */
+  /** The guessed frequency of each term, by the term's number. */
   readonly guesses: Float32Array;
   /** The blocks of all rules, one after the other. */
   readonly blocks: Int32Array;
   readonly unanchored: Int32Array;
-  /** For each rule that has sets: its block, and the start and end of its sets in `sets`. */
+  /**
+   * Three integers for each rule that has term sets: the position of its block, and the start and end of its
+   * sets in `sets`.
+   */
   readonly anchored: Int32Array;
   readonly sets: Int32Array;
 }
 
 /**
- * An index of rules by the terms that a match must have. Each rule is indexed under the rarest of these
- * terms, and a post is compared only with the rules indexed under its own terms. A rule is a number; numbers
- * of deleted rules are reused. The cost of adding and deleting a rule does not depend on the other rules.
+ * An index of rules by the terms that a matching post must have. Each rule is indexed under the rarest of
+ * these terms. A post is compared only with the rules that are indexed under the terms of the post. A rule is
+ * identified by a number; the numbers of deleted rules are reused. The cost of adding or deleting a rule does
+ * not depend on the number of other rules.
  */
 export class RuleIndex {
   readonly #dialect: Dialect;
@@ -36,14 +40,15 @@ export class RuleIndex {
   readonly #finder: MatchFinder;
   readonly #anchors: RuleAnchors;
   readonly #blocks = new IntPool();
-  /** The start and the length of each rule's block. */
+  /** Two integers for each rule: the start and the length of its block. */
   #blockTable: Int32Array = new Int32Array(2 << 8);
   readonly #freeRules: number[] = [];
   #rules = 0;
 
   /**
-   * @param frequency Guesses the frequency of a term, until posts have been counted.
-   * @param reviewAfter The number of posts after which rules may move to other terms.
+   * @param frequency Guesses how frequent a term is. Used until enough posts have been counted to estimate
+   * it.
+   * @param reviewAfter The number of counted posts after which rules may first move to other terms.
    */
   constructor(dialect: Dialect, frequency: (term: string) => number, reviewAfter = 1_000) {
     this.#dialect = dialect;
@@ -52,7 +57,7 @@ export class RuleIndex {
     this.#anchors = new RuleAnchors(this.#lexicon, this.#counts, reviewAfter);
   }
 
-  /** The number of terms that the rules use. */
+  /** The number of distinct terms that the rules use. */
   get terms(): number {
     return this.#lexicon.size;
   }
@@ -90,7 +95,7 @@ export class RuleIndex {
     this.#freeRules.push(rule);
   }
 
-  /** The numbers of the rules that match, ascending. */
+  /** Returns the rule numbers of all matches, in ascending order. */
   match(fields: PostFields): number[] {
     const { unanchored, postings } = this.#anchors;
     const { data, lists } = postings;

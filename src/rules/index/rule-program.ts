@@ -8,23 +8,26 @@ import type { Lexicon } from './lexicon.js';
 import { APART, type NumberedPost, ONE_BLANK, TOUCHING } from './numbered-post.js';
 import { usualFrequency } from './term-frequency.js';
 
-/** The results of a program, used instead of the index of a next question. */
+/** These values end a program. They are used where the index of the next question would be. */
 export const MATCHED = -1;
 const FAILS = -2;
 
 /**
- * A rule as integers, which any thread can run. It starts with a list of questions, which are enough for most
- * rules. A question consists of two integers. The first is the number of a term (0 or more), or the
- * complement of the position of a test. The second has the next questions for yes and for no, packed by
- * `jump`. The tests follow the questions, see `runTest`.
+ * A rule as integers that any thread can run. The integers start with a list of questions; for most rules,
+ * these questions are the whole program. A question consists of two integers. The first is the number of a
+ * term (0 or more), or the bitwise complement of the position of a test. The second has the next questions
+ * after yes and after no, packed by `jump`. The tests follow the questions, see `runTest`.
  */
 export interface RuleProgram {
   readonly code: Int32Array;
-  /** The number of integers that are questions. */
+  /** How many of the integers are questions. */
   readonly questions: number;
 }
 
-/** Packs the next questions for both answers, as indices, or `MATCHED` and `FAILS`. */
+/**
+ * Packs the next questions after yes and after no into one integer. Each is an index of a question, `MATCHED`
+ * or `FAILS`.
+ */
 function jump(yes: number, no: number): number {
   return (yes << 16) | (no & 0xffff);
 }
@@ -38,8 +41,8 @@ export function nextIfNo(jump: number): number {
 }
 
 /**
- * Compiles a rule. Interns each term once for each question, so its terms must be released together with the
- * program.
+ * Compiles a rule. Interns a term once for each question about it, so the terms must be released together
+ * with the program.
  */
 export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialect): RuleProgram {
   const assembler = new Assembler(lexicon, dialect);
@@ -47,7 +50,7 @@ export function compileProgram(tree: RuleNode, lexicon: Lexicon, dialect: Dialec
   return assembler.finish();
 }
 
-/** Writes questions from last to first, so that the next question of an answer already exists. */
+/** Assembles the questions from last to first, so that the next question after an answer already exists. */
 class Assembler {
   readonly #lexicon: Lexicon;
   readonly #dialect: Dialect;
@@ -63,7 +66,7 @@ class Assembler {
   node(node: RuleNode, yes: number, no: number): number {
     switch (node.kind) {
       case 'and':
-        // Asks about the rarest part first.
+        // The rarest part is asked first, because it decides most posts.
         return this.#ordered(node.nodes, 1).reduceRight(
           (next, child) => this.node(child, next, no),
           yes,
@@ -82,7 +85,7 @@ class Assembler {
 
   finish(): RuleProgram {
     const { length } = this.#questions;
-    // This cannot happen, because the length of a rule is limited.
+    // The limit on the length of a rule makes this impossible.
     if (length > 0x7fff) throw new RangeError(`A rule of ${length} questions`);
     const indexOf = (next: number) => (next < 0 ? next : length - 1 - next);
     const code = new Array<number>(2 * length);
@@ -129,7 +132,10 @@ class Assembler {
       .map(({ node }) => node);
   }
 
-  /** Terms rank before tests and groups, and terms that decide most often rank first. */
+  /**
+   * Returns the position of a node in the order of questions; lower ranks are asked first. Terms come before
+   * tests, and tests before groups. In an `and`, rarer terms come first; in an `or`, more frequent terms do.
+   */
   #rank(node: RuleNode, direction: 1 | -1): number {
     if (node.kind === 'not') return this.#rank(node.node, direction === 1 ? -1 : 1);
     if (node.kind === 'and' || node.kind === 'or') return 3;
@@ -140,16 +146,18 @@ class Assembler {
 }
 
 /**
- * The first integer of a test. These bits say whether it has the distances of the words, and whether the
- * clause itself must be compared with the post. The number of words is above them.
+ * The layout of the first integer of a test. The lowest bit says whether the distances between the words
+ * follow. The next bit says whether the clause itself must be compared with the post. The higher bits hold
+ * the number of words.
  */
 const WITH_GAPS = 1;
 const COMPARED = 2;
 const WORDS_SHIFT = 2;
 
 /**
- * A test whether words are adjacent, by their numbers. If the clause has no words, or its punctuation is part
- * of the phrase, the test includes the clause. The words must be in the lexicon.
+ * Returns a test that compares word numbers to find out whether the words of a phrase are adjacent. If the
+ * clause has no words, or its punctuation is part of the phrase, the test also contains the clause itself.
+ * The words must be in the lexicon.
  */
 function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon): number[] {
   const gaps = words.length === 0 || exact === undefined ? undefined : gapsOf(words, exact);
@@ -164,7 +172,10 @@ function sequenceTest(clause: Clause, { words, exact }: Phrase, lexicon: Lexicon
   ];
 }
 
-/** A clause as integers: the length of its JSON, then the JSON, with two units in each integer. */
+/**
+ * Returns a clause as integers: the length of its JSON, then the UTF-16 units of the JSON, two in each
+ * integer.
+ */
 function textOf(clause: Clause): readonly number[] {
   const json = JSON.stringify(clause);
   const ints = new Int32Array((json.length + 1) >> 1);
@@ -173,10 +184,10 @@ function textOf(clause: Clause): readonly number[] {
 }
 
 /**
- * Runs the test at a position of the integers. Compares the numbers of words with the words of a scanned
+ * Runs the test at position `at` of `ints`. Compares the word numbers of the test with those of a scanned
  * post. If that does not decide the result, tests the clause itself.
  *
- * @param compiled Returns the compiled clause at a position.
+ * @param compiled Returns the compiled clause at a position of `ints`.
  */
 export function runTest(
   ints: Int32Array,
@@ -214,13 +225,15 @@ function hasWords(ints: Int32Array, at: number, post: NumberedPost): boolean {
   return false;
 }
 
-/** The clause in the test at a position. */
+/** Returns the clause that is stored at a position of a test. */
 export function clauseAt(ints: Int32Array, at: number): Clause {
   const length = ints[at]!;
   return JSON.parse(textIn(unitsIn(ints.subarray(at + 1)).subarray(0, length)));
 }
 
-/** The distances of words from the previous word; `undefined` if punctuation is part of the phrase. */
+/**
+ * Returns the distance of each word from the previous word; `undefined` if punctuation is part of the phrase.
+ */
 function gapsOf(
   words: readonly string[],
   { text, lead }: { readonly text: string; readonly lead: number },

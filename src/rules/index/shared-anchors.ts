@@ -4,40 +4,40 @@ import { sharedInts } from './int-arrays.js';
 import type { SharedIndex } from './rule-index.js';
 import { estimateFrequency } from './term-frequency.js';
 
-/** The rules indexed under each term. */
+/** The rules that are indexed under each term, in shared memory. */
 export type SharedPostings = Pick<IndexedRules, 'postings' | 'lists'>;
 
 /**
- * The index of rules by term, in shared memory. It has two copies. Threads read one, while one of them
- * rewrites the other with the counts of recent posts.
+ * The index of rules by term, in shared memory. There are two copies of it. All threads read one copy, while
+ * one thread rewrites the other copy with the counts of recent posts.
  */
 export interface Anchoring {
   readonly copies: readonly [SharedPostings, SharedPostings];
-  /** The approximate number of posts with each term. */
+  /** The approximate number of posts that had each term, by the term's number. */
   readonly seen: Int32Array;
-  /** Shared numbers, see the constants for their positions. */
+  /** Integers that all threads share. The constants below give their positions. */
   readonly state: Int32Array;
 }
 
 /**
- * Positions in `state`: the copy in use, whether a thread is rewriting the other copy, the number of counted
- * posts, and the number at which to rewrite next.
+ * The positions of the integers in `state`: the index of the copy in use, whether a thread is rewriting the
+ * other copy, the number of counted posts, and the number of counted posts at which the next rewrite is due.
  */
 const CURRENT = 0;
 export const IS_REVIEWED = 1;
 const POSTS = 2;
 export const REVIEW_AFTER = 3;
-/** The positions of two counters: how many threads read each of the two copies. */
+/** The position in `state` of two counters: how many threads are reading each of the two copies. */
 const READERS = 4;
 const STATE_INTS = 6;
 
 const MIN_POSTS = 1_000;
 /**
- * The first review starts after one post for this many rules. It takes as long as matching some hundred posts
- * per thousand rules.
+ * The first review starts once one post has been counted for every so many rules. A review takes as long as
+ * matching some hundred posts for every 1,000 rules.
  */
 const RULES_A_POST = 16;
-/** The factor by which the number of posts grows between reviews. */
+/** The factor by which the number of counted posts grows from one review to the next. */
 const GROWTH = 4;
 
 export function anchoringOf(index: SharedIndex): Anchoring {
@@ -62,13 +62,13 @@ function longestSet(sets: Int32Array, start: number, end: number): number {
   return longest;
 }
 
-/** Acquires the copy in use. It does not change until it is released. */
+/** Acquires the copy in use. The copy does not change until it is released. */
 export function anchorsNow({ copies, state }: Anchoring): SharedPostings {
   for (;;) {
     const current = Atomics.load(state, CURRENT);
     Atomics.add(state, READERS + current, 1);
-    // If `CURRENT` has changed since it was read, another thread may already be rewriting this
-    // copy, so this tries again.
+    // If `CURRENT` has changed since it was read, another thread may already be rewriting this copy, so the
+    // loop tries again.
     if (Atomics.load(state, CURRENT) === current) return copies[current]!;
     Atomics.sub(state, READERS + current, 1);
   }
@@ -82,15 +82,18 @@ export function countPosts({ state }: Anchoring, posts: number): void {
   Atomics.add(state, POSTS, posts);
 }
 
-/** Rewrites the copy that is not in use, if that is due. All threads use it from their next posts on. */
+/**
+ * Rewrites the copy that is not in use, if a rewrite is due. All threads then use that copy from their next
+ * posts on.
+ */
 export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
   const { copies, state } = anchoring;
   const posts = Atomics.load(state, POSTS);
   if (posts < Atomics.load(state, REVIEW_AFTER)) return;
   if (Atomics.compareExchange(state, IS_REVIEWED, 0, 1) !== 0) return;
   const other = 1 - Atomics.load(state, CURRENT);
-  // If a thread still reads the other copy, a later call rewrites it. If a thread has ended without releasing that
-  // copy, it is never rewritten again.
+  // If a thread still reads the other copy, a later call rewrites it. If a thread ended without releasing
+  // that copy, no rewrite ever happens again.
   const isDue = posts >= Atomics.load(state, REVIEW_AFTER);
   if (isDue && Atomics.load(state, READERS + other) === 0) {
     fill(copies[other]!, anchoring, index);
@@ -104,7 +107,7 @@ export function reviewAnchors(anchoring: Anchoring, index: SharedIndex): void {
 function fill({ postings, lists }: SharedPostings, { seen, state }: Anchoring, index: SharedIndex) {
   const { anchored, sets, guesses } = index;
   const posts = state[POSTS]!;
-  // Other threads continue to count, so each frequency is read only once.
+  // Other threads continue to count, so each count is read only once.
   const ratios = guesses.map((guess, term) => estimateFrequency(guess, seen[term]!, posts));
   const frequencies: Frequencies = { frequency: term => ratios[term]! };
   const chosen = new Int32Array(anchored.length / 3);

@@ -23,28 +23,30 @@ import {
 } from './shared-anchors.js';
 
 /**
- * Rules in shared memory, which do not change. All threads match posts against the same copy, which is sent
+ * Rules in shared memory. They never change. All threads match posts against the same copy, which can be sent
  * to a thread without conversion.
  */
 export interface SharedRules {
   readonly product: RuleProduct;
   readonly index: SharedIndex;
   readonly anchoring: Anchoring;
-  /** The entry of each rule in `matching_rules`. */
+  /** The JSON of the entry of each rule in `matching_rules`, by the rule's number. */
   readonly entries: SharedTexts;
-  /** For each rule, the number of its tag, or -1. */
+  /** For each rule, the index of its tag in `tags`, or -1 if it has no tag. */
   readonly tagOfRule: Int32Array;
-  /** The JSON of each tag. */
+  /** The JSON of each distinct tag. */
   readonly tags: SharedTexts;
 }
 
-/** Strings in UTF-8, one after the other, with the start of each and the end of the last. */
+/**
+ * Strings as UTF-8, one after the other. `starts` has the start of each string, then the end of the last one.
+ */
 interface SharedTexts {
   readonly bytes: Uint8Array;
   readonly starts: Int32Array;
 }
 
-/** @param rules The rules by their numbers in the index. */
+/** @param rules The entries to report, by the rule's number in the index. */
 export function shareRules(
   product: RuleProduct,
   index: SharedIndex,
@@ -79,20 +81,22 @@ function shareTexts(texts: readonly string[]): SharedTexts {
 
 const matchers = new WeakMap<SharedRules, SharedMatcher>();
 
-/** The state that one thread needs to match posts against shared rules. */
+/** The state that a thread needs to match posts against shared rules. */
 export class SharedMatcher {
   readonly #rules: SharedRules;
   readonly #finder: MatchFinder;
-  /** The data for finding matches, with the copy of anchors that is in use now. */
+  /** The data for finding matches, with the copy of the anchors that is currently acquired. */
   #indexed: IndexedRules | undefined;
   #counted = 0;
-  /** The place for the rules of the last matched post, or the post itself, if it was parsed. */
+  /**
+   * The position of the rules in the last matched post. If that post was parsed, `#parsed` holds it instead.
+   */
   #place: PlaceOfRules | undefined;
   #parsed: Activity | undefined;
-  /** Written by the loops that prefetch memory, so that V8 does not remove them. */
+  /** The loops that prefetch memory write to this field, so that V8 does not remove them. */
   prefetched = 0;
   readonly #tags: string[] = [];
-  /** For each tag, the number of the last post that had it. */
+  /** For each tag, the value of `#tagStamp` when the tag was last found. */
   readonly #tagStamps: Int32Array;
   #tagStamp = 0;
 
@@ -103,7 +107,7 @@ export class SharedMatcher {
     this.#tagStamps = new Int32Array(tags.starts.length - 1);
   }
 
-  /** The matcher of this thread. */
+  /** Returns the matcher of this thread. Creates it on first use. */
   static of(rules: SharedRules): SharedMatcher {
     let matcher = matchers.get(rules);
     if (matcher === undefined) {
@@ -114,9 +118,9 @@ export class SharedMatcher {
   }
 
   /**
-   * Acquires the rules while `use` matches posts, one after the other.
+   * Acquires the rules, calls `use`, and releases the rules.
    *
-   * @param use Calls `matchBytes` or `matchParsed` for each post.
+   * @param use Matches posts one after the other, by calling `matchBytes` or `matchParsed` for each.
    */
   run<T>(use: () => T): T {
     const { index, anchoring } = this.#rules;
@@ -135,15 +139,15 @@ export class SharedMatcher {
   }
 
   /**
-   * Returns the numbers of the rules that match the post between two positions, in the order of the
-   * list of rules. Call it only within `run`. Members that no rule reads are not checked. Returns
-   * `undefined` if the post has to be parsed.
+   * Returns the rule numbers of all rules that match the post between two positions, in the order of the list
+   * of rules. Call it only within `run`. JSON members that no rule reads are not checked. Returns `undefined`
+   * if the post has to be parsed.
    */
   matchBytes(content: Buffer, start: number, end: number): readonly number[] | undefined {
     try {
       return PostInBytes.ofThread()?.read(content, start, end, this.#matchPost);
     } catch {
-      // The parser then reads the post, or throws the exact error.
+      // The caller then parses the post. Parsing either succeeds or throws the exact error.
       return undefined;
     }
   }
@@ -160,7 +164,7 @@ export class SharedMatcher {
     return this.#find(fieldsOf(activity));
   }
 
-  /** The place for the list of rules in the last matched post. */
+  /** The position of the list of matching rules in the last matched post. */
   get place(): PlaceOfRules {
     this.#place ??= this.#parsed!.placeOfRules;
     return this.#place;
@@ -172,7 +176,7 @@ export class SharedMatcher {
     return found;
   }
 
-  /** The distinct tags of rules, by number, in order of first occurrence. */
+  /** Returns the distinct tags of these rules, as indices in `tags`, in order of first occurrence. */
   tagNumbersOf(rules: readonly number[]): number[] {
     const { tagOfRule } = this.#rules;
     const numbers: number[] = [];
@@ -195,7 +199,7 @@ export class SharedMatcher {
 
   /**
    * Returns the length in bytes that the last matched post would have with these matching rules.
-   * @param bytes Its present length.
+   * @param bytes The present length of the post.
    */
   lengthWith(bytes: number, rules: readonly number[]): number {
     const { start, end, before, after } = this.place;
@@ -206,8 +210,8 @@ export class SharedMatcher {
     for (const rule of rules) {
       const from = starts[rule]!;
       length += starts[rule + 1]! - from;
-      // All entries are read before they are copied one by one, so that the processor can fetch
-      // them in parallel.
+      // This loop reads all entries before they are copied one by one, so that the processor can fetch them
+      // in parallel.
       prefetched |= entries[from]!;
     }
     this.prefetched = prefetched;
@@ -215,8 +219,8 @@ export class SharedMatcher {
   }
 
   /**
-   * Writes the last matched post with other matching rules, as `withMatchingRules` does. Returns the end of
-   * the written bytes.
+   * Writes the last matched post, with its matching rules replaced as by `withMatchingRules`. Returns the end
+   * position of the written bytes.
    */
   write(
     content: Buffer,
@@ -248,8 +252,8 @@ export class SharedMatcher {
   }
 
   /**
-   * Counts the terms of a post. Threads may overwrite each other's counts. That is harmless, because the
-   * counts are estimates that never decide which rules match.
+   * Counts the terms of the current post. Threads may overwrite each other's counts. That is harmless,
+   * because the counts are estimates that never decide which rules match.
    */
   #count(): void {
     const { seen } = this.#rules.anchoring;
@@ -258,5 +262,5 @@ export class SharedMatcher {
   }
 }
 
-/** Only one in this many posts is counted, because writing to memory that other threads read takes time. */
+/** Only one in this many posts is counted, because writing to memory that other threads read is slow. */
 const POSTS_PER_COUNT = 4;

@@ -4,8 +4,8 @@ import type { OperatorName } from '../tree.js';
 import type { Lexicon } from './lexicon.js';
 
 /**
- * Guesses the fraction of posts with a term, 0 to 1, for an index that has not seen any posts yet. Only the
- * order of the guesses matters, because a rule is indexed under its rarest terms.
+ * Guesses the fraction of posts that have a term, from 0 to 1. Used for an index that has not seen any posts
+ * yet. Only the order of the guesses matters, because each rule is indexed under its rarest terms.
  */
 export function usualFrequency(term: string): number {
   const known = KNOWN.get(term);
@@ -16,7 +16,7 @@ export function usualFrequency(term: string): number {
   return name in ruleOperators ? ruleOperators[name as OperatorName].frequency(word) : word;
 }
 
-/** The guesses for hashtags, cashtags and mentions. */
+/** The guesses for hashtags, cashtags and mentions, by their first character. */
 const MARKS: { readonly [mark: string]: number } = { '#': 0.0005, $: 0.0005, '@': 0.0002 };
 
 function frequencyOfWord(word: string): number {
@@ -51,11 +51,14 @@ const COMMON: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Counts how common terms are. The result is a guess at first, and then increasingly the frequency in posts. */
+/**
+ * Counts how common terms are. The estimated frequency is a guess at first, and approaches the counted
+ * frequency as posts are counted.
+ */
 export class TermCounts {
   readonly #lexicon: Lexicon;
   readonly #guess: (term: string) => number;
-  /** The guess for each term, by its number; NaN if not computed yet. */
+  /** The guess for each term, by the term's number; NaN if the guess is not computed yet. */
   #guesses = new Float32Array(1024).fill(Number.NaN);
   #seen = new Uint32Array(1024);
   posts = 0;
@@ -65,7 +68,7 @@ export class TermCounts {
     this.#guess = guess;
   }
 
-  /** Counts the terms of a post. */
+  /** Counts the terms of one post. */
   count(terms: Int32Array, length: number): void {
     this.#reserve();
     const seen = this.#seen;
@@ -73,7 +76,7 @@ export class TermCounts {
     this.posts++;
   }
 
-  /** The fraction of posts that have the term, 0 to 1. */
+  /** Returns the estimated fraction of posts that have the term, from 0 to 1. */
   frequency(term: number): number {
     this.#reserve();
     let guess = this.#guesses[term]!;
@@ -84,7 +87,7 @@ export class TermCounts {
     return estimateFrequency(guess, this.#seen[term]!, this.posts);
   }
 
-  /** Resets a number, because another term may get it next. */
+  /** Resets the count and the guess of a term's number, because another term may get the number next. */
   forget(term: number): void {
     this.#reserve();
     this.#seen[term] = 0;
@@ -103,10 +106,13 @@ export class TermCounts {
   }
 }
 
-/** The weight of a guess, as a number of posts. */
+/** The number of counted posts that have the same weight as a guess. */
 const GUESSED_POSTS = 500;
 
-/** Estimates the fraction of posts with a term, from a guess and from the number of counted posts that had it. */
+/**
+ * Estimates the fraction of posts that have a term, from a guess and from how many of the counted posts had
+ * the term.
+ */
 export function estimateFrequency(guess: number, seen: number, posts: number): number {
   return (seen + guess * GUESSED_POSTS) / (posts + GUESSED_POSTS);
 }

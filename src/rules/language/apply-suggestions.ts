@@ -13,10 +13,10 @@ const PROBLEMS = required(
 );
 
 /**
- * Returns the rule with the suggestions of these problems applied, in order. A suggestion is skipped if it
- * overlaps an earlier one, or inserts text directly beside its change; check the result again to get it. To
- * choose suggestions, filter the problems: suggestions with `certain` keep the meaning of the rule, others
- * are guesses.
+ * Returns the rule with the suggestions of these problems applied, in order. A suggestion is skipped if its
+ * edits overlap the edits of an earlier suggestion or insert text directly beside them. To get a skipped
+ * suggestion, check the resulting rule again. To choose suggestions, filter the problems: a suggestion with
+ * `certain` keeps the meaning of the rule; any other suggestion is a guess.
  *
  * @throws OptionError For a rule that is not a string, and for `problems` that are not a list of problems.
  * @example
@@ -41,8 +41,9 @@ export function applySuggestions(text: string, problems: readonly Problem[]): st
 }
 
 /**
- * Whether two spans overlap or affect each other. An insertion also overlaps text that it touches. For
- * example, a `)` after a group closes the group, so it must not be added after the group was replaced.
+ * Returns whether two spans overlap or affect each other. An insertion also overlaps the text that it
+ * touches. For example, a `)` directly after a group closes that group, so it must not be inserted once the
+ * group was replaced.
  */
 export function spansOverlap(a: Span, b: Span): boolean {
   const isInsertion = a.start === a.end || b.start === b.end;

@@ -9,11 +9,11 @@ import type { Problem, Suggestion } from './problem.js';
 import { type Draft, type Leaf, MAX_PROBLEMS } from './reader.js';
 import { at, error, errorSaying, shorten, suggest, unavailable } from './syntax-problems.js';
 
-/** Options of `rules.check`: the product that the rule is for, and a tag to check with it. */
+/** Options of `rules.check`: the product that the rule is for, and the rule's tag. */
 export interface CheckOptions {
   /** The product that the rule is for. @default 'historical' */
   readonly product?: RuleProduct | undefined;
-  /** The tag of the rule, which is checked, too. */
+  /** The tag of the rule. It is checked together with the rule. */
   readonly tag?: string | null | undefined;
 }
 
@@ -27,10 +27,10 @@ export const CHECK_OPTIONS = {
 } satisfies OptionTable<CheckOptions>;
 
 /**
- * Checks whether a product accepts a rule. Each problem has the message of the service and an explanation for
- * people. A warning means that the service accepts the rule, but the rule may not mean what it seems to mean.
- * Never throws for an invalid rule. Problems have suggestions only if applying all of them repeatedly leads
- * to a valid rule, without more errors in between. Otherwise the text of a suggestion is in the `note`.
+ * Checks whether a product accepts a rule. Each problem has the service's message and an explanation in plain
+ * words. A warning means that the service accepts the rule, but the rule may not mean what it seems to mean.
+ * Never throws for an invalid rule. Problems have suggestions only if repeatedly applying all suggestions
+ * leads to a valid rule, and no round adds errors. Otherwise the text of a suggestion is in the `note`.
  *
  * @throws OptionError For a rule that is not a string, and for invalid options.
  *
@@ -48,12 +48,12 @@ export function checkRule(text: string, options: CheckOptions = {}): ParsedRule 
 }
 
 /**
- * Whether applying the suggestions repeatedly leads to an accepted rule. No round may leave more errors than
- * the round before.
+ * Returns whether repeatedly applying the suggestions leads to an accepted rule. No round may leave more
+ * errors than the previous round.
  */
 function leadsToRule(text: string, problems: readonly Problem[], product: RuleProduct): boolean {
   if (problems.every(({ suggestion }) => suggestion === undefined)) return true;
-  // No suggestion shortens a rule that is too long.
+  // The rule is too long, and no suggestion shortens a rule.
   if (problems[0]?.code === 'R001') return false;
   let rule = text;
   let rest = problems;
@@ -68,12 +68,15 @@ function leadsToRule(text: string, problems: readonly Problem[], product: RulePr
   return ruleErrorsIn(rest) === 0;
 }
 
-/** The number of errors of the rule. Errors of the tag do not count, because no suggestion changes the tag. */
+/**
+ * Returns the number of errors in the rule. Errors in the tag do not count, because no suggestion changes the
+ * tag.
+ */
 function ruleErrorsIn(problems: readonly Problem[]): number {
   return problems.filter(({ severity, code }) => severity === 'error' && code !== 'R023').length;
 }
 
-/** The maximum number of rounds of suggestions. */
+/** The maximum number of rounds in which suggestions are applied. */
 const MAX_ROUNDS = 8;
 
 function withoutSuggestion(problem: Problem): Problem {
@@ -97,11 +100,11 @@ function check(text: string, product: RuleProduct, tag: string | null | undefine
   }
   if (tag != null && tag.length > MAX_TAG) problems.push(tagTooLong(text, tag.length));
   const accepted = problems.every(problem => problem.severity === 'warning');
-  // A rule without errors has no unread parts, so its draft is a complete tree.
+  // If the rule has no errors, every part of it was read, so the draft is a complete tree.
   return { tree: accepted ? (draft as RuleNode) : undefined, problems: firstProblems(problems) };
 }
 
-/** Returns the problems in the order of the text, or only the errors if there are too many. */
+/** Returns the problems in the order of the text. If there are too many, returns only errors. */
 function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   const inOrder = problems.toSorted((a, b) => a.start - b.start);
   if (inOrder.length <= MAX_PROBLEMS) return inOrder;
@@ -109,13 +112,13 @@ function firstProblems(problems: readonly Problem[]): readonly Problem[] {
   return (errors.length > 0 ? errors : inOrder).slice(0, MAX_PROBLEMS);
 }
 
-/** Removes warnings about text that the suggestion of an error changes anyway. */
+/** Removes warnings about text that the suggestion for an error changes anyway. */
 function worthWarning(errors: readonly Problem[], warnings: readonly Problem[]): Problem[] {
   const edits = errors.flatMap(({ suggestion }) => suggestion?.edits ?? []);
   return warnings.filter(warning => !edits.some(edit => spansOverlap(edit, warning)));
 }
 
-/** The maximum number of characters of a tag. */
+/** The maximum length of a tag in characters. */
 const MAX_TAG = 255;
 
 function tagTooLong(text: string, length: number): Problem {
@@ -131,11 +134,11 @@ function tagTooLong(text: string, length: number): Problem {
 interface Context {
   readonly negated: boolean;
   readonly inOr: boolean;
-  /** Whether the node is the rule itself or a part of its outermost `and`. */
+  /** Whether the node is the whole rule or a direct part of its outermost `and`. */
   readonly top: boolean;
 }
 
-/** The facts about a node that the checks for positive clauses need. Computed in one pass over the tree. */
+/** What the checks for positive clauses need to know about a node. Computed in one pass over the tree. */
 interface Summary {
   readonly node: Draft;
   /** Whether the node consists only of negations. */
@@ -144,17 +147,17 @@ interface Summary {
   readonly positive: boolean;
   /** Whether each alternative has a positive clause that may be used alone. */
   readonly anchored: boolean;
-  /** Whether each alternative has a clause that may be used alone according to all pages of the service. */
+  /** Whether each alternative has a clause that may be used alone according to all of the service's pages. */
   readonly undisputed: boolean;
-  /** The positive operator to name in the message if no clause may be used alone. */
+  /** If no clause may be used alone, the positive operator to name in the message. */
   readonly operator?: Leaf | undefined;
-  /** A positive clause that does not count, because it is a stop word. */
+  /** A stop word in the node. A stop word does not count as a positive clause. */
   readonly stopWord?: Leaf | undefined;
   /** The summaries of the node's parts. */
   readonly inner?: readonly Summary[];
 }
 
-/** A rule that is being checked, with its problems so far. */
+/** A rule that is being checked, and the problems found so far. */
 interface CheckedRule {
   readonly text: string;
   readonly draft: Draft;
@@ -162,7 +165,7 @@ interface CheckedRule {
   readonly problems: Problem[];
 }
 
-/** Checks each clause and group. */
+/** Checks a node and all of its parts. */
 function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
   switch (node.kind) {
     case 'and':
@@ -210,8 +213,8 @@ function checkNode(rule: CheckedRule, node: Draft, context: Context): Summary {
 }
 
 /**
- * Every branch of a rule must have a positive clause that may be used alone and is not a stop
- * word. Otherwise the rule would match nearly everything.
+ * Requires that every branch of a rule has a positive clause that may be used alone and is not a stop word.
+ * Otherwise the rule would match nearly every post.
  */
 function requireAnchor(rule: CheckedRule, summary: Summary): void {
   const { node, inner = [], anchored, undisputed, positive, operator, stopWord } = summary;
@@ -260,8 +263,8 @@ function isAnchor(leaf: Leaf, product: RuleProduct): boolean {
 }
 
 /**
- * Whether the pages of the service disagree about a clause: one page forbids it alone in every product,
- * others only in search.
+ * Returns whether the service's pages disagree on using a clause alone: one page forbids it in every product,
+ * other pages only in search.
  */
 function isDisputed(leaf: Leaf): boolean {
   if (leaf.kind !== 'operator') return false;
@@ -272,7 +275,7 @@ function refuseNegations({ problems }: CheckedRule, node: Draft): void {
   problems.push(onlyNegated(node), noPositive(node));
 }
 
-/** The operators that the service's message names together. */
+/** The operators that the service names together in one message. */
 const NAMED: ReadonlySet<string> = new Set(['is', 'has', 'lang']);
 
 function operatorOf(leaf: Leaf): string | undefined {
@@ -312,7 +315,7 @@ function noPositive(node: Span): Problem {
   );
 }
 
-/** @param stopWord A stop word in the rule, which does not count as a positive clause. */
+/** @param stopWord A stop word in the rule. It does not count as a positive clause. */
 function notAlone(
   clause: Span,
   name: string,
@@ -362,8 +365,8 @@ function sampledOr(text: string, sample: Span, rule: Draft): Problem {
 }
 
 /**
- * Suggests parentheses for a rule that is one `OR` with `sample:` at its end, which is probably meant for the
- * whole rule.
+ * Suggests parentheses for a rule that is a single `OR` with `sample:` at its end. The `sample:` was probably
+ * meant for the whole rule.
  */
 function groupAlternatives(text: string, sample: Span, rule: Draft): Suggestion | undefined {
   if (rule.kind !== 'or' || rule.end !== sample.end || rule.nodes.at(-1)?.kind !== 'and')

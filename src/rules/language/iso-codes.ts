@@ -10,7 +10,7 @@ export const languageCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Common language codes for which the service uses another code. */
+/** Common codes for languages, with the code that the service uses for the same language. */
 const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['eng', 'en'],
   ['fil', 'tl'],
@@ -23,7 +23,7 @@ const languageSynonyms: ReadonlyMap<string, string> = new Map([
   ['ua', 'uk'],
 ]);
 
-/** The code that was probably meant, if the service is not known to use the written code. */
+/** Returns the language code that was probably meant, if the service is not known to use the written code. */
 export function languageMeant(written: string): string | undefined {
   const code = written.toLowerCase();
   const base = code.split(/[-_]/)[0] as string;
@@ -45,7 +45,7 @@ export const countryCodes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Common country codes that are not in ISO 3166-1 alpha-2. */
+/** Common country codes that are not in ISO 3166-1 alpha-2, with the standard code. */
 export const countrySynonyms: ReadonlyMap<string, string> = new Map([
   ['EN', 'GB'],
   ['GBR', 'GB'],

@@ -11,14 +11,14 @@ import { LIST_END, quoting, shorten, suggest, suggestWord } from './syntax-probl
 /** Adds a warning about a part of the rule. */
 type Warn = (code: ProblemCode, span: Span, explanation: string, suggestion?: Suggestion) => void;
 
-/** A rule that is being checked for warnings. */
+/** A rule that is being checked for likely mistakes. */
 interface LintedRule {
   readonly text: string;
   readonly product: RuleProduct;
   readonly warn: Warn;
 }
 
-/** Warns about clauses that the service accepts but that are probably not intended. */
+/** Warns about clauses that the service accepts but that were probably not intended. */
 export function lintRule(text: string, draft: Draft, product: RuleProduct): Problem[] {
   const warnings: Problem[] = [];
   const warn: Warn = (code, { start, end }, explanation, suggestion) => {
@@ -68,8 +68,8 @@ function lintNode(rule: LintedRule, node: Draft): void {
 }
 
 /**
- * Warns about `cat or dog`, `cat and dog` and `cat not dog`, in which the service treats `or`, `and` and
- * `not` as keywords.
+ * Warns about `cat or dog`, `cat and dog` and `cat not dog`. The service treats the lower-case `or`, `and`
+ * and `not` as keywords to match.
  */
 function lintJoiners(text: string, nodes: readonly Draft[], warn: Warn): void {
   nodes.forEach((node, i) => {
@@ -88,7 +88,7 @@ function lintJoiners(text: string, nodes: readonly Draft[], warn: Warn): void {
   });
 }
 
-/** Warns about two languages, or a clause and its negation, in the same `and`. */
+/** Warns about two different languages, or about a clause and its negation, in the same `and`. */
 function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): void {
   const clauses = new Set<string>();
   let language: string | undefined;
@@ -109,14 +109,14 @@ function lintContradictions(text: string, nodes: readonly Draft[], warn: Warn): 
 }
 
 function lintNegatedBranches(branches: readonly Draft[], warn: Warn): void {
-  // Clauses of version 1.0 are skipped, because their replacement is not known yet: `-has:lang`
-  // becomes `lang:und`.
+  // Clauses of version 1.0 are skipped, because their replacement may not be a negation: `-has:lang` becomes
+  // `lang:und`.
   for (const branch of branches)
     if (branch.kind === 'not' && branch.node.kind !== 'unread')
       warn('R103', branch, 'nearly every post passes this alternative, and so the whole group');
 }
 
-/** Warns about negated groups. The service advises to negate each clause separately. */
+/** Warns about negated groups, because the service advises to negate each clause separately. */
 function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn): void {
   const group = not.node;
   if (group.kind !== 'or' && group.kind !== 'and') return;
@@ -128,7 +128,10 @@ function lintNegatedGroup(text: string, not: Draft & { kind: 'not' }, warn: Warn
 
 const COMPOUND: ReadonlySet<string> = new Set(['and', 'or', 'not']);
 
-/** This case is skipped, because `sample:` within an `OR` is already an error. */
+/**
+ * Returns whether a node is `sample:`. Such a branch gets no warning, because `sample:` within an `OR` is
+ * already an error.
+ */
 function isSample(node: Draft): boolean {
   return node.kind === 'operator' && node.name === 'sample';
 }
@@ -149,7 +152,7 @@ function lintPrecedence(text: string, and: Span, warn: Warn): void {
 
 function lintKeyword({ text, product, warn }: LintedRule, keyword: TextClause): void {
   const plain = keyword.text.replace(/[“”„«»]/g, '');
-  // The base of a keycap emoji does not count as punctuation.
+  // A `#` or `*` that is the base of a keycap emoji does not count as punctuation.
   const bare = plain.replace(/[#*]\ufe0f?\u20e3/g, '');
   if (plain !== keyword.text) {
     const fix = plain === '' ? undefined : suggest('remove them', keyword, plain);
@@ -174,7 +177,10 @@ const QUOTING: { readonly [Product in RuleProduct]?: string } = {
   search: 'to match its words in order, quote them',
 };
 
-/** Warns about a `*` after a word, as in `algorithm*`. Inside quotes, a `*` is probably intended. */
+/**
+ * Warns about a `*` at the end of a word, as in `algorithm*`. Inside quotes, a `*` is probably intended.
+ * Returns whether it warned.
+ */
 function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boolean {
   const span = clause.kind === 'operator' ? valueSpan(text, clause) : clause;
   const written = text.slice(span.start, span.end);
@@ -186,8 +192,8 @@ function warnsOfWildcard({ text, product, warn }: LintedRule, clause: Leaf): boo
 }
 
 /**
- * Suggests an operator that finds parts of words, if the product has one for the clause, otherwise the word
- * without its `*`.
+ * Suggests an operator that matches parts of words, if the product has one for the clause. Otherwise suggests
+ * the word without its `*`.
  */
 function suggestPart(
   clause: Leaf,
@@ -237,8 +243,8 @@ function lintHandle(text: string, clause: OperatorClause, warn: Warn): void {
 }
 
 /**
- * Warns about unknown language codes. This is not an error, because the service may be newer than
- * the table of languages.
+ * Warns about unknown language codes. This is not an error, because the service may know more languages than
+ * the table.
  */
 function lintLanguage(text: string, clause: OperatorClause, warn: Warn): void {
   if (clause.name !== 'lang' || languageCodes.has(clause.value)) return;

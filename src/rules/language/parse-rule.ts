@@ -20,7 +20,7 @@ import {
 
 /** The result of parsing a rule: its tree, if it is valid, and its problems. */
 export interface ParsedRule {
-  /** The tree; `undefined` if a problem is an error. */
+  /** The tree; `undefined` if any problem is an error. */
   readonly tree: RuleNode | undefined;
   /** All problems, not only the first, in the order of the text. */
   readonly problems: readonly Problem[];
@@ -31,8 +31,8 @@ export const RULE_TEXT = required(
 );
 
 /**
- * Parses a rule. Never throws for an invalid rule. `problems` has the problems of the text that affect every
- * product; `rules.check` adds those that concern a product.
+ * Parses a rule. Never throws for an invalid rule. `problems` lists the problems that every product has with
+ * the rule. `rules.check` also lists those of a single product.
  *
  * @throws OptionError For a rule that is not a string.
  * @example rules.parse('(cat OR dog) -has:links').tree?.kind // 'and'
@@ -40,11 +40,11 @@ export const RULE_TEXT = required(
 export function parseRule(text: string): ParsedRule {
   checkValue('rules.parse', 'rule', RULE_TEXT, text);
   const { draft, problems } = parseDraft(text);
-  // A rule without problems has no unread parts, so its draft is a complete tree.
+  // If the rule has no problems, every part of it was read, so the draft is a complete tree.
   return { tree: problems.length === 0 ? (draft as RuleNode | undefined) : undefined, problems };
 }
 
-/** Parses the readable parts of a rule. The draft is `undefined` if there are none. */
+/** Parses the readable parts of a rule. The draft is `undefined` if no part is readable. */
 export function parseDraft(text: string): { draft: Draft | undefined; problems: Problem[] } {
   const reader = new RuleReader(text);
   if (text.length > MAX_CHARACTERS) {
@@ -56,9 +56,9 @@ export function parseDraft(text: string): { draft: Draft | undefined; problems: 
   return { draft, problems: reader.problems };
 }
 
-/** A group, or the whole rule, as far as it was read. */
+/** A group, or the whole rule, as far as it has been read. */
 interface Group {
-  /** The offsets of its parenthesis and its `-`, or -1 if it has none. */
+  /** The offsets of the group's `(` and of the `-` before it; -1 if there is none. */
   readonly open: number;
   readonly minus: number;
   readonly depth: number;
@@ -67,13 +67,16 @@ interface Group {
   branches: Draft[];
   /** The clauses after the last `OR`. */
   nodes: Draft[];
-  /** The start of the first branch, the start of the first of `nodes`, and the end of the last. */
+  /** The start of the first branch, the start of the first of `nodes`, and the end of the last node. */
   start: number;
   nodesStart: number;
   end: number;
 }
 
-/** Uses a loop with an explicit stack of groups, so that deep nesting cannot exhaust the call stack. */
+/**
+ * Reads the whole rule. Uses a loop with an explicit stack of groups, so that deep nesting cannot exhaust the
+ * call stack.
+ */
 function readRule(reader: RuleReader): Draft | undefined {
   const { text, problems } = reader;
   let group = openGroup(-1, -1, undefined);
@@ -147,7 +150,9 @@ function readOr(reader: RuleReader, group: Group, start: number): void {
   group.nodes = [];
 }
 
-/** Returns the node of a group that ends at `end`, either at a parenthesis or at the end of the text. */
+/**
+ * Returns the node of a group that ends at offset `end`, either at a parenthesis or at the end of the text.
+ */
 function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
   const { branches } = group;
   const branch = branchOf(group);
@@ -170,18 +175,19 @@ function nodeOf(reader: RuleReader, group: Group, end: number): Draft {
 
 function closeGroup(reader: RuleReader, group: Group, outer: Group, close: number): Group {
   const node = nodeOf(reader, group, close);
-  // A group that is never closed ends at the end of the text.
+  // A group that is never closed ends with the text of the rule.
   const end = Math.min(close + 1, reader.text.length);
   const start = group.minus === -1 ? group.open : group.minus;
   addNode(outer, negate(node, group.minus, end), start, end);
   return outer;
 }
 
-/** Closes open groups at the end of the text. */
+/** Closes all groups that are still open at the end of the text. */
 function finish(reader: RuleReader, innermost: Group): Draft {
   const { text, problems } = reader;
   let group = innermost;
-  // An unclosed phrase contains all later parentheses, so these are not reported.
+  // If a phrase is not closed, it contains all later parentheses, so the missing parentheses are not
+  // reported.
   if (group.outer !== undefined && problems.at(-1)?.code !== 'R008')
     reader.report(unclosedGroup(text, group.open, group.depth));
   while (group.outer !== undefined) group = closeGroup(reader, group, group.outer, text.length);
@@ -197,7 +203,10 @@ function isOr(text: string, at: number): boolean {
   );
 }
 
-/** Whether a clause or group directly follows a `-`. */
+/**
+ * Returns whether a `-` that ends at this position is a negation, which means that a clause or group directly
+ * follows it.
+ */
 function isNegation(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return !(
@@ -218,7 +227,7 @@ function skipMinus(reader: RuleReader, start: number): Draft {
   return reader.unread(start);
 }
 
-/** Counts code points, so a surrogate pair is one character. */
+/** Counts code points. A surrogate pair is therefore one character. */
 function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) count++;

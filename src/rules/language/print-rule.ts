@@ -10,7 +10,7 @@ export const TREE = required(
 
 /**
  * Prints a tree as the text of a rule, with parentheses and quotes only where they are needed, and operators
- * under their current names. Parsing the text gives the same tree, except for positions.
+ * under their current names. Parsing the printed text gives the same tree, except for the positions.
  *
  * @throws OptionError For an argument that is not a tree.
  * @example
@@ -48,7 +48,7 @@ function grouped(node: RuleNode): string {
 function printClause(clause: Clause): string {
   switch (clause.kind) {
     case 'keyword':
-      // A word with another meaning in the language needs quotes.
+      // The words `OR` and `AND` need quotes, because without quotes they join clauses.
       return isWord(clause.text) && !JOINERS.has(clause.text) ? clause.text : quoted(clause.text);
     case 'phrase':
       return quoted(clause.text);

@@ -1,36 +1,39 @@
 import type { Span } from '../tree.js';
 
-/**
- * An error or a warning about a rule, with the message of the service and an explanation for people.
- */
+/** An error or a warning about a rule, with the service's message and an explanation in plain words. */
 export interface Problem extends Span {
-  /** The code of the problem. Stable between versions: R0xx are errors, R1xx warnings. */
+  /**
+   * The code of the problem. It never changes between versions. R0xx codes are errors, R1xx codes are
+   * warnings.
+   */
   readonly code: ProblemCode;
   /**
-   * The service refuses a rule with an error. A rule with a warning is accepted, but may not mean
-   * what was intended.
+   * Whether the service refuses the rule (`error`), or accepts it although it may not mean what was intended
+   * (`warning`).
    */
   readonly severity: 'error' | 'warning';
   /**
-   * The message of the service, with positions from 1 in UTF-16 units, as in the body of a 422 response. The
-   * service has no warnings, so the message of a warning is its `explanation`.
+   * The message of the service, as in the body of a 422 response. Positions in it count UTF-16 units from 1.
+   * The service has no warnings, so the message of a warning equals its `explanation`.
    */
   readonly message: string;
-  /** An explanation of the problem for people. The span shows where it is. */
+  /**
+   * An explanation of the problem in plain words. The span (`start` and `end`) shows where the problem is.
+   */
   readonly explanation: string;
   /** More information, such as the allowed values. */
   readonly note?: string | undefined;
-  /** Another part of the rule that belongs to the problem, such as an unclosed parenthesis. */
+  /** Another part of the rule that is involved in the problem, such as the parenthesis that is not closed. */
   readonly related?: (Span & { readonly label: string }) | undefined;
   readonly suggestion?: Suggestion | undefined;
 }
 
-/** A change of the rule that solves a problem, or a part of it. */
+/** A change to the rule that solves the problem, or a part of the problem. */
 export interface Suggestion {
   readonly label: string;
-  /** The changes of the text, which do not overlap. */
+  /** The changes to the text. They do not overlap. */
   readonly edits: readonly TextEdit[];
-  /** Whether the edits keep the meaning of the rule; otherwise the suggestion is a guess. */
+  /** Whether the edits are certain to keep the meaning of the rule. Otherwise the suggestion is a guess. */
   readonly certain: boolean;
 }
 
@@ -43,13 +46,13 @@ export interface TextEdit extends Span {
 export type ProblemCode =
   /** The rule is longer than 2048 characters. */
   | 'R001'
-  /** Groups are nested too deep. */
+  /** Groups are nested too deeply. */
   | 'R002'
   /** A character that cannot start a clause. */
   | 'R003'
-  /** A value or clause that is not allowed in this position. */
+  /** A value or clause that is not allowed at this position. */
   | 'R004'
-  /** The rule ends or continues in the wrong position. */
+  /** The rule ends or continues at a wrong position. */
   | 'R005'
   /** A group that is not closed. */
   | 'R006'
@@ -57,7 +60,7 @@ export type ProblemCode =
   | 'R007'
   /** A phrase that is not closed. */
   | 'R008'
-  /** An explicit `AND`. */
+  /** An explicit `AND`, which the language does not have. */
   | 'R009'
   /** All clauses are negated. */
   | 'R010'
@@ -75,13 +78,13 @@ export type ProblemCode =
   | 'R016'
   /** `sample:` within an `OR`. */
   | 'R017'
-  /** `sample:` that is not 1 to 100 percent, or negated. */
+  /** `sample:` that is negated, or whose value is not from 1 to 100 percent. */
   | 'R018'
-  /** Coordinates or sizes out of range. */
+  /** Coordinates, a radius or a side that is out of range. */
   | 'R019'
   /** An invalid count or range of counts. */
   | 'R020'
-  /** An invalid distance of a proximity. */
+  /** An invalid distance in a proximity such as `"two words"~3`. */
   | 'R021'
   /** `is:nullcast` that is not negated at the top level of a rule. */
   | 'R022'
@@ -93,7 +96,7 @@ export type ProblemCode =
   | 'R102'
   /** A negation within an `OR`: `a OR -b` matches nearly everything. */
   | 'R103'
-  /** A keyword with punctuation, which is never a single token of a post. */
+  /** A keyword with punctuation. No token of a post contains punctuation. */
   | 'R104'
   /** A negated group of several clauses. */
   | 'R105'
@@ -101,26 +104,23 @@ export type ProblemCode =
   | 'R106'
   /** A hashtag, handle or ticker symbol that cannot exist. */
   | 'R107'
-  /** A phrase that hides an operator. */
+  /** A phrase that looks like an operator, hashtag or mention. Inside quotes, it is matched as plain text. */
   | 'R108'
   /** Clauses that exclude each other. */
   | 'R109'
-  /**
-   * The rule has only operators that, according to some of the service's pages, must not be used
-   * alone.
-   */
+  /** The rule has only operators that must not be used alone, according to some of the service's pages. */
   | 'R110'
   /** A language code that the service is not known to use. */
   | 'R111'
-  /** A `*` after a word, which is not a wildcard. */
+  /** A `*` after a word. The service does not treat it as a wildcard. */
   | 'R112';
 
-/** Codes for which the service ends its message with two line ends. */
+/** Problems for which the service ends its message with two line ends instead of one. */
 const DOUBLE_SPACED: ReadonlySet<ProblemCode> = new Set(['R003', 'R006', 'R007', 'R008']);
 
 /**
- * Returns the text that the service would send about a rule: the message of each error, in order, each with
- * one or two line ends. Empty for an accepted rule.
+ * Returns the text with which the service would refuse a rule: the message of each error, in order, each
+ * followed by one or two line ends. Returns an empty string if the service would accept the rule.
  *
  * @example serviceMessage(rules.check('-follow', { product: 'replay' }).problems)
  * // 'Rules must contain a non-negation term (at position 1)\nRules must contain at least ...\n'

@@ -18,8 +18,8 @@ import {
 } from './syntax-problems.js';
 
 /**
- * Reads one clause, which starts with anything except white space, a parenthesis or `OR`. Reports and skips
- * text that it cannot read.
+ * Reads one clause. The clause may start with anything except white space, a parenthesis or `OR`. Text that
+ * cannot be read is reported and skipped.
  */
 export function readClause(reader: RuleReader): Leaf {
   const { text, at: start, unit } = reader;
@@ -37,7 +37,7 @@ export function readClause(reader: RuleReader): Leaf {
   return reader.unread(start);
 }
 
-/** Maximum distance of a proximity, in tokens. */
+/** The maximum distance of a proximity, in tokens. */
 const MAX_DISTANCE = 6;
 
 const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
@@ -47,7 +47,10 @@ const PREFIXES: ReadonlyMap<number, TextClause['kind']> = new Map([
 ]);
 const TILDE = 0x7e;
 
-/** Whether a handle or hashtag may start with this unit. Unlike words, they may start with an underscore. */
+/**
+ * Returns whether a handle or hashtag may start with this unit. Unlike a word, it may start with an
+ * underscore.
+ */
 function isNameStart(unit: number): boolean {
   return isWordStart(unit) || unit === UNDERSCORE;
 }
@@ -113,15 +116,15 @@ function readProximity(reader: RuleReader, start: number, text: string): Leaf {
   return reader.unread(start);
 }
 
-/** Skips a clause with a colon that does not follow the name of an operator. */
+/** Skips a clause whose colon does not follow the name of an operator. */
 function skipColon(reader: RuleReader, start: number): Leaf {
   refuseColon(reader, start, 'a colon may only follow the name of an operator');
   return reader.unread(start);
 }
 
 /**
- * Reports the colon at the reader's position, and skips its clause. May suggest quotes around the text from
- * `start` on.
+ * Reports the colon at the reader's position, and skips the clause. May suggest quotes around the text that
+ * begins at `start`.
  */
 function refuseColon(reader: RuleReader, start: number, explanation: string): void {
   const colon = reader.at;
@@ -146,7 +149,7 @@ function skipBracket(reader: RuleReader): Leaf {
   return reader.unread(start);
 }
 
-/** Reads an operator whose name starts at `start`. The reader is at its colon. */
+/** Reads an operator whose name starts at `start`. The reader must be at the colon after the name. */
 function readOperator(reader: RuleReader, start: number): Leaf {
   const { text, at: colon } = reader;
   const written = text.slice(start, colon);
@@ -168,7 +171,7 @@ function readNamed(reader: RuleReader, start: number, name: OperatorName): Leaf 
     return reader.unread(start, name);
   }
   if (value === undefined) return reader.unread(start, name);
-  // The table assigns a kind to each name, and the value was read as that kind.
+  // The operator table gives each name a kind of value, and the value was read as that kind.
   return { kind: 'operator', name, value, start, end: reader.at } as Leaf;
 }
 

@@ -2,7 +2,7 @@ import type { BoundingBox, OperatorName, PointRadius, Span } from '../tree.js';
 import { OPEN_BRACKET, type RuleReader } from './reader.js';
 import { badInput, cannotParse, error, suggest } from './syntax-problems.js';
 
-/** The exclusive maximum of radii and sides, in miles. */
+/** The limit for radii and sides, in miles. A value must be below it. */
 const MAX_MILES = 25;
 const MILES_PER_KILOMETRE = 0.621371192;
 const EARTH_RADIUS_MILES = 3958.7613;
@@ -57,7 +57,7 @@ export function readBox(reader: RuleReader, name: OperatorName): BoundingBox | u
   );
 }
 
-/** Patterns for the arguments. */
+/** The patterns that arguments must match. */
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)$/;
 const DISTANCE = /^(?:\d+\.?\d*|\.\d+)(?:mi|km)$/i;
 
@@ -67,8 +67,8 @@ interface Argument extends Span {
 }
 
 /**
- * Reads the arguments in brackets, separated by spaces. Returns `undefined` unless there is exactly one for
- * each pattern, in order.
+ * Reads the space-separated arguments in brackets. Returns `undefined` unless there is exactly one argument
+ * for each pattern, in the same order.
  */
 function readArguments(
   reader: RuleReader,
@@ -113,7 +113,7 @@ function readArguments(
   return reader.report(cannotParse(span, input, explanation, fix));
 }
 
-/** Reports a refused argument. The service reports the position after a minus sign. */
+/** Returns the span to report for a refused argument. The service reports the position after a minus sign. */
 function refusedIn({ text, start, end }: Pick<Argument, 'text' | 'start' | 'end'>): Span {
   return { start: text.startsWith('-') && text.length > 1 ? start + 1 : start, end };
 }
@@ -141,8 +141,8 @@ function heightInMiles({ south, north }: BoundingBox): number {
 }
 
 /**
- * The width in miles along the edge closer to the equator, which is the longer one. A box may cross the 180th
- * meridian.
+ * Returns the width of a box in miles, measured along the edge that is closer to the equator, which is the
+ * longer one. A box may cross the 180th meridian.
  */
 function widthInMiles({ west, south, east, north }: BoundingBox): number {
   const nearest = south > 0 ? south : north < 0 ? north : 0;

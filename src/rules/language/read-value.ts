@@ -21,7 +21,7 @@ import {
 
 type Value = OperatorValues[OperatorName];
 
-/** Reads the value after `name:`. Reports a value that cannot be read and returns `undefined`. */
+/** Reads the value after `name:`. If the value cannot be read, reports it and returns `undefined`. */
 export function readValue(
   reader: RuleReader,
   name: OperatorName,
@@ -41,7 +41,7 @@ export function readValue(
   return syntax.parse(written) ?? reader.report(syntax.problem(written, span, reader.text));
 }
 
-/** Reads a word or a quoted string. */
+/** Reads a value that is a word or a quoted string. */
 function readPlain(reader: RuleReader, name: OperatorName, kind: ValueKind): string | undefined {
   const { text, at: start, unit } = reader;
   if (unit === QUOTE) return readQuotedValue(reader, name);
@@ -68,7 +68,7 @@ function readQuotedValue(reader: RuleReader, name: OperatorName): string | undef
   return reader.report(badInput(span, input, `\`${name}:\` needs a value`));
 }
 
-/** The problem of a value that starts with `$`, `#`, `@`, `-` or a bracket. */
+/** Returns the problem of a value that starts with `$`, `#`, `@`, `-` or a bracket. */
 function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: ValueKind): Problem {
   const input = text.slice(span.start, span.end);
   if (kind === 'count') return badCount(input, span);
@@ -80,15 +80,15 @@ function misplacedSymbol(text: string, span: Span, name: OperatorName, kind: Val
   return badInput(span, input, `\`${input[0]}\` cannot start a value of \`${name}:\``, fix);
 }
 
-/** The syntax of one kind of values. */
+/** The syntax of one kind of value. */
 interface ValueSyntax {
   /** Returns the value, or `undefined` if the text is not a value of this kind. */
   parse(written: string): Value | undefined;
-  /** Describes what is wrong with text that is not a value of this kind. */
+  /** Returns the problem of text that is not a value of this kind. */
   problem(written: string, span: Span, rule: string): Problem;
 }
 
-/** The syntax of the kinds that restrict the text of their values. */
+/** The syntax of each kind of value that does not allow every text. */
 const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
   id: {
     parse: written => (/^\d+$/.test(written) ? written : undefined),
@@ -157,12 +157,12 @@ const SYNTAX: { readonly [Kind in ValueKind]?: ValueSyntax } = {
 };
 
 /**
- * A language code of ISO 639 with subtags of BCP 47. A code that is not in the table of languages only causes
- * a warning.
+ * A language code of ISO 639, optionally followed by BCP 47 subtags. A valid code that is not in the table of
+ * languages only causes a warning.
  */
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{2,8})*$/i;
 
-/** Parses a count or a range. The range may be empty. */
+/** Parses a single count, or a range such as `10..20`. The minimum of a range may exceed its maximum. */
 function rangeIn(written: string): CountRange | undefined {
   const parts = /^(\d+)(?:\.\.(\d+))?$/.exec(written);
   if (parts === null) return undefined;
@@ -209,7 +209,7 @@ function badLanguage(written: string, span: Span): Problem {
   );
 }
 
-/** The problem of an unknown value. Lists the allowed values, as the service's message does. */
+/** Returns the problem of an unknown value. It lists the allowed values, as the service's message does. */
 function unknownValue(
   operator: 'is' | 'has',
   written: string,
@@ -226,7 +226,7 @@ function unknownValue(
   );
 }
 
-/** The problem of a `has:` value of version 1.0. `has:lang` is replaced by `-lang:und`. */
+/** Returns the problem of a `has:` value of version 1.0. `has:lang` is replaced by `-lang:und`. */
 function deprecatedHas(rule: string, value: string, span: Span): Problem {
   if (value !== 'lang')
     return error(

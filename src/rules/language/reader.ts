@@ -4,7 +4,7 @@ import type { Problem } from './problem.js';
 import { isRuleSpace } from './rule-characters.js';
 import { badCharacter, cannotParse, unclosedPhrase } from './syntax-problems.js';
 
-/** A clause that could not be read or accepted. `name` is its operator, if known. */
+/** A clause that could not be read, or was not accepted. `name` is the name of its operator, if known. */
 export interface Unread extends Span {
   readonly kind: 'unread';
   readonly name?: string | undefined;
@@ -12,7 +12,7 @@ export interface Unread extends Span {
 
 export type Leaf = Clause | Unread;
 
-/** A tree of the readable parts of a rule. They are checked even if other parts cannot be read. */
+/** A tree of the readable parts of a rule. These parts are checked even if other parts cannot be read. */
 export type Draft = Tree<Leaf>;
 
 /** Reading stops after this many problems. */
@@ -23,19 +23,25 @@ export class RuleReader {
   readonly text: string;
   at = 0;
   readonly problems: Problem[] = [];
-  /** The number of unmatched `[` outside of values, so that a pair of brackets is reported only once. */
+  /**
+   * The number of unmatched `[` outside of values. It is counted so that a pair of brackets is reported only
+   * once.
+   */
   openBrackets = 0;
 
   constructor(text: string) {
     this.text = text;
   }
 
-  /** The UTF-16 unit at `at`, or NaN at the end. */
+  /** The UTF-16 unit at `at`, or NaN at the end of the text. */
   get unit(): number {
     return this.text.charCodeAt(this.at);
   }
 
-  /** Reports a problem. Returns `undefined`, so that readers of values can return the result. */
+  /**
+   * Reports a problem. Returns `undefined`, so that functions that read a value can return the result of this
+   * call.
+   */
   report(problem: Problem): undefined {
     this.problems.push(problem);
     return undefined;
@@ -45,14 +51,14 @@ export class RuleReader {
     return { kind: 'unread', start, end: this.at, name };
   }
 
-  /** Reports the character at `at` and skips it. */
+  /** Reports the character at `at`, and skips it. */
   skipBadCharacter(): void {
     const problem = badCharacter(this.text, this.at);
     this.report(problem);
     this.at = problem.end;
   }
 
-  /** Skips text that looks like one clause, including quotes and brackets. */
+  /** Skips text that looks like a single clause, including quotes and brackets. */
   skipRun(): void {
     const { text } = this;
     while (this.at < text.length) {
@@ -71,7 +77,7 @@ export class RuleReader {
     }
   }
 
-  /** Reports that a rule cannot continue with the character at `at`. */
+  /** Reports that the rule cannot continue with the character at `at`. */
   reportEnd(explanation: string): void {
     const { text, at } = this;
     const character = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';
@@ -84,7 +90,10 @@ export class RuleReader {
     );
   }
 
-  /** The text inside the quotes that open here; `undefined` if they are not closed. */
+  /**
+   * Reads the quoted text that starts at `at`. Returns the text inside the quotes, or `undefined` if the
+   * quotes are not closed.
+   */
   readQuoted(): string | undefined {
     const { text, at } = this;
     const end = quotedEnd(text, at);
@@ -105,7 +114,10 @@ export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const UNDERSCORE = 0x5f;
 
-/** The position after the closing quote, or -1. A backslash escapes a quote or another backslash. */
+/**
+ * Returns the position after the closing quote, or -1 if there is none. A backslash escapes a quote or
+ * another backslash.
+ */
 function quotedEnd(text: string, open: number): number {
   for (let at = open + 1; at < text.length; at++) {
     const unit = text.charCodeAt(at);

@@ -15,10 +15,11 @@ const PROBLEM = required(
 );
 
 /**
- * Formats a problem for people: what is wrong, the rule with carets under the problem, and what to do. Carets
- * are aligned even if there are wide characters. Of a long rule, only the part around the problem is shown.
+ * Formats a problem as readable text: what is wrong, the rule with carets under the problem, and what to do.
+ * Carets are aligned even under wide characters. If the rule is long, only the part around the problem is
+ * shown.
  *
- * @throws OptionError For a rule that is not a string, and for a problem that is not one.
+ * @throws OptionError If the rule is not a string, or if `problem` is not a problem.
  * @example
  * // error[R014]: unknown value `vidoes` for `has:`
  * //   | cat (dog OR has:vidoes)
@@ -46,12 +47,17 @@ export function renderProblem(text: string, problem: Problem): string {
   return rows.map(row => row.trimEnd()).join('\n');
 }
 
-/** The maximum number of columns for the rule, and the number of units on either side from which they are chosen. */
+/**
+ * The maximum width of the shown part of the rule in columns, and how many UTF-16 units before and after the
+ * problem are considered for that part.
+ */
 const COLUMNS = 96;
 const CONTEXT = 400;
 
 interface Line extends Span {
-  /** The number of the problem, from 1, if there are several. */
+  /**
+   * The position of the problem in the list of problems, from 1. `undefined` if there is only one problem.
+   */
   readonly number: number | undefined;
 }
 
@@ -63,7 +69,7 @@ function lineAround(text: string, at: number): Line {
   return { start, end, number: text.slice(0, start).split('\n').length };
 }
 
-/** One displayed grapheme. */
+/** One grapheme as displayed. */
 interface Cell extends Span {
   readonly text: string;
   readonly width: number;
@@ -81,13 +87,16 @@ function cellsOf(text: string, line: Line, span: Span): Cell[] {
   return cut(cells, line, span);
 }
 
-/** Replaces tabs, control characters and direction marks, which would move the text after them. */
+/** Replaces tabs, control characters and direction marks, because they would move the text after them. */
 function printable(grapheme: string): string {
   if (/^\s+$/.test(grapheme)) return grapheme === '\u3000' ? '  ' : ' ';
   return grapheme.replace(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 }
 
-/** The cells around the problem that fit. */
+/**
+ * Returns the cells around the problem, as many as fit in `COLUMNS`. An ellipsis replaces the cells that do
+ * not fit.
+ */
 function cut(cells: readonly Cell[], line: Line, span: Span): Cell[] {
   const index = cells.findIndex(cell => cell.end > span.start);
   let first = index === -1 ? cells.length : index;
@@ -110,8 +119,8 @@ function isWithin(span: Span, cells: readonly Cell[]): boolean {
 }
 
 /**
- * Adds a mark under a span to the row below the rule. An empty span, such as the end of the text, gets a
- * mark, too.
+ * Adds a mark under a span, in the row below the rule. An empty span, such as the end of the text, also gets
+ * a mark.
  */
 function marked(cells: readonly Cell[], span: Span, mark: string, row = ''): string {
   const under = cells.filter(cell => cell.end > span.start && cell.start < span.end);
@@ -127,8 +136,8 @@ function widthOf(cells: readonly Cell[]): number {
 }
 
 /**
- * Describes what is wrong with rules that are given as strings, as the end of a message that starts with
- * their name; `undefined` if none is a string.
+ * Describes the mistake of passing rules as strings instead of objects. Returns the end of a message that
+ * starts with the name of the option; `undefined` if no rule is a string.
  */
 export function textRuleProblem(rules: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(rules) ? rules : [rules];
@@ -140,8 +149,8 @@ export function textRuleProblem(rules: unknown): string | undefined {
 }
 
 /**
- * All errors for which a product refuses a rule, formatted for people, with carets and suggestions.
- * Empty if the product accepts the rule. Warnings are not included.
+ * Returns all errors for which a product refuses a rule, formatted as readable text, with carets and
+ * suggestions. Returns an empty array if the product accepts the rule. Warnings are not included.
  */
 export function ruleErrors(value: string, options: CheckOptions): string[] {
   return checkRule(value, options)

@@ -1,6 +1,6 @@
 /**
- * The role of a UTF-16 unit in the text of a rule. Words start with a digit or with anything that is
- * not punctuation, and may contain most punctuation after that.
+ * The roles of a UTF-16 unit in the text of a rule. A word starts with a digit or with anything that is not
+ * punctuation. After its start, a word may contain most punctuation.
  */
 const START = 1;
 const PART = 2;
@@ -18,12 +18,17 @@ export function isRuleSpace(unit: number): boolean {
   return unit < 0x80 ? (ASCII[unit]! & SPACE) !== 0 : /\s/.test(String.fromCharCode(unit));
 }
 
-/** Whether a word starts at this position. A `#` or `*` starts a word only if it is the base of a keycap emoji. */
+/**
+ * Returns whether a word starts at this position. A `#` or `*` starts a word only if it is the base of a
+ * keycap emoji.
+ */
 export function startsWord(text: string, at: number): boolean {
   return isWordStart(text.charCodeAt(at)) || isKeycap(text, at);
 }
 
-/** Whether a keycap emoji such as `#️⃣` starts at this position, with or without its variation selector. */
+/**
+ * Returns whether a keycap emoji such as `#️⃣` starts at this position, with or without a variation selector.
+ */
 export function isKeycap(text: string, at: number): boolean {
   const mark = text.charCodeAt(at + 1) === 0xfe0f ? at + 2 : at + 1;
   return text.charCodeAt(mark) === 0x20e3 && /[0-9#*]/.test(text[at]!);
@@ -41,17 +46,17 @@ function isWordPart(unit: number): boolean {
   return unit < 0x80 ? (ASCII[unit]! & PART) !== 0 : !isRuleSpace(unit);
 }
 
-/** Matches emoji, to tell them from other symbols and punctuation in the same range. */
+/** Matches an emoji. It distinguishes emoji from other symbols and punctuation in the same code range. */
 const EMOJI = /^\p{Emoji}$/u;
 
-/** The end of the word that continues at `at`. */
+/** Returns the end of the word that continues at `at`. */
 export function wordEnd(text: string, at: number): number {
   let end = at;
   while (end < text.length && isWordPart(text.charCodeAt(end))) end++;
   return end;
 }
 
-/** Whether the whole text is one word, as a keyword or an unquoted value. */
+/** Returns whether the whole text is one word, so that it can be a keyword or an unquoted value. */
 export function isWord(text: string): boolean {
   return text !== '' && startsWord(text, 0) && wordEnd(text, 1) === text.length;
 }

@@ -5,14 +5,17 @@ import type { Span } from '../tree.js';
 import type { Problem, ProblemCode, Suggestion } from './problem.js';
 import { startsWord } from './rule-characters.js';
 
-/** Maximum characters of a rule, in every product. */
+/** The maximum number of characters of a rule, in every product. */
 export const MAX_CHARACTERS = 2048;
-/** The maximum depth that a rule of 2048 characters can have. A longer text may be nested deeper. */
+/**
+ * The maximum depth of groups that a rule of 2048 characters can have. Text beyond that length may be nested
+ * deeper.
+ */
 export const MAX_DEPTH = 1024;
 
 type More = Pick<Problem, 'note' | 'related' | 'suggestion'>;
 
-/** An error whose message ends with its position, like most messages of the service. */
+/** Returns an error whose message ends with its position, like most messages of the service. */
 export function error(
   code: ProblemCode,
   span: Span,
@@ -23,7 +26,7 @@ export function error(
   return errorSaying(code, span, `${message} ${at(span.start)}`, explanation, more);
 }
 
-/** An error with a complete message of the service. */
+/** Returns an error whose message is a complete message of the service. */
 export function errorSaying(
   code: ProblemCode,
   { start, end }: Span,
@@ -34,7 +37,7 @@ export function errorSaying(
   return { code, severity: 'error', start, end, message, explanation, ...more };
 }
 
-/** Suggests to replace a span of the rule with another text. */
+/** Returns a suggestion to replace a span of the rule with other text. */
 export function suggest(
   label: string,
   { start, end }: Span,
@@ -44,7 +47,7 @@ export function suggest(
   return { label, edits: [{ start, end, text }], certain };
 }
 
-/** Suggests to replace a span of the rule with a word. Returns `undefined` if there is no word. */
+/** Returns a suggestion to replace a span of the rule with a word; `undefined` if there is no word. */
 export function suggestWord(
   word: string | undefined,
   span: Span,
@@ -53,7 +56,7 @@ export function suggestWord(
   return word === undefined ? undefined : suggest(`did you mean \`${shown}\`?`, span, word);
 }
 
-/** Formats a position like the service, which counts UTF-16 units from 1. */
+/** Formats a position as the service does. The service counts UTF-16 units from 1. */
 export function at(offset: number): string {
   return `(at position ${offset + 1})`;
 }
@@ -115,7 +118,7 @@ export function badInput(
   });
 }
 
-/** The service's message for an operator that exists, but not in this product. */
+/** Returns the service's message for an operator that exists, but not in this product. */
 export function unavailable(operator: string): string {
   return (
     `Reference to invalid operator '${operator}'. Operator is not available in current product or ` +
@@ -123,7 +126,10 @@ export function unavailable(operator: string): string {
   );
 }
 
-/** The service's message for text that it cannot parse. `input` is the text at the span, or `<EOF>`. */
+/**
+ * Returns an error with the service's message for text that it cannot parse. `input` is the text at the span,
+ * or `<EOF>`.
+ */
 export function cannotParse(
   span: Span,
   input: string,
@@ -140,8 +146,8 @@ export function cannotParse(
 }
 
 /**
- * The problem of groups that are not closed. `open` is the position of the innermost of the `count` groups
- * that are open at the end of the text.
+ * Returns the problem of groups that are not closed. `count` groups are open at the end of the text; `open`
+ * is the position of the innermost.
  */
 export function unclosedGroup(text: string, open: number, count: number): Problem {
   const end = text.length;
@@ -192,7 +198,10 @@ export function explicitAnd(text: string, span: Span): Problem {
   );
 }
 
-/** The problem of an unknown operator. `whole` is the clause with its value, as far as it could be read. */
+/**
+ * Returns the problem of an unknown operator. `whole` is the clause with its value, as far as it could be
+ * read.
+ */
 export function unknownField(text: string, span: Span, whole: Span): Problem {
   const name = text.slice(span.start, span.end);
   const known = [...operatorNames.keys(), ...deprecatedOperators.keys(), 'is', 'has'];
@@ -208,10 +217,10 @@ export function unknownField(text: string, span: Span, whole: Span): Problem {
   );
 }
 
-/** Separators after an element of a list, which are not part of a clause. */
+/** Separators after an element of a list, such as the comma in `cat, dog`. They are not part of a clause. */
 export const LIST_END = /[,;]+$/;
 
-/** Suggests quotes around a span, if that makes it a phrase. */
+/** Suggests quotes around a span, if the quotes make it a phrase. */
 export function quoting(
   text: string,
   span: Span,
@@ -220,7 +229,10 @@ export function quoting(
   return replacing(span, text.slice(span.start, span.end).replace(LIST_END, ''), '', label);
 }
 
-/** Suggests `url:` for a link. The protocol is removed, because posts have links with either protocol. */
+/**
+ * Suggests `url:` for a link. The suggestion omits the protocol, because posts contain links with either
+ * protocol.
+ */
 function linking(text: string, { start, end }: Span): Suggestion | undefined {
   const address = text.slice(text.indexOf('//', start) + 2, end).replace(/[.,;:!?]+$/, '');
   return replacing({ start, end }, address, 'url:', 'to match a link');
@@ -252,7 +264,7 @@ const CLOSING_QUOTES: ReadonlyMap<string, RegExp> = new Map([
   ['`', /[`']/],
 ]);
 
-/** Suggests double quotes instead of typographic or single quotes, if both quotes of the pair are found. */
+/** Suggests double quotes instead of typographic or single quotes, if both quotes of a pair are found. */
 function quotesAround(text: string, open: number, character: string): Suggestion | undefined {
   const closing = CLOSING_QUOTES.get(character);
   if (closing === undefined) return undefined;

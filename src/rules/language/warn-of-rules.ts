@@ -2,26 +2,26 @@ import type { RuleProduct } from '../post/dialect.js';
 import { checkRule } from './check-rule.js';
 import { renderProblem } from './render-problem.js';
 
-/** The maximum number of rules with warnings that one call reports. */
+/** The maximum number of rules whose warnings one call reports. */
 const MAX_REPORTED = 5;
 /**
- * Rules that were already reported or had no warnings, so that a program that uses the same rule again is
- * warned only once.
+ * Rules that were already reported or have no warnings. They are remembered so that a program is warned only
+ * once about a rule that it uses again.
  */
 const known = new Set<string>();
 /**
- * The maximum number of rules that are checked and remembered, so that the event loop is blocked for at most
- * half a second.
+ * The maximum number of rules to check and remember, so that the event loop is blocked for at most half a
+ * second.
  */
 const MAX_RULES = 10_000;
 
 /**
- * Emits a process warning before a request that may cost money, for rules that the service accepts but that
- * may not mean what they seem to mean. Rules with errors are not reported, because the service refuses them,
- * or they were refused before.
+ * Emits a process warning about rules that the service accepts but that may not mean what they seem to mean.
+ * Called before a request that may cost money. Rules with errors are not reported here, because either the
+ * service or an earlier check refuses them.
  *
- * @param derived Rules that were made from these. They are not reported, because their warnings would be the
- * same.
+ * @param derived Rules that were made from `rules`. They are not reported, because their warnings would be
+ * the same.
  */
 export function warnOfRules(
   call: string,

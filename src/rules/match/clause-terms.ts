@@ -5,21 +5,22 @@ import { clausePhrase, wordsOf, wordTerms } from '../post/phrase.js';
 import { fold } from '../post/tokeniser.js';
 import type { Clause } from '../tree.js';
 
-/** The terms (see `postTerms`) that every matching post of a clause has. */
+/** Returns the terms (see `postTerms`) that every post has that matches a clause. */
 export function clauseTerms(clause: Clause, dialect: Dialect): RequiredTerms {
   switch (clause.kind) {
     case 'keyword':
     case 'phrase': {
       const { words, exact } = clausePhrase(clause, dialect);
       const isWord = words.length === 1 && (exact === undefined || exact.text === words[0]);
-      // The emoji `#️⃣` looks like the term of a hashtag.
+      // The word `#️⃣` starts with `#`, so as a term it could be taken for a hashtag.
       return {
         required: [...wordTerms(words)],
         exact: isWord && words[0]?.startsWith('#') === false,
       };
     }
     case 'proximity':
-      // Pairs are not required, because other words may be between the two words.
+      // Pairs of adjacent characters are not required, because other tokens may be between the two
+      // characters.
       return { required: wordsOf(clause.text, dialect).words, exact: false };
     case 'hashtag':
       return exactTerm(`#${fold(clause.text, dialect.accents)}`);

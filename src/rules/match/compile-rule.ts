@@ -15,8 +15,8 @@ import type { Clause, RuleNode } from '../tree.js';
 export interface CompileRuleOptions {
   /**
    * The product whose matching to follow. Search treats punctuation in phrases as white space, ignores
-   * accents and does not match the text of quoted posts; historical jobs and replay do the
-   * opposite. @default 'historical'
+   * accents and does not match the text of quoted posts; historical jobs and replay do the opposite in all
+   * three respects. @default 'historical'
    */
   readonly product?: RuleProduct | undefined;
 }
@@ -26,8 +26,9 @@ export const COMPILE_OPTIONS = {
 } satisfies OptionTable<CompileRuleOptions>;
 
 /**
- * Compiles a rule to a test of activities, in either format. This defines the meaning of the language;
- * `rules.compileAll` gives the same results for many rules at once.
+ * Compiles a rule to a function that tests whether the rule matches an activity of either format. This
+ * function defines the meaning of the rule language; `rules.compileAll` gives the same results for many rules
+ * at once.
  *
  * @example
  * const { tree } = rules.parse('snow (has:images OR from:karl)');
@@ -46,7 +47,10 @@ export function compileRule(
 
 let last: { readonly activity: Activity; readonly post: RulePost } | undefined;
 
-/** Reads a post. Caches the last post, because several rules are often tested on the same post in sequence. */
+/**
+ * Returns a post in the form that rules read. Caches the last post, because several rules are often tested on
+ * the same post in sequence.
+ */
 function readPost(activity: Activity, dialect: Dialect): RulePost {
   if (last?.activity !== activity || last.post.dialect !== dialect)
     last = { activity, post: new RulePost(fieldsOf(activity), dialect) };
@@ -103,7 +107,7 @@ export function compileClause(clause: Clause, dialect: Dialect): PostTest {
   }
 }
 
-/** Returns a test for a user, by handle or id. */
+/** Returns a test that compares a user's handle or id. */
 function isPerson(text: string): (person: Person) => boolean {
   const name = text.toLowerCase();
   return ({ handle, id }) => handle === name || id === name;

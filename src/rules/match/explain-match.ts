@@ -8,14 +8,16 @@ import { type RulePost, rulePost } from '../post/rule-post.js';
 import type { RuleNode } from '../tree.js';
 import { COMPILE_OPTIONS, type CompileRuleOptions, compileTree } from './compile-rule.js';
 
-/** Whether a rule, or a part of it, matched a post, and whether that decided the result. */
+/** Whether a rule, or a part of it, matched a post, and whether that part decided the result. */
 export interface Explanation {
   /** The text of this part of the rule. */
   readonly text: string;
   readonly matched: boolean;
-  /** Whether this part decided the result, such as a part of an `and` that did not match. */
+  /**
+   * Whether this part decided the result of the whole rule, such as the part of an `and` that did not match.
+   */
   readonly decided: boolean;
-  /** The parts of this part, in the order of the text; empty for a single clause. */
+  /** The subparts of this part, in the order of the text; empty for a single clause. */
   readonly parts: readonly Explanation[];
 }
 
@@ -31,9 +33,10 @@ const EXPLANATION = required(
 );
 
 /**
- * Explains why a rule matches a post or does not match it, by the clauses that decided the result.
+ * Explains why a rule matches or does not match a post. The explanation shows which clauses decided the
+ * result.
  *
- * @throws OptionError If the product refuses the rule, and for arguments that are not a rule and an activity.
+ * @throws OptionError If the product refuses the rule, or if the arguments are not a rule and an activity.
  * @example
  * console.log(rules.renderExplanation(rules.explain('snow (has:images OR from:karl)', activity)));
  * // no   snow (has:images OR from:karl)
@@ -61,7 +64,7 @@ export function explainMatch(
 }
 
 /**
- * Formats an explanation as lines of text, with `>` before the parts that decided.
+ * Formats an explanation as lines of text, with `>` before the parts that decided the result.
  *
  * @throws OptionError For an argument that is not an explanation.
  * @example
@@ -87,8 +90,8 @@ function explainNode(
 ): Explanation {
   const text = rule.slice(node.start, node.end);
   const children = childrenOf(node).map(child => ({ child, matched: matches(child, post) }));
-  // A part that fails decides an `and`, and a part that matches decides an `or`. Otherwise, all
-  // parts together decide.
+  // A part that does not match decides an `and`, and a part that matches decides an `or`. Without such a
+  // part, all parts together decide.
   const decisive = node.kind === 'and' ? false : node.kind === 'or' ? true : undefined;
   const single = children.some(part => part.matched === decisive);
   const parts = children.map(part =>

@@ -6,15 +6,15 @@ import { fold, tokenise } from '../post/tokeniser.js';
 import type { Span } from '../tree.js';
 import { type Explanation, explainMatch } from './explain-match.js';
 
-/** The parts of a rule that have matched a post. */
+/** What a rule matched in a post. */
 export interface MatchedTerms {
   /** The clauses that decided the result. */
   readonly clauses: readonly string[];
-  /** The spans of `text` that match the words and tags of these clauses. */
+  /** Returns the spans of `text` that match the words and tags of `clauses`. */
   spansIn(text: string): readonly Span[];
 }
 
-/** The clauses because of which a valid rule matches a post. */
+/** Returns the clauses because of which a valid rule matches a post. */
 export function matchedTerms(rule: string, activity: Activity, product: RuleProduct): MatchedTerms {
   const clauses = [...new Set(decisiveClauses(explainMatch(rule, activity, { product })))];
   const dialect = dialectOf(product);
@@ -31,15 +31,15 @@ export function matchedTerms(rule: string, activity: Activity, product: RuleProd
 }
 
 /**
- * The single clauses that matched, as written in the rule. Clauses under a negation are not included, because
- * they did not match.
+ * Returns the single clauses that matched, as written in the rule. Clauses under a negation are not included,
+ * because they did not match.
  */
 function decisiveClauses({ text, matched, decided, parts }: Explanation): readonly string[] {
   if (!matched || !decided) return [];
   return parts.length === 0 ? [text] : parts.flatMap(decisiveClauses);
 }
 
-/** The words or tags to mark because of a clause: words in a row, or a tag with its sign. */
+/** Returns what to mark in a text because of a clause: lists of adjacent words, and tags with their sign. */
 function wantedIn(clause: string, dialect: Dialect): readonly (readonly string[] | string)[] {
   const { tree } = parseRule(clause);
   switch (tree?.kind) {
@@ -81,8 +81,8 @@ function phraseSpans(all: readonly PositionedWord[], words: readonly string[]): 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * Returns the words of a string with their positions, split as rules split them. Each word is
- * extended as long as the tokeniser returns only one token.
+ * Returns the words of a string with their positions, split in the same way as rules split them. A word is
+ * extended by graphemes as long as the tokeniser returns a single token.
  */
 function positionedWords(text: string, { accents }: Dialect): readonly PositionedWord[] {
   const found: PositionedWord[] = [];

@@ -4,7 +4,7 @@ import { type RuleOperator, type RuleOperatorOptions, specOf } from './operator.
 
 type InArea = (position: Position) => boolean;
 
-/** An operator that tests the location of a post: its exact position, or all corners of its place. */
+/** Creates an operator that tests the location of a post: its exact position, or all corners of its place. */
 export function positionOperator<Value>(
   value: 'radius' | 'box',
   about: string,
@@ -24,7 +24,7 @@ export function positionOperator<Value>(
   };
 }
 
-/** An operator that tests the location of the author's home. */
+/** Creates an operator that tests the location of the author's home. */
 export function homeOperator<Value>(
   value: 'radius' | 'box',
   about: string,
@@ -42,7 +42,7 @@ export function homeOperator<Value>(
   };
 }
 
-/** Whether an exact position, or all corners of a place, are in an area. */
+/** Returns whether the exact position is in an area, or all corners of the place are. */
 export function isPositionIn(
   inArea: InArea,
   position: Position | undefined,
@@ -56,7 +56,7 @@ export function isPositionIn(
 const EARTH_KM = 6371.0088;
 const KM_PER_MILE = 1.609344;
 
-/** The great-circle distance of two positions on a sphere. */
+/** Returns the great-circle distance between two positions on a sphere. */
 export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): number {
   const rad = Math.PI / 180;
   const a =
@@ -65,13 +65,16 @@ export function kilometres([lon1, lat1]: Position, [lon2, lat2]: Position): numb
   return 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(a)));
 }
 
-/** Returns a test of positions. The edge belongs to the circle. */
+/** Returns a test for positions within a circle. The edge belongs to the circle. */
 export function withinRadius({ longitude, latitude, radius, unit }: PointRadius): InArea {
   const limit = unit === 'mi' ? radius * KM_PER_MILE : radius;
   return position => kilometres([longitude, latitude], position) <= limit;
 }
 
-/** Returns a test of positions. The edges belong to the box. A box with `west` greater than `east` crosses 180°. */
+/**
+ * Returns a test for positions within a box. The edges belong to the box. A box with `west` greater than
+ * `east` crosses the 180th meridian.
+ */
 export function withinBox({ west, south, east, north }: BoundingBox): InArea {
   return ([longitude, latitude]) =>
     latitude >= south &&

@@ -3,8 +3,8 @@ import { fold, isFlagEmoji, tokenise } from '../post/tokeniser.js';
 import { type RuleOperator, specOf } from './operator.js';
 
 /**
- * The operator `contains:`. In the text of a quoted post, only words and phrases are matched, so `contains:`
- * does not read it.
+ * The operator `contains:`. It does not read the text of a quoted post, because only words and phrases are
+ * matched there.
  */
 export const contains: RuleOperator<string> = {
   ...specOf('text', 'a part of the text, also within words', {}),
@@ -38,16 +38,16 @@ export const urlContains: RuleOperator<string> = {
 /** The length of a trigram in UTF-16 units. */
 export const TRIGRAM_UNITS = 3;
 
-/** All runs of three adjacent UTF-16 units. */
+/** Yields all runs of three adjacent UTF-16 units. */
 export function* trigramsOf(folded: string): Generator<string> {
   for (let at = 0; at + TRIGRAM_UNITS <= folded.length; at++)
     yield folded.slice(at, at + TRIGRAM_UNITS);
 }
 
 /**
- * The words of a string that are whole words in every post that contains the string. These are all words
- * except the first and the last. Flags are excluded, because the text before them decides which two letters
- * form a flag.
+ * Returns the words of a string that are whole words in every post that contains the string: all words except
+ * the first and the last. Flags are excluded, because the text before them decides which two letters form a
+ * flag.
  */
 function wholeWords(text: string, { accents }: Dialect): string[] {
   const { words, starts, folded } = tokenise(text, accents);
@@ -64,5 +64,8 @@ function requiredTrigrams(value: string, dialect: Dialect, prefix: string): stri
   return all.filter((_, i) => i % step === 0).map(trigram => prefix + trigram);
 }
 
-/** The maximum number of required trigrams of a long text. More would exclude hardly any further posts. */
+/**
+ * The maximum number of trigrams to require for a long text. More trigrams would hardly exclude any further
+ * posts.
+ */
 const MAX_TRIGRAMS = 8;

@@ -1,8 +1,8 @@
 import type { OperatorName } from '../tree.js';
 
 /**
- * Operators of version 1.0, which old rules still use, with their replacements in version 2.0; `undefined` if
- * there is no replacement.
+ * The operators of version 1.0, which old rules still use, and their replacements in version 2.0; `undefined`
+ * if an operator has no replacement.
  */
 export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> = new Map<
   string,
@@ -31,7 +31,10 @@ export const deprecatedOperators: ReadonlyMap<string, OperatorName | undefined> 
   ['bio_contains', 'bio'],
 ]);
 
-/** `has:` values of version 1.0. `has:lang` is replaced by `-lang:und`; the others have no replacement. */
+/**
+ * The `has:` values of version 1.0. `has:lang` is replaced by `-lang:und`; the other values have no
+ * replacement.
+ */
 export const deprecatedHasValues: ReadonlySet<string> = new Set([
   'lang',
   'profile_geo_region',

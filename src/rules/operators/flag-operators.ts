@@ -11,12 +11,12 @@ const IS: { readonly [V in IsValue]: PostTest } = {
   verified: ({ fields }) => fields.author.verified === true,
 };
 
-/** A test for each `has:` value, in the order in which the service's messages list the values. */
+/** A test for each `has:` value, in the order in which the service's messages list these values. */
 const HAS: { readonly [V in HasValue]: PostTest } = {
   geo: ({ fields }) => fields.place !== undefined || fields.position !== undefined,
   hashtags: ({ parts }) => parts.some(part => part.hashtags.length > 0),
   images: ({ fields }) => fields.media.some(({ type }) => type === 'photo'),
-  // The link of media or of a quoted post is in the text, but not always among the links.
+  // The link to media or to a quoted post is in the text, but not always in the list of links.
   links: ({ parts }) =>
     parts.some(part => part.links.length > 0 || part.media.length > 0 || part.isQuote),
   media: ({ parts }) => parts.some(part => part.media.length > 0),
@@ -29,7 +29,7 @@ const HAS: { readonly [V in HasValue]: PostTest } = {
 export const isValues: readonly IsValue[] = Object.keys(IS) as IsValue[];
 export const hasValues: readonly HasValue[] = Object.keys(HAS) as HasValue[];
 
-/** Other spellings of `has:` values. */
+/** Other spellings of `has:` values, with the usual spelling. */
 export const hasAliases: ReadonlyMap<string, HasValue> = new Map([
   ['media_link', 'media'],
   ['video_link', 'videos'],

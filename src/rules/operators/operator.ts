@@ -2,7 +2,7 @@ import type { Position, PostFields } from '../../post/post-fields.js';
 import type { Dialect } from '../post/dialect.js';
 import type { ReadTexts, RulePost } from '../post/rule-post.js';
 
-/** The syntax of the value after the colon. */
+/** The syntax of the value after an operator's colon. */
 export type ValueKind =
   | 'text'
   | 'user'
@@ -19,7 +19,7 @@ export type ValueKind =
 /** The syntax and meaning of an operator, for a reference table. */
 export interface OperatorSpec {
   readonly value: ValueKind;
-  /** Whether search has the operator. Jobs and replay have all operators. */
+  /** Whether search has the operator. Historical jobs and replay have all operators. */
   readonly search: boolean;
   /** Whether a rule may consist of this operator alone. */
   readonly alone: 'yes' | 'no' | 'not in search';
@@ -28,52 +28,54 @@ export interface OperatorSpec {
   readonly about: string;
 }
 
-/** Tests whether a rule, or a part of a rule, matches a post. */
+/** A function that tests whether a rule, or a part of a rule, matches a post. */
 export type PostTest = (post: RulePost) => boolean;
 
-/** The terms of posts that match a clause. */
+/** The terms of the posts that match a clause. */
 export interface RequiredTerms {
-  /** Terms that every matching post has. If empty, no term is known. */
+  /** Terms that every matching post has. If the list is empty, no such term is known. */
   readonly required: readonly string[];
-  /** Whether every post that has all of these terms matches. */
+  /** Whether every post that has all of these terms matches the clause. */
   readonly exact: boolean;
 }
 
 /**
- * The complete definition of an operator: its syntax, its meaning, and how an index finds the posts that
- * match it.
+ * The complete definition of an operator: its syntax, its meaning, and the terms by which an index finds
+ * matching posts.
  */
 export interface RuleOperator<Value> extends OperatorSpec {
-  /** The meaning of the operator, as a test of posts. */
+  /** Returns the meaning of the operator with this value, as a test of posts. */
   test(value: Value, dialect: Dialect): PostTest;
   /**
-   * The terms by which an index finds matching posts. They start with `prefix`, which is the operator's name
-   * and a colon.
+   * Returns the terms by which an index finds matching posts. Each term starts with `prefix`, which is the
+   * operator's name and a colon.
    */
   terms(value: Value, dialect: Dialect, prefix: string): RequiredTerms;
-  /** The terms that the operator adds to an index. Absent if it only uses terms of other operators. */
+  /**
+   * The terms that the operator adds to an index. Absent if the operator only uses terms of other operators.
+   */
   readonly index?: OperatorIndex | undefined;
   /**
-   * Guesses the fraction of all posts, 0 to 1, with one of its terms. `word` is the guess for the word in the
-   * term.
+   * Guesses the fraction of all posts, from 0 to 1, that have one of the operator's terms. `word` is the
+   * guess for the word in the term.
    */
   frequency(word: number): number;
-  /** Returns a test of positions, for an operator that tests nothing but a post's position. */
+  /** Returns a test for positions. Present if the operator tests nothing but the position of a post. */
   readonly area?: ((value: Value) => (position: Position) => boolean) | undefined;
 }
 
-/** The values of a post to index under `name:`. */
+/** The values of a post that an index stores as terms, after the operator's name and a colon. */
 export type OperatorIndex =
   | { readonly kind: 'keys'; readonly keys: ReadKeys }
   | { readonly kind: 'words'; readonly texts: ReadTexts }
-  /** Indexes the trigrams of the post's text, or of its links. */
+  /** The trigrams of the post's text, or of its links. */
   | { readonly kind: 'trigrams'; readonly of: 'text' | 'links' }
   | { readonly kind: 'flags'; readonly flags: { readonly [value: string]: PostTest } };
 
 /** Reads the values of a post that an operator tests for equality. */
 export type ReadKeys = (fields: PostFields, dialect: Dialect) => readonly string[];
 
-/** The optional properties of an operator. */
+/** The properties of an operator that have defaults. */
 export type RuleOperatorOptions = Partial<Pick<OperatorSpec, 'search' | 'alone' | 'aliases'>>;
 
 export function specOf(
@@ -84,10 +86,10 @@ export function specOf(
   return { value, search, alone, aliases, about };
 }
 
-/** The terms of an operator for which none are known, so that an index cannot find matching posts. */
+/** The result of `terms` if no terms are known. An index cannot find the matching posts then. */
 export const NO_TERMS: RequiredTerms = { required: [], exact: false };
 
-/** Returns the terms of an operator that matches exactly the posts with this term. */
+/** Returns the required terms of a clause that matches exactly the posts with this term. */
 export function exactTerm(term: string): RequiredTerms {
   return { required: [term], exact: true };
 }

@@ -17,7 +17,7 @@ import {
   upperCase,
 } from './value-operators.js';
 
-/** The operator `url:`. It matches words like a keyword, but only in links. */
+/** The operator `url:`. It matches words like a keyword does, but only in links. */
 const url: RuleOperator<string> = {
   ...specOf('text', 'words of an expanded link', { search: true }),
   test(value, dialect) {
@@ -33,8 +33,8 @@ const url: RuleOperator<string> = {
 
 /**
  * All operators of the form `name:value`, by their current names. To add an operator, add an entry here, and
- * the type of its value to `OperatorValues`. Parsing, matching, indexes and the archive's search all use this
- * table.
+ * the type of its value to `OperatorValues`. Parsing, matching, indexing and the archive's search all use
+ * this table.
  */
 export const ruleOperators: {
   readonly [Name in OperatorName]: RuleOperator<OperatorValues[Name]>;
@@ -185,7 +185,7 @@ export function mayStandAlone(name: OperatorName, product: RuleProduct): boolean
   return alone === 'yes' || (alone === 'not in search' && product !== 'search');
 }
 
-/** The handle and id by which a rule can refer to a user. */
+/** Returns the two names by which a rule can refer to a user: the handle and the id. */
 function namesOf(person: Person | undefined): readonly string[] {
   return person === undefined ? [] : [person.handle, person.id];
 }

@@ -8,10 +8,10 @@ import type { PostTest, ReadKeys } from './operator.js';
 import { ruleOperators } from './operators.js';
 
 /**
- * The terms under which a post is indexed. Words have no prefix (`snow`, or two adjacent characters of a
- * script without spaces, such as `東京`). All other terms have a prefix: `#tag`, `@handle`, `@id`, `$symbol`,
- * or the name of an operator, as in `from:karl`, `lang:en`, `has:links`, `place:boulder` (a word of a field)
- * and `contains:now` (a trigram).
+ * Returns the terms under which a post is indexed. Words have no prefix (`snow`, or two adjacent characters
+ * of a script without spaces, such as `東京`). All other terms have a prefix: `#tag`, `@handle`, `@id`,
+ * `$symbol`, or the name of an operator, as in `from:karl`, `lang:en`, `has:links`, `place:boulder` (a word
+ * of a field) and `contains:now` (a trigram).
  */
 export function postTerms(post: RulePost): ReadonlySet<string> {
   const found = new Set<string>();
@@ -36,7 +36,7 @@ export function postTerms(post: RulePost): ReadonlySet<string> {
   return found;
 }
 
-/** The values of a post to index for operators, each under its `prefix`. */
+/** The values of a post that are indexed for operators, each after its `prefix`. */
 export interface IndexedOperators {
   readonly keys: readonly { readonly prefix: string; readonly keys: ReadKeys }[];
   readonly fields: readonly { readonly prefix: string; readonly texts: ReadTexts }[];
@@ -45,9 +45,9 @@ export interface IndexedOperators {
 }
 
 /**
- * The operators that add terms to an index. For search, omits fields and trigrams of operators that search
- * does not have, because they would be most of a post's terms. Keys are always included, because engagement
- * totals look up the retweets and replies of a post in the archive.
+ * Returns the operators that add terms to an index. For search, the fields and trigrams of operators that
+ * search does not have are omitted, because they would be most of a post's terms. Keys are always included,
+ * because engagement totals use them to look up the retweets and replies of a post in the archive.
  */
 export function indexedOperators(dialect: Dialect): IndexedOperators {
   return dialect.allOperators ? ALL : IN_SEARCH;

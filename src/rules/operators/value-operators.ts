@@ -45,11 +45,11 @@ export function fieldOperator(
 }
 
 interface KeyOptions extends RuleOperatorOptions {
-  /** Reads the values of a post, in the form for comparison. */
+  /** Reads the values of a post, in the form in which values are compared. */
   readonly keys: ReadKeys;
-  /** Converts the value in a rule to the form for comparison. @default the value itself */
+  /** Converts the value in a rule to the form in which values are compared. @default the value itself */
   readonly keyOf?: (value: string, dialect: Dialect) => string;
-  /** A guess of the fraction of posts with one key, 0 to 1. */
+  /** A guess of the fraction of posts that have one particular key, from 0 to 1. */
   readonly frequency: number;
 }
 
@@ -80,8 +80,8 @@ export function upperCase(value: string): string {
 }
 
 /**
- * Converts a language code to the form for comparison. Posts and rules may have Hebrew and Indonesian by
- * their current codes or by those used before 1989.
+ * Converts a language code to the form in which codes are compared. Posts and rules may contain Hebrew and
+ * Indonesian by their current codes or by the codes used before 1989.
  */
 export function languageKey(code: string): string {
   const lower = code.toLowerCase();
@@ -89,8 +89,8 @@ export function languageKey(code: string): string {
 }
 
 /**
- * Converts the name or link of an application to the form for comparison. A link loses its protocol and last
- * slash.
+ * Converts the name or link of an application to the form in which applications are compared. A link loses
+ * its protocol and its last slash.
  */
 export function sourceKey(source: string, { accents }: Dialect): string {
   return fold(source, accents)
@@ -99,7 +99,7 @@ export function sourceKey(source: string, { accents }: Dialect): string {
     .replace(/\/$/, '');
 }
 
-/** Creates an operator that tests one of the author's counts. */
+/** Creates an operator that tests one of the author's counts, such as the number of followers. */
 export function countOperator(
   about: string,
   count: (author: AuthorFields) => number | undefined,
@@ -129,7 +129,7 @@ export const sample: RuleOperator<number> = {
   frequency: word => word,
 };
 
-/** The hundredth of all posts, 0 to 99, to which a post belongs. It depends only on the post's id. */
+/** Assigns a post to one of 100 equal parts, 0 to 99. The part depends only on the post's id. */
 function hundredthOf(id: string): number {
   let hash = hashText(HASH_START, id);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

@@ -1,20 +1,22 @@
-/** The classes of code units for the tokeniser. */
+/** The classes that the tokeniser uses for code units. */
 export const SPACING = 0;
-/** Punctuation and symbols, which end a token and are not part of one. */
+/** Punctuation and symbols. They end a token and are not part of any token. */
 export const WORD_SEPARATOR = 1;
 export const WORD = 2;
-/** A token of one character: an emoji, or a character of a script that is written without spaces. */
+/**
+ * A single character that forms a token: an emoji, or a character of a script that is written without spaces.
+ */
 export const SINGLE = 3;
-/** A character that belongs to the previous token. */
+/** A character that belongs to the token before it. */
 export const MARK = 4;
 /** Invisible characters, which are ignored. */
 export const DROPPED = 5;
-/** The zero width joiner: invisible within a word, but a separator between emoji. */
+/** The zero width joiner. It is invisible within a word, but separates emoji. */
 export const JOINER = 6;
-/** Regional indicators. Two of them together form one flag. */
+/** Regional indicators. Two of them in a row form a flag. */
 export const REGIONAL = 7;
 export const SURROGATE = 8;
-/** Characters that become others in composed form, such as the Ångström sign. */
+/** Characters that become other characters in composed form, such as the Ångström sign. */
 export const UNCOMPOSED = 9;
 
 /** Whether accents distinguish words. They do in PowerTrack (`kept`), but not in search (`stripped`). */
@@ -23,27 +25,27 @@ export type Accents = 'kept' | 'stripped';
 export interface CharacterTable {
   /** The class of each UTF-16 code unit. */
   readonly classes: Uint8Array;
-  /** The form of each unit for comparison: lower case, without accents if they are stripped. */
+  /** The form in which each unit is compared: lower case, and without accents if accents are stripped. */
   readonly folds: Uint16Array;
 }
 
 let classes: Uint8Array | undefined;
 const folds: { [A in Accents]?: Uint16Array } = {};
 
-/** Returns the tables, which are built on first use, in some tens of milliseconds. */
+/** Returns the character tables. Building them takes some tens of milliseconds, on first use. */
 export function characterTable(accents: Accents): CharacterTable {
   classes ??= buildClasses();
   folds[accents] ??= buildFolds(classes, accents);
   return { classes, folds: folds[accents] };
 }
 
-/** The class of a code point outside the basic plane. */
+/** Returns the class of a code point outside the basic multilingual plane. */
 export function classOfAstral(codePoint: number): number {
   if (codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff) return REGIONAL;
   if (codePoint >= 0x2f800 && codePoint <= 0x2fa1f) return UNCOMPOSED;
   if (codePoint >= 0x20000 && codePoint <= 0x3ffff) return SINGLE;
   if (codePoint >= 0xe0100 && codePoint <= 0xe01ef) return DROPPED;
-  // A subdivision flag is a black flag followed by tags.
+  // These code points are tags. A subdivision flag is a black flag followed by tags.
   if (codePoint >= 0xe0020 && codePoint <= 0xe007f) return MARK;
   const index = codePoint - 0x10000;
   if (index >= 0x10000) return WORD;
@@ -54,7 +56,7 @@ export function classOfAstral(codePoint: number): number {
   return found;
 }
 
-/** The class of each code point in the first plane after the basic one, plus 1; 0 if not computed yet. */
+/** The class plus 1 of each code point in the supplementary multilingual plane; 0 if not computed yet. */
 const astralClasses = new Uint8Array(0x10000);
 
 function buildClasses(): Uint8Array {
@@ -71,7 +73,7 @@ function buildFolds(classes: Uint8Array, accents: Accents): Uint16Array {
   });
 }
 
-/** Whether a unit is in the two largest blocks, whose characters need no lookup. */
+/** Returns whether a unit is in one of the two largest blocks. Their characters need no lookup. */
 function isHanOrHangul(unit: number): boolean {
   return (unit >= 0x3400 && unit <= 0x9fff && (unit <= 0x4dbf || unit >= 0x4e00)) || isHangul(unit);
 }
@@ -80,17 +82,20 @@ function isHangul(unit: number): boolean {
   return unit >= 0xac00 && unit <= 0xd7a3;
 }
 
-/** Whether a code point is a Hangul letter that belongs to the previous syllable. */
+/** Returns whether a code point is a Hangul letter that belongs to the syllable before it. */
 function isJamoTail(code: number): boolean {
   return (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7ff);
 }
 
-/** Whether a unit is a combining accent of Latin or Greek. */
+/** Returns whether a unit is a combining accent of Latin or Greek. */
 export function isAccent(unit: number): boolean {
   return unit >= 0x300 && unit <= 0x36f;
 }
 
-/** Scripts that are written without spaces, or, like Hangul, with endings attached to the word. */
+/**
+ * Matches the scripts that are written without spaces, and scripts such as Hangul that attach endings to
+ * words.
+ */
 const UNSPACED =
   /^[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]$/u;
 
@@ -111,21 +116,19 @@ function classOf(character: string): number {
 function foldOf(character: string, accents: Accents): number {
   const lower = lowerOf(character);
   if (accents === 'kept' || lower < 0x80) return lower;
-  // In other scripts, letters such as the Cyrillic short i are not accented forms of another letter, so they keep
-  // their marks.
+  // In other scripts, a letter such as the Cyrillic short i is not an accented form of another letter, so it
+  // keeps its mark.
   const [base = '', ...marks] = String.fromCharCode(lower).normalize('NFD');
   const accented =
     /^[\p{sc=Latin}\p{sc=Greek}]$/u.test(base) && marks.every(m => isAccent(m.charCodeAt(0)));
   return accented ? base.charCodeAt(0) : lower;
 }
 
-/**
- * Converts a character to lower case, unit by unit. Final sigma and long s become the usual sigma
- * and s.
- */
+/** Converts a character to a single lower-case unit. Final sigma and long s become the usual sigma and s. */
 function lowerOf(character: string): number {
   const upper = character.toUpperCase();
-  // Dotless i has the same upper case as i but is a different letter.
+  // A dotless i has the same upper case as i, but is a different letter, so it is not converted to upper case
+  // first.
   const from = upper.length === 1 && character !== 'ı' ? upper : character;
   return from.toLowerCase().charCodeAt(0);
 }

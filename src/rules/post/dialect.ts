@@ -1,22 +1,22 @@
 import type { Accents } from './characters.js';
 
-/**
- * The product that a rule is for. Historical jobs and replay share one set of operators; search has
- * fewer.
- */
+/** The product that a rule is for. Historical jobs and replay have the same operators; search has fewer. */
 export type RuleProduct = 'search' | 'historical' | 'replay';
 
 export const RULE_PRODUCTS = ['search', 'historical', 'replay'] as const satisfies RuleProduct[];
 
-/** The differences between products in how they read rules and posts. */
+/** How a product reads rules and posts, as far as products differ. */
 export interface Dialect {
-  /** Whether `cumpleaños` and `cumpleanos` are the same word. */
+  /** Whether accents distinguish words, such as `cumpleaños` from `cumpleanos`. */
   readonly accents: Accents;
   /** Whether punctuation in a quoted phrase must also be in the post. */
   readonly exactPhrases: boolean;
-  /** Whether the text and entities of a quoted post count as part of the post, and a retweet of a reply is a reply. */
+  /**
+   * Whether the text and entities of a quoted post count as part of the post, and whether a retweet of a
+   * reply counts as a reply.
+   */
   readonly readsQuoted: boolean;
-  /** Whether the operators that search does not have are available. */
+  /** Whether rules may use the operators that search does not have. */
   readonly allOperators: boolean;
 }
 
@@ -33,7 +33,10 @@ const STREAMS: Dialect = {
   allOperators: true,
 };
 
-/** The dialect of a product. Historical jobs and replay share one engine; search has another. */
+/**
+ * Returns the dialect of a product. Historical jobs and replay have the same dialect; search has a different
+ * one.
+ */
 export function dialectOf(product: RuleProduct): Dialect {
   return product === 'search' ? SEARCH : STREAMS;
 }

@@ -2,19 +2,19 @@ import type { TextClause } from '../tree.js';
 import type { Dialect } from './dialect.js';
 import { isSingle, type Tokens, tokenise } from './tokeniser.js';
 
-/** A tokenised phrase. */
+/** A phrase after tokenising. */
 export interface Phrase {
   readonly words: readonly string[];
   /**
-   * The folded text that a post must contain, and the position of its first word; `undefined`
-   * if only the words count.
+   * The folded text that a post must contain, and the offset of the first word in that text. `undefined` if
+   * only the words must match.
    */
   readonly exact: { readonly text: string; readonly lead: number } | undefined;
 }
 
 /**
- * Reads a quoted phrase. Jobs and replay require its punctuation in the post, too; search treats all
- * punctuation as white space. Both collapse white space.
+ * Reads a quoted phrase. In jobs and replay, the post must also contain the punctuation of the phrase. In
+ * search, punctuation counts as white space. All products collapse white space.
  */
 export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phrase {
   const { words, starts, folded } = tokenise(text, accents);
@@ -23,14 +23,14 @@ export function phraseOf(text: string, { accents, exactPhrases }: Dialect): Phra
   return { words, exact: exactPhrases ? { text: trimmed.trimEnd(), lead } : undefined };
 }
 
-/** Reads an unquoted text as a phrase of adjacent words. Its punctuation is ignored. */
+/** Reads an unquoted text as a phrase of adjacent words. Ignores punctuation. */
 export function wordsOf(text: string, { accents }: Dialect): Phrase {
   return { words: tokenise(text, accents).words, exact: undefined };
 }
 
 /**
- * The phrase that a keyword or phrase of a rule looks for. A keyword without words, such as `™`, is compared
- * as a phrase.
+ * Returns the phrase that a keyword or phrase clause looks for. A keyword without words, such as `™`, is
+ * compared as a quoted phrase.
  */
 export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phrase {
   const words = wordsOf(text, dialect);
@@ -38,8 +38,8 @@ export function clausePhrase({ kind, text }: TextClause, dialect: Dialect): Phra
 }
 
 /**
- * Whether the tokens contain the phrase. A phrase without words is only punctuation, which can only match
- * exactly.
+ * Returns whether the tokens contain the phrase. A phrase without words consists of punctuation, so the
+ * folded text must contain it exactly.
  */
 export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
   const [first] = words;
@@ -55,11 +55,11 @@ export function holdsPhrase(tokens: Tokens, { words, exact }: Phrase): boolean {
 }
 
 /**
- * Whether the words are at most `distance` tokens apart. A word out of order costs two tokens, so two words
- * in reverse order may be at most `distance` - 2 apart.
+ * Returns whether the tokens contain all words, at most `distance` tokens apart. A word out of order costs
+ * two tokens, so two words in reverse order may be at most `distance` - 2 apart.
  *
- * In an unbroken phrase, the `i`-th word is `i` tokens after the first. Here, the difference between a word's
- * index and that position may vary by up to `distance`.
+ * In an unbroken phrase, word `i` is `i` tokens after the first word. In a proximity, each word may be up to
+ * `distance` tokens after its place in such a phrase, for some start of the phrase.
  */
 export function holdsProximity(
   tokens: readonly string[],
@@ -72,14 +72,17 @@ export function holdsProximity(
   return false;
 }
 
-/** Whether each word has a separate token, between its index after `start` and `distance` tokens later. */
+/**
+ * Returns whether each word has its own token, from 0 to `distance` tokens after the word's place in a phrase
+ * that starts at `start`.
+ */
 function fits(
   tokens: readonly string[],
   words: readonly string[],
   start: number,
   distance: number,
 ): boolean {
-  // A word that occurs twice needs two tokens, in order.
+  // A word that occurs twice in the phrase needs two different tokens, in order.
   const taken = new Map<string, number>();
   return words.every((word, i) => {
     const from = Math.max(0, start + i, (taken.get(word) ?? -1) + 1);
@@ -93,8 +96,9 @@ function fits(
 }
 
 /**
- * The terms under which words are indexed: each word, and each pair of adjacent characters of a script
- * without spaces. Pairs are rarer: many posts have both characters of `東京`, but few have the pair.
+ * Yields the terms under which words are indexed: each word, and each pair of adjacent characters of a script
+ * without spaces. Pairs are rarer than characters: many posts have both characters of `東京`, but few have the
+ * pair.
  */
 export function* wordTerms(words: readonly string[]): Generator<string> {
   let before = '';

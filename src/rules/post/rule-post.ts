@@ -4,10 +4,13 @@ import { fieldsOf } from '../../post/read-fields.js';
 import { type Dialect, dialectOf, type RuleProduct } from './dialect.js';
 import { type Tokens, tokenise } from './tokeniser.js';
 
-/** Reads the strings of one field of a post. */
+/** A function that reads the strings of one field of a post. */
 export type ReadTexts = (fields: PostFields) => readonly string[];
 
-/** A post in the form in which rules read it, the same for both formats. Each string is tokenised on first use. */
+/**
+ * A post in the form that rules read, which is the same for both formats. Each string is tokenised when it is
+ * first used.
+ */
 export class RulePost {
   readonly fields: PostFields;
   readonly dialect: Dialect;
@@ -22,7 +25,7 @@ export class RulePost {
     this.dialect = dialect;
   }
 
-  /** The post and, if the dialect includes it, the post that it quotes. */
+  /** The post and, if the dialect reads quoted posts, the post that it quotes. */
   get parts(): readonly PostFields[] {
     if (this.#parts === undefined) {
       const quoted = this.dialect.readsQuoted ? this.fields.quoted : undefined;
@@ -31,13 +34,13 @@ export class RulePost {
     return this.#parts;
   }
 
-  /** The tokens of the text of each part. */
+  /** The tokens of the text of each of `parts`. */
   get texts(): readonly Tokens[] {
     this.#texts ??= this.parts.map(part => tokenise(part.text, this.dialect.accents));
     return this.#texts;
   }
 
-  /** The tokens of each link as posted, and of its final target. */
+  /** The tokens of each link: of the address as posted, and of the final target. */
   get addresses(): readonly Tokens[] {
     this.#addresses ??= this.#tokens(
       this.parts.flatMap(part => part.links.flatMap(link => [link.expanded, link.unwound])),
@@ -45,7 +48,7 @@ export class RulePost {
     return this.#addresses;
   }
 
-  /** The tokens of the display form of each link. */
+  /** The tokens of the text that is displayed for each link. */
   get displays(): readonly Tokens[] {
     this.#displays ??= this.#tokens(
       this.parts.flatMap(part => part.links.map(link => link.display)),
@@ -54,8 +57,8 @@ export class RulePost {
   }
 
   /**
-   * The tokens of a field, without empty strings. Cached by function, so always pass the same function for
-   * the same field.
+   * Returns the tokens of a field, without empty strings. The result is cached by the function `read`, so
+   * always pass the same function for the same field.
    */
   field(read: ReadTexts): readonly Tokens[] {
     this.#fields ??= new Map();
@@ -72,7 +75,7 @@ export class RulePost {
   }
 }
 
-/** A post in the form in which the rules of a product read it. */
+/** Returns a post in the form that the rules of a product read. */
 export function rulePost(activity: Activity, product: RuleProduct): RulePost {
   return new RulePost(fieldsOf(activity), dialectOf(product));
 }

@@ -16,19 +16,23 @@ import {
   WORD_SEPARATOR,
 } from './characters.js';
 
-/** The tokens of a string, and the folded string for exact phrases. */
+/** The tokens of a string, and the folded string for comparing exact phrases. */
 export interface Tokens {
   readonly words: readonly string[];
-  /** The start of each word in `folded`. */
+  /** The position of each word in `folded`. */
   readonly starts: readonly number[];
-  /** The string in lower case, without accents if they are stripped, with white space collapsed to single spaces. */
+  /**
+   * The string in lower case, with white space collapsed to single spaces, and without accents if accents are
+   * stripped.
+   */
   readonly folded: string;
 }
 
 /**
  * Splits a string into tokens. Words end at punctuation, symbols and white space. Each emoji is a token, with
- * or without its variation selector, even if several are joined. Each character of a script written without
- * spaces is a token, so a word of such a script is a phrase of its characters, in rules and in posts.
+ * or without a variation selector. Joined emoji are separate tokens. In scripts that are written without
+ * spaces, each character is a token, so a word of such a script is a phrase of its characters, both in rules
+ * and in posts.
  *
  * @example tokenise('I like coca-cola 🍕', 'kept').words // ['i', 'like', 'coca', 'cola', '🍕']
  */
@@ -46,7 +50,7 @@ export function tokenise(text: string, accents: Accents): Tokens {
   return { words, starts, folded };
 }
 
-/** Converts a string to the form for comparison, like `Tokens.folded`. */
+/** Converts a string to the form in which strings are compared, like `Tokens.folded`. */
 export function fold(text: string, accents: Accents): string {
   if (/^\w*$/.test(text)) return text.toLowerCase();
   const scan = scannerFor(accents);
@@ -55,8 +59,8 @@ export function fold(text: string, accents: Accents): string {
 }
 
 /**
- * Splits strings into buffers in one pass. The next pass reuses the buffers. No string is created for a
- * token, and each token comes with its hash.
+ * Splits strings into tokens in one pass. The results are in buffers that the next pass overwrites. No string
+ * is created for a token, and each token comes with its hash.
  */
 export class Scanner {
   readonly #accents: Accents;
@@ -64,11 +68,11 @@ export class Scanner {
   /** The folded text, in the first `length` units. */
   units: Uint16Array = new Uint16Array(1024);
   length = 0;
-  /** The start and end in `units` of each of `count` tokens, and the hash of each. */
+  /** The start of each token in `units`, its end, and its hash. Only the first `count` elements are valid. */
   starts: Int32Array = new Int32Array(1024);
   ends: Int32Array = new Int32Array(1024);
   hashes: Int32Array = new Int32Array(1024);
-  /** For each token, 1 if `isSingle` is true for it. */
+  /** For each token, 1 if `isSingle` is true for the token. */
   singles: Uint8Array = new Uint8Array(1024);
   count = 0;
   #bytes = Buffer.alloc(1024);
@@ -79,7 +83,7 @@ export class Scanner {
   }
 
   read(text: string): void {
-    // Combining marks are compared in composed form, so that both spellings of é are equal.
+    // Strings with combining marks are compared in composed form, so that both spellings of é are equal.
     if (!this.#scan(text, false)) this.#scan(composed(text), true);
   }
 
@@ -91,13 +95,13 @@ export class Scanner {
       this.#bytes[at] = unit;
       all |= unit;
     }
-    // If possible, the string has one byte per character, which halves its memory and makes
+    // If possible, the string is created with one byte per character, which halves its memory and makes
     // comparing it faster.
     if (all < 0x100) return this.#bytes.toString('latin1', 0, length);
     return Buffer.from(this.units.buffer, 2 * start, 2 * length).toString('utf16le');
   }
 
-  /** Scans a string. Returns false if it must be composed first. */
+  /** Scans a string. Returns false if the string must be composed first. */
   #scan(text: string, isComposed: boolean): boolean {
     const { classes, folds } = this.#table;
     this.#reserve(text.length);
@@ -109,7 +113,7 @@ export class Scanner {
       let unit = text.charCodeAt(at);
       let kind = classes[unit]!;
       if (kind === WORD) {
-        // Most text is runs of letters, so they have a separate loop.
+        // Most text is runs of letters, so runs of letters have a separate loop.
         if (!inWord) {
           singles[count] = 0;
           hashes[count] = HASH_START;
@@ -145,7 +149,7 @@ export class Scanner {
       }
       if (kind === MARK && this.#accents === 'stripped' && isAccent(unit)) continue;
       if (unit === KEYCAP && isKeycapBase(units[length - 1])) {
-        // If the base was the end of the previous word, that word becomes shorter.
+        // If the base of the keycap was the end of the previous word, that word becomes one unit shorter.
         const start = starts[count - 1]!;
         if (ends[count - 1] === length && count > 0) {
           if (start === length - 1) count--;
@@ -183,7 +187,7 @@ export class Scanner {
       }
       if (kind === WORD_SEPARATOR || kind === JOINER) continue;
       ends[count - 1] = length;
-      // Extends the hash, because hashing the word again for each mark would take quadratic time.
+      // The hash is extended, because hashing the word again after each mark would take quadratic time.
       hashes[count - 1] = hashUnits(hashes[count - 1]!, units, from, length);
     }
     this.length = length;
@@ -191,7 +195,10 @@ export class Scanner {
     return true;
   }
 
-  /** Makes the buffers large enough. Folding never lengthens a string, and a token has at least one unit. */
+  /**
+   * Makes the buffers large enough for a string. Folding never lengthens a string, and each token has at
+   * least one unit.
+   */
   #reserve(units: number): void {
     if (this.units.length >= units) return;
     this.units = new Uint16Array(2 * units);
@@ -203,7 +210,7 @@ export class Scanner {
   }
 }
 
-/** The initial value of FNV-1a. To continue a hash, pass that hash instead. */
+/** The initial value of an FNV-1a hash. To continue a hash, pass that hash instead of this value. */
 export const HASH_START: number = 0x811c9dc5 | 0;
 const HASH_STEP = 0x01000193;
 
@@ -222,8 +229,8 @@ export function hashText(from: number, text: string): number {
 const BLANK = 0x20;
 
 /**
- * Converts a string to composed form. Composing takes quadratic time in the length of a run of marks, so a
- * run with more marks than any language uses is composed in parts.
+ * Converts a string to composed form. The time to compose a run of marks is quadratic in the length of the
+ * run, so a run with more marks than any language uses is composed in parts.
  */
 function composed(text: string): string {
   let result = '';
@@ -238,8 +245,8 @@ function composed(text: string): string {
 }
 
 /**
- * The maximum number of adjacent marks that are composed together, as in Unicode's Stream-Safe Text
- * Format.
+ * The maximum number of adjacent marks that are composed together. Unicode's Stream-Safe Text Format has the
+ * same limit.
  */
 const MAX_RUN = 30;
 const LONG_RUN = new RegExp(`\\p{M}{${MAX_RUN + 1},}`, 'gu');
@@ -258,15 +265,15 @@ function scannerFor(accents: Accents): Scanner {
 
 const KEYCAP = 0x20e3;
 
-/** Whether a unit is a digit, `#` or `*`. */
+/** Returns whether a unit is a digit, `#` or `*`, which are the bases of keycap emoji. */
 function isKeycapBase(unit: number | undefined): boolean {
   return unit !== undefined && ((unit >= 0x30 && unit <= 0x39) || unit === 0x23 || unit === 0x2a);
 }
 
 /**
- * Whether a token is a character of a script written without spaces, or an emoji other than a flag. Two
- * adjacent such tokens form a pair. Flags are excluded, because a pair of the two letters of a flag would
- * look like the flag.
+ * Returns whether a token is an emoji other than a flag, or a character of a script written without spaces.
+ * Two adjacent tokens of this sort form a pair. Flags are excluded, because a pair of the two letters of a
+ * flag would look like the flag.
  */
 export function isSingle(word: string): boolean {
   if (classOfFirst(word) === SINGLE) return true;
