@@ -14,10 +14,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { csv, dedupe, pipeline } from 'millrace';
-import { storedCorpus } from './corpus.js';
+import { CORPORA, type NamedCorpus } from './corpus.js';
 import { median } from './measure.js';
 import { COLUMNS, TABLE } from './postgres/columns.js';
-import type { Sample, Study, Work } from './question.js';
+import type { Places, Sample, Study, Work } from './question.js';
 import { readPosts } from './tables/read-posts.js';
 
 const PORT = 15_439;
@@ -33,21 +33,19 @@ const ENV = {
 const WRITERS = [
   ['psql, COPY of a CSV file', 'psql'],
   ['`csv`, then psql, COPY of its file', 'csv-psql'],
-  ['`committed`, COPY of the rows of that file', 'copy-rows'],
-  ['`committed`, COPY', 'copy'],
+  ['`committed` with `encode`, COPY', 'copy'],
+  ['`committed`, COPY of rows that `write` prints', 'copy-items'],
+  ['`committed`, COPY of the rows of that CSV file', 'copy-rows'],
   ['psql, COPY of a CSV file into a staging table, upsert', 'psql-upsert'],
-  ['`committed`, COPY into a staging table, upsert', 'upsert'],
+  ['`committed` with `encode`, COPY into a staging table, upsert', 'upsert'],
 ] as const;
 
-/** The variant with psql that does the same work. */
-const PEERS = {
-  psql: 'psql',
-  'csv-psql': 'csv-psql',
-  'copy-rows': 'psql',
-  copy: 'psql',
-  'psql-upsert': 'psql-upsert',
-  upsert: 'psql-upsert',
-} as const;
+/** One run of a writer. */
+interface Run {
+  readonly seconds: number;
+  /** Of the main thread of ours. */
+  readonly mainSeconds?: number | undefined;
+}
 
 /**
  * Writes stored posts with all columns to PostgreSQL. Compares this with psql and a CSV file that
@@ -63,73 +61,94 @@ export const postgres: Study = {
         markdown: 'Left out: needs PostgreSQL, `apt-get install postgresql`.\n',
         charts: [],
       };
-    const { files, posts } = await storedCorpus({ files: quick ? 24 : 144 });
     const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-bench-'));
     const server = await startServer(programs, folder);
+    const parts: string[] = [];
     try {
-      const work: Work = { files, out: places.scratch, posts, compared: false };
-      const file = path.join(places.scratch, 'posts.csv');
-      await pipeline(readPosts(work), dedupe(), csv({ path: file }));
-      await writeFile(path.join(places.scratch, 'posts.ends'), endsOfRows(await readFile(file)));
-      const seconds = new Map<string, number[]>(WRITERS.map(([, writer]) => [writer, []]));
-      const rows = new Set<string>();
-      for (let round = 0; round < (quick ? 1 : 5); round++)
-        for (const [, writer] of round % 2 === 0 ? WRITERS : WRITERS.toReversed()) {
-          psql(programs, `DROP TABLE IF EXISTS posts, checkpoints; ${TABLE}; CHECKPOINT`);
-          const taken = await timeOf(writer, { programs, work, file });
-          seconds.get(writer)?.push(taken);
-          rows.add(
-            psql(
-              programs,
-              'SELECT count(*), md5(string_agg(t::text, chr(10) ORDER BY id)) FROM posts t',
-            ),
-          );
-        }
-      if (rows.size !== 1) throw new Error(`The rows differ: ${[...rows].join(' ')}`);
-      const rate = (writer: string) => posts / median(seconds.get(writer) ?? []);
-      const lines = WRITERS.map(([name, writer]) => {
-        const peer = rate(PEERS[writer]);
-        return `| ${name} | ${Math.round(rate(writer)).toLocaleString('en')} | ${(rate(writer) / peer).toFixed(2)} | ${(rate(writer) / rate('psql')).toFixed(2)} |`;
-      });
-      return {
-        markdown: [
-          `${posts.toLocaleString('en')} posts, ${COLUMNS.length} columns, into a table with a primary key; median of ${quick ? 1 : 5}. psql reads a CSV file`,
-          'that is there already. `committed` reads the same file, or gzip files of JSON, and commits every 5,000 rows with its checkpoint. Afterwards, the tables have the same rows.',
-          '',
-          '| | posts/s | of psql doing the same | of `COPY` by psql |',
-          '| --- | ---: | ---: | ---: |',
-          ...lines,
-          '',
-        ].join('\n'),
-        charts: [],
-      };
+      for (const corpus of CORPORA.slice(0, quick ? 1 : 2))
+        parts.push(await tableOf(corpus, { programs, quick, places }));
     } finally {
       const closed = once(server, 'close');
       server.kill('SIGINT');
       await closed;
       rmSync(folder, { recursive: true, force: true });
     }
+    return { markdown: [...INTRODUCTION, ...parts].join('\n'), charts: [] };
   },
 };
 
+const INTRODUCTION = [
+  `All ${COLUMNS.length} columns, into a table with a primary key; medians, in turns. psql reads a CSV file that is there already.`,
+  '`committed` reads gzip files of JSON, or the same CSV file, and commits every 5,000 rows with its checkpoint. Afterwards, the tables have the same rows.',
+  '',
+];
+
+async function tableOf(
+  corpus: NamedCorpus,
+  { programs, quick, places }: { programs: string; quick: boolean; places: Places },
+): Promise<string> {
+  const { files, posts } = await corpus.make({ files: quick ? 24 : 144 });
+  const work: Work = { files, out: places.scratch, posts, compared: false };
+  const file = path.join(places.scratch, 'posts.csv');
+  await pipeline(readPosts(work), dedupe(), csv({ path: file }));
+  await writeFile(path.join(places.scratch, 'posts.ends'), endsOfRows(await readFile(file)));
+  const runs = new Map<Writer, Run[]>(WRITERS.map(([, writer]) => [writer, []]));
+  const rows = new Set<string>();
+  const rounds = quick ? 1 : 5;
+  for (let round = 0; round < rounds; round++)
+    for (const [, writer] of round % 2 === 0 ? WRITERS : WRITERS.toReversed()) {
+      psql(programs, `DROP TABLE IF EXISTS posts, checkpoints; ${TABLE}; CHECKPOINT`);
+      runs.get(writer)?.push(await runOf(writer, { programs, work, file }));
+      rows.add(
+        psql(
+          programs,
+          'SELECT count(*), md5(string_agg(t::text, chr(10) ORDER BY id)) FROM posts t',
+        ),
+      );
+    }
+  if (rows.size !== 1) throw new Error(`The rows differ: ${[...rows].join(' ')}`);
+  const secondsOf = (writer: Writer) =>
+    median((runs.get(writer) ?? []).map(({ seconds }) => seconds));
+  const mainOf = (writer: Writer) => {
+    const main = (runs.get(writer) ?? []).flatMap(({ mainSeconds }) => mainSeconds ?? []);
+    return main.length === 0 ? '' : ((median(main) * 1e6) / posts).toFixed(2);
+  };
+  const lines = WRITERS.map(([name, writer]) => {
+    const seconds = secondsOf(writer);
+    const ratios = ['csv-psql', 'psql'].map(peer =>
+      (secondsOf(peer as Writer) / seconds).toFixed(2),
+    );
+    return `| ${name} | ${Math.round(posts / seconds).toLocaleString('en')} | ${ratios.join(' | ')} | ${mainOf(writer)} |`;
+  });
+  return [
+    `${posts.toLocaleString('en')} ${corpus.about} (${files.length} files, the ${corpus.name} corpus), ${rounds} runs:`,
+    '',
+    '| | posts/s | of `csv`, then psql | of `COPY` by psql | main thread, µs a post |',
+    '| --- | ---: | ---: | ---: | ---: |',
+    ...lines,
+    '',
+  ].join('\n');
+}
+
 type Writer = (typeof WRITERS)[number][1];
 
-async function timeOf(
+async function runOf(
   writer: Writer,
   { programs, work, file }: { programs: string; work: Work; file: string },
-): Promise<number> {
+): Promise<Run> {
   switch (writer) {
     case 'copy':
+    case 'copy-items':
     case 'copy-rows':
     case 'upsert':
       return await child(writer, work);
     case 'csv-psql': {
-      const written = await child('csv', work);
+      const { seconds } = await child('csv', work);
       const own = path.join(work.out, 'own.csv');
-      return written + timed(() => psql(programs, script('psql', own)));
+      return { seconds: seconds + timed(() => psql(programs, script('psql', own))) };
     }
     default:
-      return timed(() => psql(programs, script(writer, file)));
+      return { seconds: timed(() => psql(programs, script(writer, file))) };
   }
 }
 
@@ -167,7 +186,7 @@ function timed(work: () => void): number {
   return (performance.now() - before) / 1000;
 }
 
-async function child(writer: string, work: Work): Promise<number> {
+async function child(writer: string, work: Work): Promise<Sample> {
   const here = (name: string) => path.join(import.meta.dirname, name);
   const running = spawn(process.execPath, [here('child.js'), here(`postgres/${writer}.js`)], {
     ...{ stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...ENV } },
@@ -178,7 +197,7 @@ async function child(writer: string, work: Work): Promise<number> {
     printed += text;
   });
   await once(running, 'close');
-  return (JSON.parse(printed) as Sample).seconds;
+  return JSON.parse(printed) as Sample;
 }
 
 async function startServer(programs: string, folder: string) {

@@ -1,8 +1,8 @@
 // Writes posts with all columns to PostgreSQL, each once. Uses COPY into a staging table, an
 // upsert, and a checkpoint in the same transaction, so you can kill it or the server and run it
 // again. PGHOST, PGUSER etc. locate the server: see into-databases.md.
-import { finished } from 'node:stream/promises';
-import { type Activity, account, committed, dedupe, pipeline, search, tables } from 'millrace';
+import { pipeline as copyTo } from 'node:stream/promises';
+import { account, committed, dedupe, pipeline, search, tables } from 'millrace';
 import { createService } from 'millrace/service';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -15,6 +15,8 @@ const setUp = `CREATE TABLE IF NOT EXISTS posts (${sql.join()}, PRIMARY KEY (id)
 const upsert = `INSERT INTO posts SELECT * FROM staging ON CONFLICT (id) DO UPDATE
   SET ${columns.map(({ name }) => `${name} = EXCLUDED.${name}`).join()}; TRUNCATE staging`;
 const save = "INSERT INTO checkpoints VALUES ('posts', $1) ON CONFLICT (name) DO UPDATE SET saved = $1";
+// PostgreSQL does not store NUL characters.
+const withoutNul = (block: Buffer) => (block.includes(0) ? Buffer.from(block.filter(byte => byte !== 0)) : block);
 const pool = new pg.Pool({ max: 1, allowExitOnIdle: true });
 pool.on('connect', client => client.on('error', () => {})).on('error', () => {}); // the query reports it
 const intoPostgres = committed({
@@ -28,9 +30,9 @@ const intoPostgres = committed({
   },
   load: async db => (await db.query("SELECT saved FROM checkpoints WHERE name = 'posts' FOR UPDATE")).rows[0]?.saved,
   save: (text, db) => db.query(save, [text]),
-  async write(posts: readonly Activity[], db) {
-    const copy = db.query(copyFrom('COPY staging FROM STDIN (FORMAT csv)'));
-    await finished(copy.end(posts.map(tables.toCsv()).join('').replaceAll('\0', ''))); // PostgreSQL does not store NUL characters
+  encode: tables.toCsv(),
+  async write(blocks, db) {
+    await copyTo(blocks.map(withoutNul), db.query(copyFrom('COPY staging FROM STDIN (FORMAT csv)')));
     await db.query(upsert);
   },
 });

@@ -168,6 +168,7 @@ export {
   type Committed,
   type CommittedOptions,
   committed,
+  type EncodedCommittedOptions,
   type WriteRange,
 } from './sinks/committed.js';
 export {

@@ -284,6 +284,8 @@ const SINKS: Stages = {
       ...OPTIONS,
       [[{ load: 5, write: 5, save: 5 }], 'load'],
       [[{ ...calls, rows: 0 }], 'rows'],
+      [[{ ...calls, encode: 'csv' }], 'encode'],
+      [[{ ...calls, workers: 2 }], 'workers'],
     ],
     right: () => [calls],
     reads: ANY,

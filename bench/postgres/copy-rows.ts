@@ -1,5 +1,5 @@
 import { open, readFile } from 'node:fs/promises';
-import { Flow } from 'millrace';
+import { committed, Flow, pipeline } from 'millrace';
 import type { Work } from '../question.js';
 import { intoPostgres } from './into-postgres.js';
 
@@ -9,7 +9,15 @@ const BLOCK = 1 << 20;
 export async function run({ out }: Work): Promise<void> {
   const ends = await readFile(`${out}/posts.ends`);
   const rows = rowsOf(`${out}/posts.csv`, new Uint32Array(new Uint8Array(ends).buffer));
-  await intoPostgres(rows, lines => Buffer.concat(lines));
+  await intoPostgres(({ copy, ...calls }) =>
+    pipeline(
+      rows,
+      committed({
+        ...calls,
+        write: (lines: readonly Buffer[], client) => copy([Buffer.concat(lines)], client),
+      }),
+    ),
+  );
 }
 
 /**

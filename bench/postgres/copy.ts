@@ -1,7 +1,11 @@
+import { committed, pipeline, tables } from 'millrace';
 import type { Work } from '../question.js';
 import { intoPostgres } from './into-postgres.js';
-import { postsOnce, toCsv } from './posts-once.js';
+import { postsOnce } from './posts-once.js';
 
+/** The rows of the posts, encoded by threads. */
 export function run(work: Work): Promise<void> {
-  return intoPostgres(postsOnce(work), toCsv);
+  return intoPostgres(({ copy, ...calls }) =>
+    pipeline(postsOnce(work), committed({ ...calls, encode: tables.toCsv(), write: copy })),
+  );
 }

@@ -85,6 +85,22 @@ export interface ItemEncoder {
   take(): Buffer;
 }
 
+/**
+ * How a function that encodes an item, and that this package has made, encodes many items without being
+ * called for each.
+ */
+export class ItemEncoding {
+  /** Creates an encoder on this thread. */
+  readonly encoder: () => ItemEncoder;
+  /** How a thread encodes the rows of posts, if it can. */
+  readonly rows: RowEncoding | undefined;
+
+  constructor(encoder: () => ItemEncoder, rows: RowEncoding | undefined) {
+    this.encoder = encoder;
+    this.rows = rows;
+  }
+}
+
 /** Collects pieces of bytes, and joins them. */
 export class JoinedBytes {
   byteLength = 0;

@@ -1,4 +1,4 @@
-/** The key of the internal data of a flow, operator, sink or error that this package created. */
+/** The key of the internal data of a flow, operator, sink, function or error that this package created. */
 export const internals = Symbol('internals of millrace');
 
 /** Data that stages of this package share. All members are absent on objects that the caller created. */
@@ -19,6 +19,8 @@ export interface Internals {
    * counts as written.
    */
   readonly counts?: boolean;
+  /** Set for a function that encodes an item: how it encodes many at once, an `ItemEncoding`. */
+  readonly encoding?: object;
   /** How `tee` runs a sink as a branch, such as a `FileSink`. */
   readonly branch?: object;
   /** Set for an error about the way stages were combined. Every item would cause the same error. */

@@ -4,6 +4,7 @@ import {
   func,
   milliseconds,
   type OptionTable,
+  optionError,
   required,
   text,
   whole,
@@ -14,15 +15,16 @@ import { withInternals } from '../flow/internals.js';
 import type { Progress } from '../flow/progress.js';
 import { type FileSystem, nodeFileSystem } from '../storage/file-system.js';
 import { checkDamaged } from './commit/damaged-log.js';
+import { FILE_SINK_OPTIONS } from './commit/file-sink.js';
 import { changedFilesOf, type RunResult } from './commit/run-result.js';
 import { runSinks } from './commit/run-sinks.js';
-import type { TargetCalls, WriteRange } from './commit/transaction.js';
+import type { WriteRange } from './commit/transaction.js';
 import { UncommittedRows } from './commit/uncommitted-rows.js';
 
 export type { WriteRange };
 
-/** Options of `committed`: the functions that write rows to your target, and how often they are called. */
-export interface CommittedOptions<T, Tx = void> {
+/** Options of `committed` that do not depend on its rows: how it commits them. */
+interface CommitOptions<Tx> {
   /**
    * Reads the string that `save` saved last, in the transaction of the rows that are about to be written.
    * Returns `undefined` or `null` if none was saved yet. If the target supports it, lock the string until the
@@ -30,11 +32,6 @@ export interface CommittedOptions<T, Tx = void> {
    * with an error.
    */
   readonly load: (tx: Tx) => string | null | undefined | PromiseLike<string | null | undefined>;
-  /**
-   * Writes at most `rows` rows. If it returns a promise, the run waits for it. If the source seldom has
-   * cursors, it is called several times in one transaction.
-   */
-  readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
   /** Replaces the saved string with this one, unchanged. If it returns a promise, the run waits for it. */
   readonly save: (text: string, tx: Tx) => unknown;
   /**
@@ -52,8 +49,8 @@ export interface CommittedOptions<T, Tx = void> {
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
    * A file for records that cannot be used, like the option of `files`: each record that `onDamaged` of an
-   * earlier stage would get is in it once. The file is on disk before `save` gets a string that includes its
-   * size.
+   * earlier stage would get, and each item that `encode` cannot encode, is in it once. The file is on disk
+   * before `save` gets a string that includes its size.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -85,6 +82,44 @@ export interface CommittedOptions<T, Tx = void> {
   readonly isRetryable?: ((error: unknown) => boolean) | undefined;
 }
 
+/** Options of `committed`: the functions that write rows to your target, and how often they are called. */
+export interface CommittedOptions<T, Tx = void> extends CommitOptions<Tx> {
+  /**
+   * Writes at most `rows` rows. If it returns a promise, the run waits for it. If the source seldom has
+   * cursors, it is called several times in one transaction.
+   */
+  readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
+  /** Absent: `write` gets items. See `EncodedCommittedOptions`. */
+  readonly encode?: undefined;
+  /** Absent: threads are used only with `encode`. */
+  readonly workers?: undefined;
+}
+
+/** Options of `committed` with `encode`: `write` gets blocks of bytes. */
+export interface EncodedCommittedOptions<T, Tx = void> extends CommitOptions<Tx> {
+  /**
+   * Converts an item to the bytes of its row, as text or bytes, including a line end if the target needs one.
+   * `write` then gets blocks of such rows instead of items. With `tables.toCsv(columns)`, posts of large
+   * stored files are encoded in several threads; any other function runs on the main thread.
+   */
+  readonly encode: (item: T) => string | Uint8Array;
+  /**
+   * Writes the rows in these blocks, at most `rows` rows in all. A block has whole rows and no header, and
+   * about 1 MiB or less unless it is one larger row. If `write` returns a promise, the run waits for it. If the
+   * source seldom has cursors, it is called several times in one transaction.
+   *
+   * Without `transaction`, one call gets all rows of a commit, which may be more than `rows`. If they are
+   * written again, their bytes are the same, but may be divided into other blocks.
+   */
+  readonly write: (blocks: readonly Buffer[], tx: Tx, range: WriteRange) => unknown;
+  /**
+   * Maximum number of threads that inflate stored files and encode their posts; 0 for none. Used only if
+   * `encode` is made by `tables.toCsv`, with post columns only.
+   * @default one for each core, up to 16, if there are 32 MiB or more to read
+   */
+  readonly workers?: number | undefined;
+}
+
 /** The result of `committed`. Includes earlier runs that this run has resumed. */
 export interface Committed {
   readonly rows: number;
@@ -101,8 +136,17 @@ export interface Committed {
   readonly changedFiles?: number | undefined;
 }
 
+/** Options of both kinds, of any items. */
+interface AnyCommittedOptions extends CommitOptions<unknown> {
+  readonly write: (rows: readonly unknown[], tx: unknown, range: WriteRange) => unknown;
+  readonly encode?: ((item: unknown) => string | Uint8Array) | undefined;
+  readonly workers?: number | undefined;
+}
+
 const OPTIONS = {
   load: required(func('what reads the text that was saved')),
+  encode: func('how an item becomes the bytes of a row'),
+  workers: FILE_SINK_OPTIONS.workers,
   write: required(func('what writes rows')),
   save: required(func('what saves the text that `load` reads')),
   transaction: func('what runs a function in a transaction'),
@@ -113,7 +157,7 @@ const OPTIONS = {
   retries: whole('tries of a commit after the first', { default: 5 }),
   retryWaitMs: milliseconds('before the first of them', { min: 0, default: 1_000 }),
   isRetryable: func('whether a commit is tried again'),
-} satisfies OptionTable<CommittedOptions<unknown, unknown>>;
+} satisfies OptionTable<AnyCommittedOptions>;
 
 /**
  * Writes every item exactly once to your own target, such as a database or an API. Your functions write rows,
@@ -121,7 +165,8 @@ const OPTIONS = {
  * from. Like a checkpoint of `files`, it is refused by another flow. After a crash, the same script continues
  * after the last commit. After a complete run, it opens nothing.
  *
- * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. It may end a branch of `tee` if
+ * Accepts any items: posts, or rows created by `map(tables.toRow(columns))`. With `encode`, `write` gets blocks
+ * of bytes instead, such as CSV for `COPY`, and posts of stored files are encoded in several threads. It may end a branch of `tee` if
  * it has a `transaction`. Its checkpoint is then also the checkpoint of the branches that write files.
  *
  * @throws OptionError Immediately, if an option is invalid.
@@ -140,9 +185,32 @@ const OPTIONS = {
  *     save: (text, tx) => tx.query('UPDATE progress SET saved = $1', [text]),
  *   }),
  * );
+ *
+ * @example
+ * await pipeline(
+ *   localFiles('archive'),
+ *   gunzip(),
+ *   jsonLines(),
+ *   activities(),
+ *   dedupe(),
+ *   committed({
+ *     transaction: (work: (tx: Transaction) => Promise<void>) => database.transaction(work),
+ *     load: async tx => (await tx.query('SELECT saved FROM progress FOR UPDATE')).rows[0]?.saved,
+ *     save: (text, tx) => tx.query('UPDATE progress SET saved = $1', [text]),
+ *     encode: tables.toCsv(['id', 'posted_at', 'text']),
+ *     write: (blocks, tx) => tx.copy('COPY posts FROM STDIN (FORMAT csv)', blocks),
+ *   }),
+ * );
  */
-export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<T, Committed> {
-  return committedOn(nodeFileSystem, options);
+export function committed<T, Tx = void>(
+  options: EncodedCommittedOptions<T, Tx>,
+): Sink<T, Committed>;
+/** `committed` whose `write` gets items. */
+export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<T, Committed>;
+export function committed<T, Tx = void>(
+  options: CommittedOptions<T, Tx> | EncodedCommittedOptions<T, Tx>,
+): Sink<T, Committed> {
+  return committedOn<T, Tx>(nodeFileSystem, options);
 }
 
 /**
@@ -151,13 +219,15 @@ export function committed<T, Tx = void>(options: CommittedOptions<T, Tx>): Sink<
  */
 export function committedOn<T, Tx = void>(
   fs: FileSystem,
-  options: CommittedOptions<T, Tx>,
+  options: CommittedOptions<T, Tx> | EncodedCommittedOptions<T, Tx>,
 ): Sink<T, Committed> {
-  const checked = checkOptions(
-    'committed',
-    OPTIONS,
-    options as CommittedOptions<unknown, unknown>,
-  ) as CheckedOptions<T, Tx>;
+  const checked = checkOptions('committed', OPTIONS, options as AnyCommittedOptions);
+  if (checked.workers !== undefined && checked.encode === undefined)
+    throw optionError(
+      'committed',
+      'workers',
+      'needs `encode`: threads only encode rows. Pass `encode: tables.toCsv(columns)`, or leave `workers` out',
+    );
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
   const sink: Sink<T, Committed> = async (input, run = {}) => {
     const { signal, progress } = run;
@@ -171,8 +241,9 @@ export function committedOn<T, Tx = void>(
       owner,
       progress,
       signal,
-      read: async ({ signal, before, committer, damaged }) =>
-        uncommitted.write(input, {
+      read: async ({ engine, signal, before, committer, damaged }) => {
+        uncommitted.encodeOn(engine);
+        return uncommitted.write(input, {
           signal,
           resume: before?.cursor,
           progress,
@@ -182,11 +253,12 @@ export function committedOn<T, Tx = void>(
           fail: error => committer?.fail(error),
           commitNow: async cursor => committer?.commitLast(cursor),
           spent: async cursor => committer?.commitLast(cursor),
-        }),
+        });
+      },
     });
     return committedResult(uncommitted, result, { flow, progress });
   };
-  const branch = new CommittedSink(fs, checked as CheckedOptions<unknown, unknown>);
+  const branch = new CommittedSink(fs, checked);
   return withInternals(sink, { counts: true, branch });
 }
 
@@ -204,14 +276,14 @@ export function committedResult(
   };
 }
 
-type CheckedOptions<T, Tx> = Checked<CommittedOptions<T, Tx>, typeof OPTIONS> & TargetCalls<T, Tx>;
+type CheckedOptions = Checked<AnyCommittedOptions, typeof OPTIONS>;
 
 /** `committed` as a branch of `tee`. */
 export class CommittedSink {
   readonly fs: FileSystem;
-  readonly options: CheckedOptions<unknown, unknown>;
+  readonly options: CheckedOptions;
 
-  constructor(fs: FileSystem, options: CheckedOptions<unknown, unknown>) {
+  constructor(fs: FileSystem, options: CheckedOptions) {
     this.fs = fs;
     this.options = options;
   }

@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { account } from '../../src/http/account.js';
@@ -11,10 +13,12 @@ import { toRow } from '../../src/tables/to-row.js';
 import { compiled } from '../compiled.js';
 import { KilledChild, killUntilDone } from '../killed-child.js';
 import { bySuite } from '../suite.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { hasPostgres, PostgresServer } from './postgres-server.js';
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../examples/21-into-postgres.ts');
 const KILLS = bySuite(1, 40);
+const FILES = 20;
 
 describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
   let service: Service;
@@ -75,6 +79,39 @@ describe.skipIf(!hasPostgres)('posts written to PostgreSQL', () => {
       });
       kills += more;
       expect(await posts()).toEqual(expected);
+    }
+  });
+
+  it('are stored once if threads encode them, however often the script is killed', async () => {
+    const folder = await temporaryFolder();
+    const text = (id: number) => `"${id}", or\n☃ ${'x'.repeat(id % 50)}`;
+    for (let file = 0; file < FILES; file++) {
+      // Each file repeats a post of the file before it.
+      const ids = Array.from({ length: 201 }, (_, at) => file * 200 + at);
+      const lines = ids.map(
+        id =>
+          `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":${JSON.stringify(text(id))}}\n`,
+      );
+      await writeFile(path.join(folder, `${file + 10}.gz`), gzipSync(lines.join('')));
+    }
+    const script = compiled(path.resolve(import.meta.dirname, 'stored-posts-child.ts'));
+    for (let kills = 0; kills < KILLS; ) {
+      await server.query(
+        'DROP TABLE IF EXISTS stored_posts, checkpoints; CREATE TABLE stored_posts (id text PRIMARY KEY, text text); CREATE TABLE checkpoints (saved text)',
+      );
+      const { kills: more } = await killUntilDone({
+        start: () => new KilledChild(script, [folder, '2'], { env }),
+        maxMs: 600,
+        maxKills: KILLS,
+        random: { next: Math.random },
+      });
+      kills += more;
+      const stored = await server.query<{ id: string; text: string }>(
+        'SELECT id, text FROM stored_posts ORDER BY id::int',
+      );
+      expect(stored).toEqual(
+        Array.from({ length: FILES * 200 + 1 }, (_, id) => ({ id: `${id}`, text: text(id) })),
+      );
     }
   });
 });

@@ -75,7 +75,8 @@ export async function tombstonesOfPairs(): Promise<Tombstones> {
 export class RowRun {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
-  readonly target: StandIn<Activity | Routed>;
+  /** Has items, or with `encode` strings, one of each call of `write`. */
+  readonly target: StandIn<unknown>;
   readonly fs: FileSystem;
   readonly disk: SimulatedDisk | undefined;
   readonly out: string;
@@ -201,8 +202,17 @@ export class RowRun {
       case 'committed': {
         const { transaction: _, ...others } = options;
         const isGiven = this.row['committed.transaction']!.startsWith('given');
-        const calls = isGiven ? this.target.transactions : this.target.ranges;
-        return committedOn(this.fs, unchecked({ ...others, ...calls }));
+        const { write, ...calls } = isGiven ? this.target.transactions : this.target.ranges;
+        const writeBlocks: typeof write = (blocks, tx, range) =>
+          write([Buffer.concat(unchecked(blocks)).toString()], tx, range);
+        return committedOn(
+          this.fs,
+          unchecked({
+            ...others,
+            ...calls,
+            write: others.encode === undefined ? write : writeBlocks,
+          }),
+        );
       }
     }
   }
@@ -388,17 +398,34 @@ function lineOf(line: string, row: Row): string {
 function rowOf(sink: (typeof SINKS)[number], item: Item, row: Row): string {
   if (sink === 'files' && row['files.line'] === 'a function')
     return `${item.id} ${JSON.stringify(item.text)}`;
-  if (sink === 'files' || sink === 'committed')
+  if (sink === 'files' || (sink === 'committed' && row['committed.encode'] === 'not given'))
     return item.isMasked ? `masked ${item.id}` : lineOf(item.raw, row);
   const isEscaped = sink === 'csv' && row['csv.formulas'] === 'escape' && item.text.startsWith('=');
   return `${item.id} ${isEscaped ? "'" : ''}${item.text}`;
 }
 
-function targetRows(rows: readonly (Activity | Routed)[], row: Row): Groups {
+function targetRows(rows: readonly unknown[], row: Row): Groups {
+  if (row['committed.encode'] === 'not given')
+    return groupsOf(
+      unchecked<(Activity | Routed)[]>(rows).map(postOf),
+      () => '',
+      post => lineOf(post.raw.toString(), row),
+    );
+  const text = rows.join('');
+  const encoded: string[] =
+    row['committed.encode'] === 'toCsv'
+      ? parse(text).map(([id, text]: string[]) => `${id} ${text}`)
+      : text
+          .split('\n')
+          .slice(0, -1)
+          .map(line => {
+            const at = line.indexOf(',');
+            return `${line.slice(0, at)} ${JSON.parse(line.slice(at + 1))}`;
+          });
   return groupsOf(
-    rows.map(postOf),
+    encoded,
     () => '',
-    post => lineOf(post.raw.toString(), row),
+    one => one,
   );
 }
 

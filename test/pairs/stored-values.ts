@@ -1,4 +1,6 @@
 import type { Activity, Routed } from '../../src/post/activity.js';
+import { toCsv } from '../../src/tables/csv/to-csv.js';
+import { unchecked } from '../unchecked.js';
 import type { Conflict, Domain, Rules } from './covering-rows.js';
 import {
   calls,
@@ -169,6 +171,14 @@ export const VALUES: ValuesOfStages = {
       'not given': is(0),
       'not given, fails after': is(0),
     },
+    encode: {
+      ...unset,
+      toCsv: () => toCsv<Activity | Routed>(unchecked(['id', 'text', 'rule_tags'])),
+      'a function': is(
+        (item: Activity | Routed) => `${postOf(item).id},${JSON.stringify(postOf(item).text)}\n`,
+      ),
+    },
+    workers: numbers(0, 2),
     damaged: { ...unset, given: ({ out }) => `${out}/damaged/records.jsonl` },
     name: names,
     rows: numbers(1, 3),
@@ -222,6 +232,17 @@ const CONFLICTS: readonly Conflict[] = [
     refused: {
       row: { 'tee.checkpoint': 'given', committed: 'yes', files: 'yes' },
       option: 'checkpoint',
+    },
+  },
+  {
+    reason: 'the threads of committed only encode',
+    holds: row =>
+      row['committed.encode'] === 'not given' &&
+      row['committed.workers'] !== undefined &&
+      row['committed.workers'] !== 'not given',
+    refused: {
+      row: { committed: 'yes', 'committed.encode': 'not given', 'committed.workers': '2' },
+      option: 'workers',
     },
   },
   {
@@ -311,19 +332,16 @@ const ON_MAIN_THREAD: readonly (readonly string[])[] = [
     'dedupe.key=author',
     'filter=yes',
     'mapAsync=yes',
-    'committed=yes',
+    'committed.encode=not given',
+    'committed.encode=a function',
     'tee.damaged=given',
     'files.line=a function',
     'csv.columns=one of the caller',
     'parquet.columns=one of the caller',
     'parquet.maxBytes=1',
     'parquet.maxBytes=900',
-    ...FILE_SINKS.flatMap(sink => [
-      `${sink}.path=a function`,
-      `${sink}.path={author}`,
-      `${sink}.damaged=given`,
-      `${sink}.workers=0`,
-    ]),
+    ...FILE_SINKS.flatMap(sink => [`${sink}.path=a function`, `${sink}.path={author}`]),
+    ...SINKS.flatMap(sink => [`${sink}.damaged=given`, `${sink}.workers=0`]),
   ].map(value => [value]),
   // A branch of `tee` must not replace posts that other branches read too.
   ['flow.(operators)=in branches', 'matchRules=yes'],
@@ -333,5 +351,5 @@ const ON_MAIN_THREAD: readonly (readonly string[])[] = [
 export const RULES: Rules = {
   always: ['flow', 'pipeline', 'localFiles', 'gunzip', 'jsonLines', 'activities'],
   conflicts: CONFLICTS,
-  alone: { values: FILE_SINKS.map(sink => `${sink}.workers=2`), others: ON_MAIN_THREAD },
+  alone: { values: SINKS.map(sink => `${sink}.workers=2`), others: ON_MAIN_THREAD },
 };

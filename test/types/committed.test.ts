@@ -33,6 +33,52 @@ describe('types of committed', () => {
     expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
   });
 
+  it('are blocks with `encode`, which takes the items that come', () => {
+    const calls = { load: () => undefined, save: () => {} };
+    const run = () =>
+      pipeline(
+        posts,
+        committed({
+          ...calls,
+          transaction: (work: (client: Client) => Promise<void>) => transaction(work),
+          encode: tables.toCsv(['id', 'text']),
+          write: (blocks, client) => {
+            expectTypeOf(blocks).toEqualTypeOf<readonly Buffer[]>();
+            expectTypeOf(client).toEqualTypeOf<Client>();
+          },
+        }),
+      );
+    expectTypeOf(run).returns.resolves.toEqualTypeOf<Committed>();
+    const ofItems = () =>
+      pipeline(
+        posts,
+        committed({
+          ...calls,
+          encode: post => {
+            expectTypeOf(post).toEqualTypeOf<Activity>();
+            return post.raw;
+          },
+          write: () => {},
+        }),
+      );
+    expectTypeOf(ofItems).returns.resolves.toEqualTypeOf<Committed>();
+  });
+
+  it('refuse items in `write` with `encode`, and `encode` of other items or to no bytes', () => {
+    const calls = { load: () => undefined, save: () => {}, write: () => {} };
+    const write = (_: readonly Activity[]) => {};
+    // @ts-expect-error With `encode`, `write` gets blocks.
+    const items = () => committed({ ...calls, encode: tables.toCsv(), write });
+    const others = () =>
+      // @ts-expect-error The posts are no counts.
+      pipeline(posts, committed({ ...calls, encode: tables.toCsv(tables.counts) }));
+    // @ts-expect-error A number is no row.
+    const noBytes = () => committed({ ...calls, encode: (post: Activity) => post.id.length });
+    // @ts-expect-error Threads only encode.
+    const threads = () => committed<Activity>({ ...calls, workers: 2 });
+    for (const call of [items, others, noBytes, threads]) expectTypeOf(call).toBeFunction();
+  });
+
   it('refuse rows of another type, and a saved state that is not a string', () => {
     const calls = { load: () => undefined, save: () => {} };
     const wrong = () =>

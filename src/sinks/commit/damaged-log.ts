@@ -100,16 +100,7 @@ export class DamagedLog implements DamagedRecords {
     error: unknown,
     { origin, by }: { readonly origin: string | undefined; readonly by: object },
   ): Promise<void> {
-    const isOfRun = error instanceof MillraceError && !(error instanceof DataError);
-    if (isOfRun || internalsOf(error).isAboutStages) throw error;
-    let raw: Uint8Array;
-    try {
-      raw = bytesOfItem(item, origin);
-    } catch {
-      // The item has no bytes that could be kept.
-      throw error;
-    }
-    const line = damagedLine({ raw: Buffer.from(raw), origin }, error);
+    const line = damagedLine(recordOfItem(item, error, origin), error);
     const key = keyOf(line);
     if (this.#reported.placeOf(key, by) !== undefined) return;
     this.#reported.add(key, this.#append(line));
@@ -303,6 +294,25 @@ function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLin
   return createHash('sha256')
     .update(JSON.stringify([place, text ?? null, base64 ?? null]))
     .digest('base64');
+}
+
+/**
+ * The record of an item that a sink cannot write.
+ *
+ * @throws The error itself if it is not about the item, or if the item has no bytes to keep.
+ */
+export function recordOfItem(
+  item: unknown,
+  error: unknown,
+  origin: string | undefined,
+): DamagedRecord {
+  const isOfRun = error instanceof MillraceError && !(error instanceof DataError);
+  if (isOfRun || internalsOf(error).isAboutStages) throw error;
+  try {
+    return { raw: Buffer.from(bytesOfItem(item, origin)), origin };
+  } catch {
+    throw error;
+  }
 }
 
 function bytesOfItem(item: unknown, origin: string | undefined): Uint8Array {

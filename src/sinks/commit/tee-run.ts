@@ -77,7 +77,7 @@ export class TeeRun {
   /** The branch to `committed`. */
   readonly #rows: OpenBranch | undefined;
   readonly #others: readonly OpenBranch[];
-  #uncommitted: UncommittedRows<unknown, unknown> | undefined;
+  #uncommitted: UncommittedRows | undefined;
   #started = false;
   /** The engine that reads the input, if a branch takes rows. */
   #engine: Engine | undefined;
@@ -176,6 +176,7 @@ export class TeeRun {
   async read(opened: Opened): Promise<Cursor | null | undefined> {
     const { sinkRuns, signal, before, committer, damaged } = opened;
     this.#started = true;
+    if (opened.engine !== undefined) this.#uncommitted?.encodeOn(opened.engine);
     const { resume, cursors } = cursorsOf(before?.cursor, this.#committing.length);
     const ended = cursors.map(cursor => cursor === ENDED);
     const stop = new LinkedAbort(signal);
@@ -258,7 +259,7 @@ export class TeeRun {
     const bound = boundFlow(output, { signal, progress });
     if (sinkRun !== undefined)
       return sinkRun.write(bound, { signal, resume, progress, damaged }, reached, spent);
-    return (this.#uncommitted as UncommittedRows<unknown, unknown>).write(bound, {
+    return (this.#uncommitted as UncommittedRows).write(bound, {
       ...run,
       progress,
     });
@@ -278,10 +279,10 @@ export class TeeRun {
   /** The input, as rows if a branch can take rows, otherwise as items. */
   #batches(pull: Pull, { sinkRuns, engine }: Opened): AsyncIterable<EngineBatch> {
     const plan = Plan.in(this.#input);
-    const takesRows = this.#files.some(
-      ({ output, number }) =>
-        sinkRuns[number]?.takesRows === true && Plan.in(output)?.isComplete === true,
-    );
+    const takesRows = this.#committing.some(({ output, number }) => {
+      const sink = number < sinkRuns.length ? sinkRuns[number] : this.#uncommitted;
+      return sink?.takesRows === true && Plan.in(output)?.isComplete === true;
+    });
     if (plan === undefined || !takesRows || engine?.canRun(this.#input) !== true)
       return batchesOf(this.#input, pull);
     this.#engine = engine;

@@ -11,6 +11,7 @@ import {
   type Saved,
 } from './checkpoint-text.js';
 import { CommitRetries, type RetryOptions, type RetryRun } from './commit-retries.js';
+import type { RowList } from './row-list.js';
 
 /** Identifies the rows of one call of `write`. */
 export interface WriteRange {
@@ -26,15 +27,15 @@ export interface WriteRange {
   readonly again: boolean;
 }
 
-/** The functions of the caller that write to a target. */
-export interface TargetCalls<T, Tx> {
-  readonly load: (tx: Tx) => unknown;
-  readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
-  readonly save: (text: string, tx: Tx) => unknown;
-  readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
+/** The functions of the caller that write to a target, with the object that its `transaction` passes to them. */
+export interface TargetCalls {
+  readonly load: (tx: unknown) => unknown;
+  readonly write: (rows: readonly unknown[], tx: unknown, range: WriteRange) => unknown;
+  readonly save: (text: string, tx: unknown) => unknown;
+  readonly transaction?: ((work: (tx: unknown) => Promise<void>) => unknown) | undefined;
 }
 
-export interface TargetOptions<T, Tx> extends TargetCalls<T, Tx>, RetryOptions {
+export interface TargetOptions extends TargetCalls, RetryOptions {
   /** The maximum number of rows in a call of `write`. */
   readonly rows: number;
 }
@@ -55,9 +56,9 @@ export interface CommitEnd {
 }
 
 /** Rows that are written in parts into an open transaction. */
-export interface OpenParts<T> {
+export interface OpenParts {
   /** Takes the rows. */
-  readonly queue: Channel<readonly T[]>;
+  readonly queue: Channel<RowList>;
   /** Settles when the rows are committed, or the commit has failed. */
   readonly committing: Promise<void>;
   /** Commits the rows. */
@@ -68,8 +69,8 @@ export interface OpenParts<T> {
  * Commits rows and text together, through functions of the caller. If a commit fails, its outcome is unknown.
  * Therefore each retry first reads the saved text, in the same transaction.
  */
-export class Target<T, Tx> {
-  readonly #options: TargetOptions<T, Tx>;
+export class Target {
+  readonly #options: TargetOptions;
   readonly #run: TargetRun;
   readonly #place: CheckpointPlace;
   readonly #retries: CommitRetries;
@@ -87,7 +88,7 @@ export class Target<T, Tx> {
   /** The text for the running commit, once it is known. */
   #nextText: string | undefined;
 
-  constructor(options: TargetOptions<T, Tx>, run: TargetRun) {
+  constructor(options: TargetOptions, run: TargetRun) {
     this.#options = options;
     this.#run = run;
     this.#retries = new CommitRetries(options, run);
@@ -120,12 +121,12 @@ export class Target<T, Tx> {
   }
 
   /** Commits rows and the cursor after them. */
-  async commit(rows: readonly T[], end: CommitEnd): Promise<void> {
-    const next = this.#after(rows.length, end);
+  async commit(rows: RowList, end: CommitEnd): Promise<void> {
+    const next = this.#after(rows.count, end);
     const text = printSaved(next, this.#run.owner);
     this.#nextText = text;
     const tokens = `${next.id}-${next.commits}`;
-    const parts = () => partsOf(rows, this.#options.rows);
+    const parts = () => rows.parts(this.#options.rows);
     for (let failures = 0; ; ) {
       try {
         if (this.hasTransactions) await this.#writeInTransaction(parts, tokens, () => text);
@@ -146,12 +147,11 @@ export class Target<T, Tx> {
    * Starts to commit rows that come in parts, because there are more than fit in memory. Such a commit cannot
    * be retried.
    */
-  openParts(): OpenParts<T> {
-    const queue = new Channel<readonly T[]>(1);
+  openParts(): OpenParts {
+    const queue = new Channel<RowList>(1);
     const { rows } = this.#options;
     async function* read() {
-      for await (const items of queue.batches())
-        for (const item of items) yield* partsOf(item, rows);
+      for await (const lists of queue.batches()) for (const list of lists) yield* list.parts(rows);
     }
     let last: CommitEnd | undefined;
     const committing = this.#commitParts(read(), () => last as CommitEnd);
@@ -169,7 +169,7 @@ export class Target<T, Tx> {
    * @param parts Ends after the last part.
    * @param end Called after the last part.
    */
-  async #commitParts(parts: AsyncIterable<readonly T[]>, end: () => CommitEnd): Promise<void> {
+  async #commitParts(parts: AsyncIterable<RowList>, end: () => CommitEnd): Promise<void> {
     const { id, commits } = this.saved;
     let next: Saved | undefined;
     let text: string | undefined;
@@ -181,7 +181,7 @@ export class Target<T, Tx> {
       if (isTaken) throw calledAgain();
       isTaken = true;
       for await (const part of parts) {
-        rows += part.length;
+        rows += part.count;
         yield part;
       }
     }
@@ -221,7 +221,7 @@ export class Target<T, Tx> {
   }
 
   async #writeInTransaction(
-    parts: () => Iterable<readonly T[]> | AsyncIterable<readonly T[]>,
+    parts: () => Iterable<RowList> | AsyncIterable<RowList>,
     tokens: string,
     textAfter: () => string,
   ): Promise<void> {
@@ -233,7 +233,7 @@ export class Target<T, Tx> {
         throw this.#anotherRun();
       }
       let number = 0;
-      for await (const rows of parts()) {
+      for await (const { rows } of parts()) {
         this.#run.signal.throwIfAborted();
         await this.#options.write(rows, tx, { token: `${tokens}.${++number}`, again: false });
       }
@@ -246,32 +246,31 @@ export class Target<T, Tx> {
    * saves that they are written.
    */
   async #writePending(
-    parts: () => Iterable<readonly T[]>,
+    parts: () => Iterable<RowList>,
     commit: { readonly tokens: string; readonly next: Saved; readonly text: string },
   ): Promise<void> {
     const { next, text, tokens } = commit;
     const { write, save } = this.#options;
-    const none = undefined as Tx;
     const rows = next.rows - this.saved.rows;
     const pending = { rows, cursor: next.cursor, isLast: next.state !== 'running' };
     const pendingText = printSaved({ ...this.saved, pending }, this.#run.owner);
-    const found = await this.#load(none);
+    const found = await this.#load(undefined);
     if (found === text) return;
     const isPending = this.saved.pending !== undefined && found === this.#text;
     const again = isPending || found === pendingText;
     if (!again && found !== this.#text) throw this.#anotherRun();
-    if (!again && rows > 0) await save(pendingText, none);
+    if (!again && rows > 0) await save(pendingText, undefined);
     let number = 0;
-    for (const part of parts()) {
+    for (const { rows } of parts()) {
       this.#run.signal.throwIfAborted();
-      await write(part, none, { token: `${tokens}.${++number}`, again });
+      await write(rows, undefined, { token: `${tokens}.${++number}`, again });
     }
-    await save(text, none);
+    await save(text, undefined);
   }
 
-  async #inTransaction(work: (tx: Tx) => Promise<void>): Promise<void> {
+  async #inTransaction(work: (tx: unknown) => Promise<void>): Promise<void> {
     const { transaction } = this.#options;
-    if (transaction === undefined) return await work(undefined as Tx);
+    if (transaction === undefined) return await work(undefined);
     let running: Promise<void> | undefined;
     let ended = false;
     await transaction(tx => {
@@ -290,7 +289,7 @@ export class Target<T, Tx> {
     );
   }
 
-  async #load(tx: Tx): Promise<string | undefined> {
+  async #load(tx: unknown): Promise<string | undefined> {
     const found = await this.#options.load(tx);
     if (found === undefined || found === null) return undefined;
     if (typeof found === 'string') return found;
@@ -332,13 +331,4 @@ export class Target<T, Tx> {
       { path: name },
     );
   }
-}
-
-/** Splits rows into parts of at most `size` rows. */
-function* partsOf<T>(rows: readonly T[], size: number): Generator<readonly T[]> {
-  if (rows.length <= size) {
-    if (rows.length > 0) yield rows;
-    return;
-  }
-  for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size);
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { LinkedAbort } from '../../base/abortable.js';
 import { isBudgetSpent, StorageError } from '../../base/errors.js';
+import type { Engine } from '../../files/engine.js';
 import { DeadlineReader } from '../../flow/deadline-reader.js';
 import { batchesOf, type Cursor, type Pull, type SinkRun } from '../../flow/flow.js';
 import { isIncremental } from '../../flow/flow-identity.js';
@@ -17,10 +18,16 @@ import {
   type Pending,
   parseCursor,
 } from './checkpoint-text.js';
+import { RowEncoder } from './row-encoder.js';
+import { RowList } from './row-list.js';
 import { type OpenParts, Target, type TargetOptions } from './transaction.js';
 
-export interface UncommittedRowsOptions<T, Tx> extends TargetOptions<T, Tx> {
+export interface UncommittedRowsOptions extends TargetOptions {
   readonly waitMs: number;
+  /** Encodes the rows. If absent, the rows are the items. */
+  readonly encode?: ((item: unknown) => unknown) | undefined;
+  /** The maximum number of threads that encode rows. */
+  readonly workers?: number | undefined;
 }
 
 /** The parts of a run that the rows need for its commits. */
@@ -55,33 +62,33 @@ const MAX_HELD = { alone: 1, inTee: 4 };
  * If many rows arrive before a commit, for example because cursors are far apart, they are written into a
  * transaction that stays open until the commit. Such a commit cannot be retried.
  */
-export class UncommittedRows<T, Tx> implements CheckpointStore {
+export class UncommittedRows implements CheckpointStore {
   readonly name: string;
   readonly everyMs: number;
-  readonly #options: UncommittedRowsOptions<T, Tx>;
+  readonly #options: UncommittedRowsOptions;
   readonly #progress: Progress | undefined;
   /** Fires when the run must end. */
   readonly #broken: LinkedAbort;
-  readonly #target: Target<T, Tx>;
+  readonly #target: Target;
+  #encoder: RowEncoder | undefined;
   /** True if the next run continues where this one ends. */
   readonly #incremental: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
-  /** The rows since the start of the last commit. */
-  #held: T[] = [];
-  /** The number of held rows before the last cursor. */
-  #reached = 0;
+  /** The rows since the start of the last commit: the ones before the last cursor, and the ones after it. */
+  #reached = new RowList();
+  #rest = new RowList();
   /** The last cursor since the start of the last commit, and the latest time to commit it. */
   #cursor: Cursor | undefined;
   #dueAt: number | undefined;
   /** The rows of the running commit. */
-  #taken: readonly T[] = [];
-  #parts: OpenParts<T> | undefined;
+  #taken = new RowList();
+  #parts: OpenParts | undefined;
   /** Whether the open transaction has rows that came after the last cursor. */
   #partsPassCursor = false;
 
   constructor(
-    options: UncommittedRowsOptions<T, Tx>,
+    options: UncommittedRowsOptions,
     owner: CheckpointOwner,
     { signal, progress }: SinkRun,
   ) {
@@ -91,11 +98,29 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     this.#progress = progress;
     this.#incremental = isIncremental(owner.flow);
     this.#broken = new LinkedAbort(signal);
-    this.#target = new Target(options, {
-      owner,
-      signal: this.#broken.signal,
-      onWait: progress?.onWait,
-    });
+    // Without transactions, the same rows must be written again with the same token. Only all rows of a commit are
+    // known to be the same: blocks of them may then be divided in another way.
+    const areWhole = options.encode !== undefined && options.transaction === undefined;
+    const rows = areWhole ? Number.POSITIVE_INFINITY : options.rows;
+    this.#target = new Target(
+      { ...options, rows },
+      {
+        owner,
+        signal: this.#broken.signal,
+        onWait: progress?.onWait,
+      },
+    );
+  }
+
+  /** Called before the input is opened, with the engine that reads stored files. */
+  encodeOn(engine: Engine): void {
+    const { encode, rows, workers } = this.#options;
+    if (encode !== undefined) this.#encoder = new RowEncoder(engine, { encode, rows, workers });
+  }
+
+  /** Whether rows of decoded files are encoded as rows, instead of as items. */
+  get takesRows(): boolean {
+    return this.#encoder?.takesRows === true;
   }
 
   /**
@@ -123,7 +148,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   }
 
   get isFull(): boolean {
-    return this.#parts !== undefined || this.#held.length >= this.#options.rows;
+    return this.#parts !== undefined || this.#held >= this.#options.rows;
   }
 
   get hasNew(): boolean {
@@ -133,6 +158,11 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   /** The number of rows in the target, including earlier runs. */
   get rows(): number {
     return this.#target.saved.rows;
+  }
+
+  /** The number of rows since the start of the last commit. */
+  get #held(): number {
+    return this.#reached.count + this.#rest.count;
   }
 
   /** The number of rows that this run has committed. */
@@ -155,12 +185,12 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
    * @returns The cursor after the last row; `null` if the flow had no rows and no cursors; `undefined` if
    * rows came after the last cursor.
    */
-  async write(input: AsyncIterable<T>, run: RowsRun): Promise<Cursor | null | undefined> {
+  async write(input: AsyncIterable<unknown>, run: RowsRun): Promise<Cursor | null | undefined> {
     const { signal, commitNow } = run;
     // The listener is not removed when all rows have arrived, because an abort must also end the
     // last commit.
     signal.addEventListener('abort', () => this.#broken.abort(signal.reason), { once: true });
-    const batches = new DeadlineReader(batchesOf(input, run));
+    const batches = new DeadlineReader(this.#encoder?.batches(input, run) ?? batchesOf(input, run));
     let { pending } = this.#target.saved;
     let end: Cursor | null | undefined = run.resume ?? null;
     let last: Cursor | undefined;
@@ -174,7 +204,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
         }
         if (next.done === true) break;
         const { items, cursor } = next.value;
-        for (const item of detached(items)) this.#held.push(item);
+        this.#rest.add(detached(items));
         if (cursor !== undefined || items.length > 0) end = cursor;
         if (cursor !== undefined) {
           last = cursor;
@@ -191,10 +221,10 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
         }
         if (this.#isOverfull(run)) await this.#addPart(run);
       }
-      if (pending !== undefined && (!pending.isLast || this.#held.length !== pending.rows))
+      if (pending !== undefined && (!pending.isLast || this.#held !== pending.rows))
         throw this.#otherRows(pending);
       // Rows after the last cursor belong to the last commit.
-      this.#reached = this.#held.length;
+      this.#reachAll();
       return end;
     } catch (error) {
       // The service charged for these rows, so they are committed. This is not possible if some of
@@ -209,10 +239,8 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   }
 
   begin(): void {
-    const isAll = this.#reached === this.#held.length;
-    this.#taken = isAll ? this.#held : this.#held.slice(0, this.#reached);
-    this.#held = isAll ? [] : this.#held.slice(this.#reached);
-    this.#reached = 0;
+    this.#taken = this.#reached;
+    this.#reached = new RowList();
     this.#cursor = undefined;
     this.#dueAt = undefined;
   }
@@ -220,7 +248,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   async replace({ state, cursor, files }: Omit<CheckpointText, 'owner'>): Promise<void> {
     await this.#lock?.lock.check();
     const rows = this.#taken;
-    this.#taken = [];
+    this.#taken = new RowList();
     const end = { state, cursor, files };
     if (this.#parts === undefined) await this.#target.commit(rows, end);
     else {
@@ -228,7 +256,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
       await this.#parts.end(end);
       this.#parts = undefined;
     }
-    if (this.#progress !== undefined) this.#progress.written += rows.length;
+    if (this.#progress !== undefined) this.#progress.written += rows.count;
   }
 
   async close(): Promise<void> {
@@ -243,10 +271,15 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
   }
 
   #reach(cursor: Cursor): void {
-    this.#reached = this.#held.length;
+    this.#reachAll();
     this.#partsPassCursor = false;
     this.#cursor = cursor;
     this.#dueAt ??= performance.now() + this.everyMs;
+  }
+
+  #reachAll(): void {
+    this.#reached.append(this.#rest);
+    this.#rest = new RowList();
   }
 
   /** Commits the rows before the last cursor, even if no commit is due. */
@@ -259,7 +292,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
    * saved immediately: until then, another run may not deliver the same rows.
    */
   get #fixesWindow(): boolean {
-    return this.#incremental && this.#held.length === 0 && !this.#target.hasTransactions;
+    return this.#incremental && this.#held === 0 && !this.#target.hasTransactions;
   }
 
   /**
@@ -267,11 +300,11 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
    * they have.
    */
   async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
-    if (this.#held.length > pending.rows) throw this.#otherRows(pending);
+    if (this.#held > pending.rows) throw this.#otherRows(pending);
     // The cursor after them cannot be compared, because page tokens depend on the time of the
     // request. An incremental source may now deliver more rows after them.
     const isEnd = cursor !== undefined && (this.#incremental || !pending.isLast);
-    if (!isEnd || this.#held.length !== pending.rows) return false;
+    if (!isEnd || this.#held !== pending.rows) return false;
     await this.#commitReached(run);
     return true;
   }
@@ -281,7 +314,7 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
     const max = commitNow === undefined ? MAX_HELD.inTee : MAX_HELD.alone;
     const most = this.#parts === undefined ? max : 1;
     // Rows before a cursor need no open transaction if they can be committed.
-    const rows = this.#held.length - (commitNow === undefined ? 0 : this.#reached);
+    const rows = commitNow === undefined ? this.#held : this.#rest.count;
     return rows >= most * this.#options.rows;
   }
 
@@ -297,12 +330,12 @@ export class UncommittedRows<T, Tx> implements CheckpointStore {
       this.#parts = this.#target.openParts();
       this.#parts.committing.catch(fail);
     }
-    const rows = this.#held;
-    this.#partsPassCursor ||= this.#reached < rows.length;
-    this.#held = [];
-    this.#reached = 0;
+    this.#partsPassCursor ||= this.#rest.count > 0;
+    this.#reachAll();
+    const rows = this.#reached;
+    this.#reached = new RowList();
     await this.#parts.queue.add([rows]);
-    if (this.#progress !== undefined) this.#progress.written += rows.length;
+    if (this.#progress !== undefined) this.#progress.written += rows.count;
   }
 
   #otherRows({ rows }: Pending): StorageError {

@@ -1,7 +1,9 @@
 import { checkValue } from '../../base/check.js';
+import { ItemEncoding } from '../../files/encode-rows.js';
+import { withInternals } from '../../flow/internals.js';
 import type { Activity } from '../../post/activity.js';
 import { type Columns, listColumns, TABLE_OPTIONS } from '../table-options.js';
-import { CsvRows } from './csv-rows.js';
+import { CsvRows, csvRowsInThread } from './csv-rows.js';
 
 /**
  * Creates a function that converts an item to a line of CSV, with a line end, exactly as `csv` writes it. Use
@@ -17,10 +19,15 @@ import { CsvRows } from './csv-rows.js';
  */
 export function toCsv<T = Activity>(columns?: Columns<T>): (item: T) => string {
   checkValue('tables.toCsv', 'columns', TABLE_OPTIONS.columns, columns);
-  const rows = new CsvRows('tables.toCsv', {
+  const options = {
     columns: listColumns(columns as Columns<unknown>),
     invalidValues: 'error',
     escapesFormulas: false,
-  });
-  return item => rows.text(item);
+  } as const;
+  const rows = new CsvRows('tables.toCsv', options);
+  const encoding = new ItemEncoding(
+    () => new CsvRows('tables.toCsv', options),
+    csvRowsInThread(options),
+  );
+  return withInternals((item: T) => rows.text(item), { encoding });
 }

@@ -1,0 +1,65 @@
+/** Rows that were encoded together. `committed` holds them instead of their items. */
+export class EncodedRows {
+  readonly count: number;
+  readonly bytes: Buffer;
+
+  constructor(count: number, bytes: Buffer) {
+    this.count = count;
+    this.bytes = bytes;
+  }
+}
+
+/** The rows of `committed` that wait for a commit: items, of which each is a row, or `EncodedRows`. */
+export class RowList {
+  readonly #elements: unknown[] = [];
+  #count = 0;
+
+  constructor(elements: readonly unknown[] = []) {
+    this.add(elements);
+  }
+
+  /** The number of rows. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The rows as `write` gets them: items, or blocks of bytes. */
+  get rows(): readonly unknown[] {
+    return this.#elements.map(element =>
+      element instanceof EncodedRows ? element.bytes : element,
+    );
+  }
+
+  add(elements: readonly unknown[]): void {
+    for (const element of elements) {
+      this.#elements.push(element);
+      this.#count += rowsIn(element);
+    }
+  }
+
+  /** Appends the rows of another list. */
+  append(other: RowList): void {
+    this.add(other.#elements);
+  }
+
+  /** Splits the rows into lists of at most `max` rows. Encoded rows stay together. */
+  *parts(max: number): Generator<RowList> {
+    if (this.#count <= max) {
+      if (this.#count > 0) yield this;
+      return;
+    }
+    let part = new RowList();
+    for (const element of this.#elements) {
+      if (part.count > 0 && part.count + rowsIn(element) > max) {
+        yield part;
+        part = new RowList();
+      }
+      part.add([element]);
+    }
+    yield part;
+  }
+}
+
+function rowsIn(element: unknown): number {
+  return element instanceof EncodedRows ? element.count : 1;
+}
