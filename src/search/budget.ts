@@ -1,7 +1,7 @@
 import { group, type OptionTable, optionError, whole } from '../base/check.js';
 import { IncompleteError } from '../base/errors.js';
 
-/** The option `budget` of a search: what one run may spend. */
+/** The option `budget` of a search: how much one run may spend. */
 export interface Budget {
   /** The maximum number of requests. Each retry counts as a request. */
   readonly requests?: number | undefined;
@@ -14,7 +14,7 @@ export const BUDGET_OPTION = group<Budget>('what one run may spend', {
   posts: whole('posts of a run', { min: 1 }),
 } satisfies OptionTable<Budget>);
 
-/** The rest of the budget of one run. */
+/** What is left of the budget of one run. */
 export class Spending {
   readonly #budget: Budget;
   readonly #pageSize: number;
@@ -28,9 +28,9 @@ export class Spending {
   }
 
   /**
-   * Counts a request that is about to be sent.
+   * Counts a request before it is sent.
    *
-   * @throws IncompleteError If it could overspend the budget.
+   * @throws IncompleteError If the request could exceed the budget.
    */
   request(): void {
     const { requests = Number.POSITIVE_INFINITY, posts = Number.POSITIVE_INFINITY } = this.#budget;
@@ -56,7 +56,7 @@ function spent(message: string): IncompleteError {
 }
 
 /**
- * Checks the rules for budgets that the table of options cannot check.
+ * Checks a budget against the other options, which the table of options cannot do.
  *
  * @throws OptionError
  */

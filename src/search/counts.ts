@@ -21,12 +21,12 @@ import type { Page } from './fetch-page.js';
 import { checkQuery, type Params, QUERY_OPTIONS, type QueryOptions, row } from './query.js';
 import { type Results, runQuery } from './run-query.js';
 
-/** The length of the spans of time that `counts` counts. */
+/** The length of the time span for which `counts` returns one count. */
 export type Bucket = 'day' | 'hour' | 'minute';
 
-/** The number of matching posts in one span of time. */
+/** The number of matching posts in one time span. */
 export interface CountBucket {
-  /** The start of the bucket in the notation of the service: `YYYYMMDDHHMM`, UTC. */
+  /** The start of the bucket in the service's notation: `YYYYMMDDHHMM`, UTC. */
   readonly timePeriod: string;
   readonly start: Date;
   readonly count: number;
@@ -37,7 +37,7 @@ const BUCKET_LENGTHS = { day: DAY, hour: HOUR, minute: MINUTE };
 
 /** Options of `counts`: the query, its window, and the length of the buckets. */
 export interface CountsOptions extends QueryOptions {
-  /** The span of time that each count covers. @default 'hour' */
+  /** The time span that each count covers. @default 'hour' */
   readonly bucket?: Bucket | undefined;
 }
 
@@ -51,13 +51,13 @@ export const COUNTS_OPTIONS = {
 
 /**
  * Counts the posts that match a query, by day, hour or minute. A page covers up to 31 days, or fewer if the
- * service timed out; the flow continues until it is complete. Buckets are delivered in the order of the
- * service, which may be ascending or descending. Sort them by `start` if the order matters.
+ * service timed out. The flow requests pages until the window is complete. Buckets are delivered in the
+ * service's order, which may be ascending or descending. Sort them by `start` if the order matters.
  *
  * Errors and cursors work as in `search`. The service sends every bucket of the window, including buckets
- * without posts. A bucket that is repeated, or still missing at the end, is a `DataError`, or after the first
- * page, the cause of an `IncompleteError`. There is no `limit`, because a sum of some buckets would look like
- * the sum of all.
+ * without posts. If a bucket is repeated, or is missing at the end, the flow ends with a `DataError`. After
+ * the first page, this `DataError` is the cause of an `IncompleteError`. There is no `limit`, because the sum
+ * of only some buckets would look like the sum of all buckets.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError, IncompleteError from the flow.
@@ -77,7 +77,7 @@ export function counts(account: Account, options: CountsOptions): Flow<CountBuck
   return sourceFlow(step, run => runQuery(query, makeResults, run));
 }
 
-/** The buckets of one run of `counts`. @param isWhole Whether the run started at the first page. */
+/** Creates the results of one run of `counts`. @param isWhole Whether the run started at the first page. */
 function bucketResults(bucket: Bucket, params: Params, isWhole: boolean): Results<CountBucket> {
   const lengthMs = BUCKET_LENGTHS[bucket];
   const coverage = bucketCoverage(lengthMs);
@@ -128,12 +128,12 @@ function checkTotal({ items, rest: { totalCount } }: Page<CountBucket>): void {
 }
 
 /**
- * The buckets that one run of `counts` has received, in any order. The service sends every bucket of the
- * window once, including empty ones, so a repeated or missing bucket is an error of the service, which would
- * make a sum wrong.
+ * Tracks the buckets that one run of `counts` has received, in any order. The service sends every bucket of
+ * the window exactly once, including empty buckets. A repeated or missing bucket is therefore an error of the
+ * service, and would make a sum wrong.
  */
 function bucketCoverage(lengthMs: number) {
-  /** The received ranges, in order. There is only one range, unless pages are out of order. */
+  /** The received ranges, in ascending order. There is more than one range only if pages are out of order. */
   let covered: readonly Window[] = [];
   let latestStart = Number.NEGATIVE_INFINITY;
   const refuse = (from: number, to: number) => {
@@ -157,7 +157,7 @@ function bucketCoverage(lengthMs: number) {
     /**
      * Checks that all buckets were received. Must be called after the last page.
      *
-     * @param isWhole Whether this run started at the first page. If not, an earlier run has received the
+     * @param isWhole Whether this run started at the first page. Otherwise, an earlier run has received the
      * first pages, so only one end of the window is checked.
      * @throws DataError If buckets of the window are missing.
      */

@@ -9,16 +9,16 @@ import { ElementSplitter } from '../json/element-splitter.js';
 import type { Damaged } from '../json/records.js';
 import { type Params, type Query, SPAN_30DAY } from './query.js';
 
-/** Parses one element of `results`. Throws a `DataError` for a damaged one. */
+/** A function that parses one element of `results`. It throws a `DataError` if the element is damaged. */
 export type ParseElement<T> = (bytes: Buffer, url: string) => T;
 
-/** One response of search or counts. */
+/** One response to a search or counts request. */
 export interface Page<T> {
   readonly items: readonly T[];
   readonly damaged: readonly Damaged[];
   /** The token of the next page; absent on the last page. */
   readonly next: string | undefined;
-  /** The dates that the service used, if the response contains them. */
+  /** The dates that the service used, if they are in the response. */
   readonly window: Partial<Dates>;
   /** The size of the response as received, before decoding. */
   readonly receivedBytes: number;
@@ -27,23 +27,23 @@ export interface Page<T> {
 }
 
 /**
- * The maximum size of a response in bytes, so that an endless response cannot fill the memory. It
- * is larger than any page of 500 posts or of a month of minutes.
+ * The maximum size of a response in bytes. It prevents an endless response from filling the memory. The limit
+ * is larger than any page of 500 posts or any month of minute counts.
  */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_ELEMENTS = 100_000;
 /**
- * The depth is not limited here, because each element is checked later, and a single element must
- * not end the page.
+ * The depth of the response is practically unlimited here. Each element is checked later, so that a single
+ * element that is too deep does not fail the page.
  */
 const MAX_DEPTH = 100_000;
-/** The number of bytes from the start of a response to keep for the error if it is not JSON. */
+/** If a response is not JSON, this many bytes from its start are kept for the error. */
 const START_BYTES = 512;
 
 /**
- * Requests one page and resolves once it is complete. A truncated page is requested again. Its items are
- * therefore held until the end of the page, because otherwise they would be delivered twice. A page has at
- * most 500 posts, so this costs little.
+ * Requests one page, and resolves once the page is complete. A truncated page is requested again. To avoid
+ * delivering items twice, all items are held until the end of the page. A page has at most 500 posts, so this
+ * costs little memory.
  *
  * @param params The parameters to send, including `next`.
  */
@@ -98,8 +98,8 @@ async function readPage<T>(
       throw new DataError(`The response is larger than ${MAX_BYTES} bytes`, {
         position: { origin: url },
       });
-    // If a compressed response was damaged in transit, its checksum fails at the end, and it is retried. So an error
-    // of the document is thrown only after the end was read.
+    // A compressed response that was damaged in transit fails its checksum at the end, and is then requested
+    // again. An error in the document is therefore thrown only after the end was read.
     if (wrong === undefined)
       try {
         splitter.push(chunk, elements);
@@ -111,8 +111,7 @@ async function readPage<T>(
     throw /^\s*[[{]/.test(String(start))
       ? wrong.error
       : notJson(response, String(start), wrong.error);
-  // The connection has ended normally, but the document is truncated. This is handled like a broken
-  // connection.
+  // The connection ended normally, but the document is truncated. This is handled like a broken connection.
   if (!splitter.whole) throw cutResponse(url, 'its JSON document has no end');
   const rest = splitter.end();
   return {
@@ -155,8 +154,8 @@ function nextOf({ next }: Readonly<Record<string, unknown>>, origin: string): st
 }
 
 /**
- * Checks the parameters in the response. If they differ from the parameters that were sent, the response is
- * wrong. Returns the dates that the service used.
+ * Checks the parameters that the response repeats. If they differ from the parameters that were sent, the
+ * response belongs to another request. Returns the dates that the service used.
  */
 function checkEcho(echo: unknown, params: Params, origin: string): Partial<Dates> {
   if (echo === undefined) return {};

@@ -5,19 +5,22 @@ import type { Cursor } from '../flow/flow.js';
 import { type Query, SPAN_30DAY } from './query.js';
 import type { QueryPosition } from './query-cursor.js';
 
-/** Posts are searchable about 30 s after they are posted. The margin is a minute. */
+/** Posts are searchable about 30 s after they are posted. This margin of a minute is safe. */
 const SEARCHABLE_AFTER = MINUTE;
 
-/** The end of a run that begins now: the newest minute, or the newest whole bucket, that is certainly searchable. */
+/**
+ * Returns the end of a run that starts now: the newest minute, or for counts the newest whole bucket, whose
+ * posts are certainly searchable.
+ */
 function endOfRun({ account, runsEndAt = MINUTE }: Query): string {
   return formatTimestamp(floorTo(runsEndAt, account.clock.now() - SEARCHABLE_AFTER));
 }
 
 /**
- * The window of an incremental run, from the end of the last complete run to the newest searchable minute.
- * Calls `onGap` for minutes that are too old for the product.
+ * Returns the window of an incremental run, from the end of the last complete run to the newest searchable
+ * minute. Calls `onGap` for minutes that are too old for the product.
  *
- * @throws IncompleteError if there are such minutes and no `onGap`.
+ * @throws IncompleteError if minutes are too old and there is no `onGap`.
  */
 export async function nextWindow(
   query: Query,
@@ -27,12 +30,13 @@ export async function nextWindow(
 ): Promise<Dates> {
   const { params, product, account, runsEndAt = MINUTE, onGap } = query;
   const toDate = endOfRun(query);
-  // Both dates are sent, because a resumed run must send the same request for its pages.
+  // Both dates are sent in the request, because the requests for further pages, even by a resumed run, must
+  // have the same dates.
   const default30 = () => formatTimestamp((parseTimestamp(toDate) ?? 0) - 30 * DAY);
   if (!last.done) return { fromDate: String(params.fromDate ?? default30()), toDate };
   const fromDate = String(last.window.toDate);
   if (product !== '30day') return { fromDate, toDate };
-  // The start of `30day` moves forward until the last page is requested.
+  // The start of `30day` moves forward every minute, so a margin is needed until the last page is requested.
   const oldest = account.clock.now() - SPAN_30DAY + MINUTE;
   const earliest = formatTimestamp(floorTo(runsEndAt, oldest + runsEndAt - 1));
   if (fromDate >= earliest) return { fromDate, toDate };

@@ -14,15 +14,18 @@ import {
 /** An estimate of the cost of a search, from counts of the same window. */
 export interface Preview {
   /**
-   * The number of posts that the service would send. In a search for rules, a post that several queries match
-   * is counted for each.
+   * The number of posts that the service would send. If several queries of a search for rules match a post,
+   * the post is counted once for each of these queries.
    */
   readonly posts: number;
-  /** The number of pages for these posts. */
+  /** The number of pages that these posts fill. */
   readonly pages: number;
-  /** The minimum number of requests: one per page. More are needed if the service sends pages that are not full. */
+  /**
+   * The minimum number of requests, which is one for each page. More requests are needed if the service sends
+   * pages that are not full.
+   */
   readonly requests: number;
-  /** The same estimate for each query. A search for rules has one for each packed query. */
+  /** The same estimate for each query. A search for rules has one estimate for each packed query. */
   readonly queries: readonly QueryPreview[];
 }
 
@@ -31,22 +34,22 @@ interface QueryPreview extends Omit<Preview, 'queries'> {
   readonly query: string;
 }
 
-/** Options of `preview`: a signal that ends the call. */
+/** Options of `preview`: a signal that aborts the call. */
 export interface PreviewOptions {
-  /** Ends the call, which rejects with the signal's reason. */
+  /** A signal that aborts the call. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const OPTIONS = { signal: signal() } satisfies OptionTable<PreviewOptions>;
 
 /**
- * Estimates the requests and posts of a search from daily counts of its window. Sends one request for each 31
- * days of each query, and fetches no posts. Takes `limit`, `pages`, `maxResults`, `slices` and `shard` into
- * account. For an `incremental` search, estimates the first run. Posts that are published or deleted before
- * the search change the numbers.
+ * Estimates how many requests and posts a search would need, from daily counts of its window. Sends one
+ * request for every 31 days of each query, and fetches no posts. Takes `limit`, `pages`, `maxResults`,
+ * `slices` and `shard` into account. For an `incremental` search, estimates the first run. The estimate is
+ * not exact if posts are published or deleted before the search runs.
  *
  * @param options The options of the search.
- * @throws OptionError As a rejection, for options that `search` refuses.
+ * @throws OptionError For options that `search` refuses. The promise rejects with it.
  * @throws HttpError, ConnectionError, DataError, IncompleteError Like `counts`.
  * @example
  * const { posts, requests } = await preview(account(), { query: 'snow', product: '30day' });
@@ -76,7 +79,10 @@ export async function preview(
   };
 }
 
-/** @param part The query for the part of the window that this process fetches; `undefined` if it fetches none. */
+/**
+ * @param part The query for the part of the window that this process fetches; `undefined` if this process
+ * fetches no part.
+ */
 async function previewOf(
   account: Account,
   { params }: Query,
@@ -101,7 +107,7 @@ async function previewOf(
     maxPages,
   );
   const posts = Math.min(found, limit, pages * Number(maxResults));
-  // Slices need the window. If it is not given, one more request is needed to find it.
+  // Slices need both dates. If a date is not given, one more request is needed to find it.
   const isOpen = slices > 1 && (fromDate === undefined || toDate === undefined);
   return { query, posts, pages, requests: Math.max(pages, slices) + (isOpen ? 1 : 0) };
 }

@@ -8,25 +8,25 @@ import { isCount, isFlag, isText, type Json, optional, shaped } from '../json/ty
 import type { Page } from './fetch-page.js';
 import type { Query } from './query.js';
 
-/** The progress of a search or count, which a cursor stores. */
+/** The progress of a search or count. A cursor stores it. */
 export interface QueryPosition {
-  /** The current slice. 0 is the newest slice, and the only one of a query without slices. */
+  /** The index of the current slice. Slice 0 is the newest. A query without slices has only slice 0. */
   readonly slice: number;
   /** The token of the next page; absent at the start of a slice. */
   readonly next: string | undefined;
   /**
-   * The number of items of that page that were already delivered, if a limit ended the run in the middle of
-   * the page.
+   * How many items of the next page were already delivered, if a limit ended an earlier run in the middle of
+   * that page.
    */
   readonly skip: number;
-  /** The number of items that all runs have delivered so far. */
+  /** The total number of items that all runs have delivered so far. */
   readonly items: number;
   readonly pages: number;
   /** Whether every page was delivered. */
   readonly done: boolean;
   /** The time of the last delivered item, in epoch milliseconds. */
   readonly reached: number | undefined;
-  /** The dates of the whole request, as fixed by the first page or by the slices. */
+  /** The dates of the whole request. The first page or the slices fix them. */
   readonly window: Partial<Dates>;
 }
 
@@ -44,15 +44,15 @@ export function startOf({ next }: Query): QueryPosition {
   return { ...START, next };
 }
 
-/** Whether everything was delivered that the query and its limits allow. */
+/** Returns whether all items were delivered that the query and its limits allow. */
 export function isOver({ limit, pages }: Query, position: QueryPosition): boolean {
   return position.done || position.items >= limit || position.pages >= pages;
 }
 
 /**
- * The position after a page, of which `delivered` items were delivered.
+ * Returns the position after a page. `delivered` items of the page were delivered.
  *
- * @param reached The time of the last delivered item, if the page has any.
+ * @param reached The time of the last delivered item, if any item was delivered.
  */
 export function advance<T>(
   before: QueryPosition,
@@ -65,7 +65,8 @@ export function advance<T>(
   const window = slices > 1 ? position.window : page.window;
   const items = position.items + delivered;
   const skip = position.skip + delivered;
-  // The page was cut by a limit. A run with a higher limit requests it again and skips its first items.
+  // A limit cut the page. A run with a higher limit requests the page again and skips the items that were
+  // delivered.
   if (skip < page.items.length) return { ...position, window, items, skip };
   const slice = page.next === undefined ? position.slice + 1 : position.slice;
   return {
@@ -80,7 +81,7 @@ export function advance<T>(
   };
 }
 
-/** The cursor for a position, which includes the request that it belongs to. */
+/** Returns the cursor for a position. It includes the request to which the position belongs. */
 export function cursorOf({ source, identity }: Query, position: QueryPosition): Cursor {
   const { next, reached, window, ...counts } = position;
   return {
@@ -96,7 +97,7 @@ export function cursorOf({ source, identity }: Query, position: QueryPosition): 
 /**
  * Returns the position that a cursor stores.
  *
- * @throws OptionError If it is damaged or belongs to another request.
+ * @throws OptionError If the cursor is damaged or belongs to another request.
  */
 export function positionOf(query: Query, cursor: Cursor): QueryPosition {
   const { source, request } = cursor as Readonly<Record<string, Json>>;
@@ -123,7 +124,7 @@ export function positionOf(query: Query, cursor: Cursor): QueryPosition {
 
 const isDate = (value: unknown) => isText(value) && parseTimestamp(value) !== undefined;
 
-/** Whether the value stored in a cursor is a position. */
+/** Returns whether a value that is stored in a cursor is a position. */
 const isStored = shaped<Omit<QueryPosition, 'reached'> & { readonly reached: string | undefined }>({
   slice: isCount,
   next: optional(isText),

@@ -33,8 +33,8 @@ export type Product = '30day' | 'fullarchive';
 /** Options that searches and counts share. */
 export interface QueryOptions {
   /**
-   * The rule with all operators, 1 to 2048 characters. Checked as `rules.check` does for the product `search`,
-   * before anything is sent.
+   * The rule that posts must match, 1 to 2048 characters. The rule is checked before anything is sent, as by
+   * `rules.check` for the product `search`.
    */
   readonly query: string;
   /** `30day`, or `fullarchive`: everything since 21 March 2006. */
@@ -50,32 +50,36 @@ export interface QueryOptions {
   /**
    * For scheduled runs, for example by cron. Each run continues where the last complete run ended, and ends
    * at the newest minute (for counts, the newest whole bucket) that is certainly searchable. No post is
-   * repeated or missed between two runs. Only the first run uses `fromDate`. Needs a sink with a checkpoint,
-   * which appends to its output. Cannot be combined with `toDate`, `next`, `limit`, `pages` or a `shard`.
+   * repeated or missed between two runs. Only the first run uses `fromDate`. Requires a sink with a
+   * checkpoint; the sink appends to its output. Cannot be combined with `toDate`, `next`, `limit`, `pages` or
+   * a `shard`.
    * @default false
    */
   readonly incremental?: boolean | undefined;
   /**
-   * With `incremental` and `30day`: called with minutes that no run has fetched and that are now older than
-   * 31 days. The run then fetches the rest. Without this option, such minutes end the flow with an
-   * `IncompleteError`. May return a promise.
+   * Only for `incremental` with `30day`. Called with minutes that no run has fetched and that are now older
+   * than 31 days. The run then fetches the remaining minutes. Without this option, minutes that are too old
+   * end the flow with an `IncompleteError`. The callback may return a promise.
    */
   readonly onGap?: ((gap: QueryGap) => unknown) | undefined;
-  /** The label of the search endpoint, assigned by the service. @default the account's `label` */
+  /** The label of the search endpoint. The service assigns it. @default the account's `label` */
   readonly label?: string | undefined;
   /** The HTTP method of the requests. @default 'POST' */
   readonly method?: 'POST' | 'GET' | undefined;
-  /** The `next` of an earlier response to the same request. The search starts with the page after that response. */
+  /**
+   * The token `next` from an earlier response to the same request. The search starts with the page after that
+   * response.
+   */
   readonly next?: string | undefined;
   /**
-   * The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. All other
-   * options must be the same as in the first run.
+   * The cursor of a batch or of an error. The run resumes from there. A sink with a checkpoint sets it. All
+   * other options must be the same as in the first run.
    */
   readonly resume?: Cursor | undefined;
 }
 
 /**
- * Minutes that became too old for `30day` before an incremental search or count had fetched them.
+ * A range of minutes that became too old for `30day` before an incremental search or count fetched them.
  * `fullarchive` still has them.
  */
 export interface QueryGap extends Dates {
@@ -85,7 +89,7 @@ export interface QueryGap extends Dates {
 /** The parameters of a request as they are sent. */
 export type Params = Readonly<Record<string, string | number>>;
 
-/** Limits for the results of a query, and the number of parts of the window to fetch concurrently. */
+/** The limits for the results of a query, and the number of slices into which the window is divided. */
 export interface Bounds {
   readonly limit: number;
   readonly pages: number;
@@ -99,21 +103,26 @@ const UNBOUNDED: Bounds = {
 };
 
 /**
- * The purpose of an option of searches or counts, besides controlling the run. Each option in the tables
- * declares it.
+ * How an option of searches or counts is used, apart from controlling the run. Each row of the tables of
+ * options declares it.
  */
 export interface OptionRole {
-  /** Whether the option selects the endpoint. A `preview` then requests its counts from the same endpoint. */
+  /**
+   * Whether the option selects the endpoint. For a `preview`, counts are then requested from the same
+   * endpoint.
+   */
   readonly isEndpoint?: boolean;
-  /** Whether the option is sent with each request, under its own name. */
+  /** Whether the option is sent with each request, under the option's name. */
   readonly isParameter?: boolean;
-  /** Which of the saved positions a run with another value refuses: every `cursor`, or only the `checkpoint`. */
+  /**
+   * Which saved positions a run refuses if this option has changed: every `cursor`, or only the `checkpoint`.
+   */
   readonly identifies?: 'cursor' | 'checkpoint';
-  /** The flag of the command for this option. If absent, the command has no flag for it. */
+  /** The command-line flag for this option. If absent, the command has no flag for it. */
   readonly flag?: FlagDetails;
 }
 
-/** The options of searches, or of counts. */
+/** The table of the options of searches, or of counts. */
 export type OptionRows = Readonly<Record<string, Option<unknown> & OptionRole>>;
 
 /** Creates a row of a table of options. */
@@ -134,26 +143,26 @@ export interface Query extends Bounds {
   readonly url: URL;
   readonly method: 'POST' | 'GET';
   readonly params: Params;
-  /** The identity that a cursor must have to be used by this query. */
+  /** What must be the same in a cursor, so that this query can resume from it. */
   readonly identity: Identity;
-  /** The identity that a checkpoint must have to be used by this query. */
+  /** What must be the same in a checkpoint, so that this query can resume from it. */
   readonly checkpointIdentity: Identity;
   readonly next: string | undefined;
   readonly resume: Cursor | undefined;
   /**
-   * The end of each incremental run is a multiple of this, in milliseconds. Absent for a query with a fixed
-   * window.
+   * For an incremental query, the unit to which the end of a run is rounded down, in milliseconds. Absent for
+   * a query with a fixed window.
    */
   readonly runsEndAt: number | undefined;
   readonly onGap: ((gap: QueryGap) => unknown) | undefined;
-  /** The rest of the budget of this run. */
+  /** What is left of the budget of this run. */
   readonly spending?: Spending | undefined;
 }
 
 const MAX_CHARACTERS = 2048;
 /** The minimum number of posts in a page. */
 export const MIN_RESULTS = 10;
-/** How far back `30day` reaches, in milliseconds. */
+/** How far back `30day` goes, in milliseconds. */
 export const SPAN_30DAY = 31 * DAY;
 
 /** The table of the options that searches and counts share. */
@@ -186,13 +195,13 @@ export const QUERY_OPTIONS = {
 } satisfies OptionTable<QueryOptions>;
 
 /**
- * Creates a query from options. Checks the rule, the window and the settings of the account, which the tables
- * of options cannot check.
+ * Creates a query from options. Checks what the tables of options cannot check: the rule, the window and the
+ * account's settings.
  *
- * @param rows The table by which the options were checked.
- * @param options The options with the defaults of the call.
- * @param bounds Limits of the results; none by default. `runsEndAt` is used only for an incremental query;
- * its default is a minute.
+ * @param rows The table that the options were checked with.
+ * @param options The options, with defaults for those that were not given.
+ * @param bounds Limits for the results; none by default. `runsEndAt` is used only for an incremental query;
+ * its default is one minute.
  * @throws OptionError
  */
 export function checkQuery(
@@ -224,7 +233,7 @@ export function checkQuery(
   const compared = {
     ...given,
     label: label ?? account.settings.label,
-    // Removed, because each incremental run has different dates.
+    // The date is removed from the identity, because each incremental run has different dates.
     ...(incremental === true && { fromDate: undefined }),
     slices: slices === 1 ? undefined : slices,
   };
@@ -256,7 +265,10 @@ export function checkQuery(
   };
 }
 
-/** The values of some options, in the form for requests and checkpoints. */
+/**
+ * Returns the values of the options for which `isMeant` returns true, in the form used in requests and
+ * checkpoints.
+ */
 function valuesOf(
   rows: OptionRows,
   values: Readonly<Record<string, unknown>>,
@@ -279,7 +291,7 @@ type EndpointOption = {
     : never;
 }[keyof typeof QUERY_OPTIONS];
 
-/** The options that select the endpoint. */
+/** Returns the options that select the endpoint. */
 export function endpointOptions(
   options: Pick<QueryOptions, EndpointOption>,
 ): Pick<QueryOptions, EndpointOption> {
@@ -289,8 +301,8 @@ export function endpointOptions(
 }
 
 function checkRule(source: string, query: string): void {
-  // The service does not define what a character is. This counts code points, so an emoji counts as
-  // one. If the service counts differently, it refuses the rule itself.
+  // The service does not define what a character is. Code points are counted here, so an emoji counts as one.
+  // If the service counts differently, it refuses the rule by itself.
   const characters = [...query].length;
   if (characters > MAX_CHARACTERS)
     throw optionError(
@@ -317,6 +329,7 @@ function checkWindow(source: string, { fromDate, toDate }: QueryOptions) {
     throw optionError(source, 'toDate', `${to} is before the first posts, of 21 March 2006`);
   if (oldest !== undefined && newest !== undefined && oldest >= newest)
     throw optionError(source, 'toDate', `${to} must be after \`fromDate\` ${from}`);
-  // The service checks whether `30day` reaches this far back, by its own clock.
+  // Whether `30day` goes back to this date is not checked here, because the service checks it by its own
+  // clock.
   return { fromDate: from, toDate: to };
 }

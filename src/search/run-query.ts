@@ -31,16 +31,16 @@ import {
   startOf,
 } from './query-cursor.js';
 
-/** The parts of a query that differ between posts and counts. One object is created for each run. */
+/** What differs between a run for posts and a run for counts. A new object is created for each run. */
 export interface Results<T> {
   readonly parse: ParseElement<T>;
   /** Called with each damaged element of a page. If absent, the first damaged element ends the run. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Checks pages in order. Throws if a page contradicts itself or an earlier page. */
+  /** Checks the pages in order. Throws if a page contradicts itself or an earlier page. */
   receive?(page: Page<T>): void;
-  /** The time of an item in epoch milliseconds; `undefined` if it has none. */
+  /** Returns the time of an item in epoch milliseconds; `undefined` if the item has none. */
   timeOf(item: T): number | undefined;
-  /** The part of a window that was received, 0 to 1. */
+  /** Returns the fraction of a window that was received, from 0 to 1. */
   fractionOf(window: Window, position: QueryPosition): number;
   /** Describes what is still missing, for an error message. */
   missing(position: QueryPosition): string;
@@ -50,8 +50,8 @@ export interface Results<T> {
 type MakeResults<T> = (isWhole: boolean, params: Params) => Results<T>;
 
 /**
- * Runs a query. Each page is a batch with the cursor after it. While a page is consumed, the next page is
- * requested.
+ * Runs a query. Each page is delivered as a batch with a cursor. While the consumer processes a page, the
+ * next page is requested.
  */
 export async function* runQuery<T>(
   checked: Query,
@@ -68,7 +68,7 @@ export async function* runQuery<T>(
     return;
   }
   if (resume !== undefined && !position.done) {
-    // The previous run has started this window, but not finished it.
+    // An earlier run has started this window, but not finished it.
     let last = resume;
     const started = withDates(query, position.window);
     for await (const batch of runWindow(started, start, makeResults, run)) {
@@ -81,14 +81,14 @@ export async function* runQuery<T>(
   yield* runNextWindow(query, start, makeResults, run);
 }
 
-/** The start of a run. */
+/** Where a run starts. */
 interface Start {
   readonly position: QueryPosition;
-  /** The cursor that the position was read from. */
+  /** The cursor that the position was read from, if any. */
   readonly resume: Cursor | undefined;
 }
 
-/** The window from the end of the last run to the newest searchable minute. */
+/** Runs the window from the end of the last run to the newest searchable minute. */
 async function* runNextWindow<T>(
   query: Query,
   { position: last, resume }: Start,
@@ -105,7 +105,7 @@ async function* runNextWindow<T>(
   const start = { position, resume };
   let isBegun = false;
   for await (const batch of runWindow(withDates(query, window), start, makeResults, run)) {
-    // A run that resumes from this cursor has the same window and delivers the same posts.
+    // A run that resumes from this cursor has the same window, and delivers the same posts.
     if (!isBegun) yield { items: [], cursor: cursorOf(query, position), origin: query.url.href };
     isBegun = true;
     yield batch;
@@ -158,7 +158,7 @@ async function* runWindow<T>(
     }
   } catch (error) {
     run.signal.throwIfAborted();
-    // An error of the user's function is thrown unchanged.
+    // Errors that the user's callbacks throw are thrown unchanged.
     if (isInCallback || cursor === undefined || !(error instanceof MillraceError)) throw error;
     const missing = results.missing(position);
     throw new IncompleteError(
@@ -188,17 +188,18 @@ function fractionOf<T>(
 }
 
 /**
- * The maximum number of slices to request concurrently. At usual latencies, this uses up the limit of 20
+ * The maximum number of slices to fetch concurrently. At usual latencies, this number uses up the limit of 20
  * requests per second.
  */
 const MAX_OPEN_SLICES = 12;
-/** The maximum number of pages that a slice buffers while earlier slices are read. */
+/** The maximum number of pages that a slice buffers while earlier slices are consumed. */
 const PAGES_AHEAD = 4;
 
 /**
- * The pages of all slices in order, while pages of later slices are already requested.
+ * Yields the pages of all slices in order. Pages of later slices are requested before they are needed.
  *
- * @param requests The request of each slice, newest first; a single request if the query has no slices.
+ * @param requests The request for each slice, newest slice first; a single request if the query has no
+ * slices.
  */
 async function* slicePages<T>(
   query: Query,
@@ -208,7 +209,7 @@ async function* slicePages<T>(
   signal: AbortSignal,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const isSliced = requests.length > 1;
-  // Each open slice adds a listener to the signal, and Node would warn of a leak.
+  // Each open slice adds a listener to the signal, and Node would warn about a leak.
   setMaxListeners(0, signal);
   let items = start.items - start.skip;
   let pages = start.pages;
@@ -235,17 +236,17 @@ async function* slicePages<T>(
   }
 }
 
-/** The maximum number of tokens to remember, in order to detect a repeated token. */
+/** How many tokens to remember for detecting a repeated token. */
 const MAX_TOKENS = 1_000;
 
 /**
- * The pages of one request. Each page is requested with the `next` of the previous page and otherwise the
- * same parameters. The page without `next` is the last.
+ * Yields the pages of one request. Each page is requested with the `next` token of the previous page and
+ * otherwise the same parameters. A page without `next` is the last page.
  *
  * @param from The request without `next`, the token to start with, and the dates in earlier responses.
- * @param needsNext Whether to request the next page.
- * @throws DataError If a token is repeated, because the pages would never end, or if a response belongs to
- * another request.
+ * @param needsNext Returns whether to request the page after this one.
+ * @throws DataError If a response belongs to another request, or if a token is repeated, because the pages
+ * would then never end.
  */
 async function* pagesOf<T>(
   query: Query,
@@ -274,7 +275,7 @@ async function* pagesOf<T>(
   }
 }
 
-/** The first page fixes the dates for all pages. */
+/** Returns the dates for all pages, which the first page fixes. Throws if a later page has other dates. */
 function fixWindow(fixed: Partial<Dates>, echoed: Partial<Dates>, origin: string): Partial<Dates> {
   for (const name of ['fromDate', 'toDate'] as const)
     if (fixed[name] !== undefined && echoed[name] !== undefined)
@@ -282,7 +283,7 @@ function fixWindow(fixed: Partial<Dates>, echoed: Partial<Dates>, origin: string
   return { ...echoed, ...fixed };
 }
 
-/** The requests of a query, newest first: a single request, or one for each slice. */
+/** Returns the requests of a query: a single request, or one for each slice, newest slice first. */
 export async function requestsOf(
   query: Query,
   window: Partial<Dates>,
@@ -290,10 +291,10 @@ export async function requestsOf(
 ): Promise<readonly Params[]> {
   const { account, params, product, slices } = query;
   if (slices === 1) return [params];
-  // A resumed run slices the same window as the first run, whatever the current time is.
+  // A resumed run divides the same window into slices as the first run, whatever the current time is.
   const given = { ...params, ...window } as Params;
   const isGiven = given.fromDate !== undefined && given.toDate !== undefined;
-  // If the window is open, the service is asked for its limits, because its clock may differ.
+  // If a date is not given, the service is asked for the window that it uses, because its clock may differ.
   const smallest = { ...params, maxResults: MIN_RESULTS };
   const ignore = () => undefined;
   const echoed = isGiven ? {} : (await fetchPage(query, smallest, ignore, signal)).window;
@@ -301,14 +302,14 @@ export async function requestsOf(
   return sliceDates(dates, slices).map(slice => ({ ...params, ...slice }));
 }
 
-/** The window that all slices cover together. */
+/** Returns the window that all slices together cover. */
 export function wholeWindow(slices: readonly Params[]): Partial<Dates> {
   return { fromDate: String(slices.at(-1)?.fromDate), toDate: String(slices[0]?.toDate) };
 }
 
 /**
- * The dates of a request that may omit some. Uses the dates in the response if there are any, otherwise the
- * service's defaults at this time: 30 days, but not before the start of the product.
+ * Returns both dates of a request that may omit dates. Uses the dates in the response if there are any.
+ * Otherwise uses the service's defaults at this time: 30 days, but not before the start of the product.
  */
 export function resolveDates(
   given: Params,
@@ -320,7 +321,8 @@ export function resolveDates(
   const back = to - 30 * DAY;
   const earliest = product === '30day' ? floorTo(MINUTE, now - SPAN_30DAY) : FIRST_POST;
   const from = dateOf(echoed.fromDate) ?? Math.max(back, earliest);
-  // The start of `30day` moves forward until the oldest slice is requested.
+  // The start of `30day` moves forward every minute, so a margin is needed until the oldest slice is
+  // requested.
   const margin = product === '30day' && from > back ? MINUTE : 0;
   return {
     fromDate: String(given.fromDate ?? formatTimestamp(Math.min(from + margin, to - MINUTE))),
@@ -333,8 +335,8 @@ function dateOf(date: Params[string] | undefined): number | undefined {
 }
 
 /**
- * Splits a window into `count` windows of whole minutes with about the same length, newest first. Starts are
- * inclusive and ends exclusive, so there are no overlaps or gaps.
+ * Splits a window into `count` windows of whole minutes with about the same length, newest first. Each start
+ * is inclusive and each end is exclusive, so there are no overlaps or gaps.
  */
 export function sliceDates(dates: Dates, count: number): Dates[] {
   const window = windowOf(dates);

@@ -18,13 +18,13 @@ import { type Results, runQuery, withDates } from './run-query.js';
 export interface PackedQueries {
   readonly queries: readonly PackedQuery[];
   /**
-   * The minimum number of requests of the run: one for each query that is not complete yet. `preview` counts
-   * the pages of the queries.
+   * The minimum number of requests of the run: one for each query that is not complete yet. `preview` also
+   * estimates the pages of each query.
    */
   readonly requests: number;
 }
 
-/** Called with the queries of a run before its first request. */
+/** A callback that gets the queries of a run before the first request. */
 export type OnQueries = (packed: PackedQueries) => unknown;
 
 /** A search for rules that has passed all checks. */
@@ -32,7 +32,7 @@ export interface PackedSearch {
   readonly packed: readonly PackedQuery[];
   /** The packed queries. */
   readonly queries: readonly [Query, ...Query[]];
-  /** Identifies the rules and the way they were packed, which a cursor belongs to. */
+  /** Identifies the rules and how they were packed. A cursor belongs to one packing. */
   readonly packing: string;
   readonly matcher: RuleMatcher;
   readonly onQueries: OnQueries | undefined;
@@ -40,7 +40,7 @@ export interface PackedSearch {
   readonly makeResults: () => Results<Activity>;
 }
 
-/** A hash of the rules and of the queries that they were packed into. */
+/** Returns a hash of the rules and of the queries that they were packed into. */
 export function packingId(rules: readonly Rule[], packed: readonly PackedQuery[]): string {
   const hash = createHash('sha256');
   for (const { value, tag = null, id = null } of rules)
@@ -59,18 +59,18 @@ interface State {
   readonly query: number;
   /** The cursor in the current query; `undefined` at the start of the query. */
   readonly at: Cursor | undefined;
-  /** The last cursor of the first query, which determines the window of all others. */
+  /** The last cursor of the first query. It determines the window of all other queries. */
   readonly first: Cursor | undefined;
 }
 
 const START: State = { query: 0, at: undefined, first: undefined };
 
-/** The number of ids to remember for repeated posts between pages, if there is only one query. */
+/** If there is only one query, how many ids to remember for finding posts that pages repeat. */
 const REPEATED_BY_PAGES = 100_000;
 
 /**
- * Runs the queries one after the other over the same window, and delivers each post once. After a complete
- * run of an incremental search, runs the next window.
+ * Runs the queries one after the other over the same window, and delivers each post once. If an incremental
+ * search resumes after a complete run, runs the next window.
  */
 export async function* runPacked(search: PackedSearch, run: Run): Batches<Activity> {
   const { queries } = search;
@@ -85,7 +85,7 @@ export async function* runPacked(search: PackedSearch, run: Run): Batches<Activi
   if (isIncremental) yield* runWindow(search, { ...START, at: first, first }, [], run);
 }
 
-/** @returns The last cursor of the first query. */
+/** @returns The last cursor of the first query in this window. */
 async function* runWindow(
   search: PackedSearch,
   start: State,
@@ -116,20 +116,20 @@ async function* runWindow(
       throw stopped(search, index, start, state, ids, error);
     }
     parts.done(index);
-    // The query has no pages, because a shard has no minute, or because it was already complete.
+    // The query had no pages, because it was already complete or because the shard has no minutes.
     if (state.query === index) state = { query: index + 1, at: undefined, first: state.first };
   }
   return state.first;
 }
 
-/** Returns a query with the window of the first query. */
+/** Returns a query with the window that the first query has fixed. */
 function inWindow({ queries }: PackedSearch, index: number, { at, first }: State): Query {
   const [firstQuery] = queries;
   const query = queries[index] as Query;
   const fixing = index === 0 ? at : first;
   if (fixing === undefined) return query;
   const { done, window } = positionOf(firstQuery, fixing);
-  // In an incremental search, the first query determines the next window.
+  // In an incremental search, only the first query determines the next window.
   if (index === 0 && (done || query.runsEndAt === undefined)) return query;
   const isKnown = window.fromDate !== undefined && window.toDate !== undefined;
   return isKnown ? { ...withDates(query, window), runsEndAt: undefined } : query;
@@ -155,7 +155,7 @@ function stateAfter(
   return { ...state, query: next, at: undefined };
 }
 
-/** Converts the error of one query to an error of the whole search. */
+/** Converts an error in one query to an error of the whole search. */
 function stopped(
   search: PackedSearch,
   index: number,
@@ -166,7 +166,7 @@ function stopped(
 ): unknown {
   if (!(error instanceof MillraceError) || error instanceof OptionError) return error;
   const isIncomplete = error instanceof IncompleteError;
-  // As in any search, if the first page fails, its own error is thrown.
+  // If the very first page fails, the error of that page is thrown, as in any search.
   if (!isIncomplete && index === 0 && state === start) return error;
   const { queries } = search;
   const inner = isIncomplete ? (error.cursor as Cursor | undefined) : undefined;

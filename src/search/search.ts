@@ -36,71 +36,72 @@ import {
 import { type Results, runQuery } from './run-query.js';
 import { type OnQueries, packingId, runPacked } from './search-rules.js';
 
-/** Options that searches for a query and searches for rules share. */
+/** Options for both a search for one query and a search for rules. */
 interface FetchOptions {
   /**
-   * The maximum number of posts in a page, 10 to 500. Large pages need fewer requests, and requests count
+   * The maximum number of posts in a page, 10 to 500. Larger pages need fewer requests, and requests count
    * towards the contract.
    * @default 500, or `limit` if it is lower
    */
   readonly maxResults?: number | undefined;
   /**
    * The maximum cost of this run, `{ requests, posts }`. Before a request that could exceed it, the flow ends
-   * with an `IncompleteError` whose `reason` is `'budget'`. A run from its cursor, or from the checkpoint,
-   * continues with a new budget. Each try of a request counts. A page counts as `maxResults` posts until it
-   * has arrived, so `posts` must be at least `maxResults`. Cannot be combined with `slices`.
+   * with an `IncompleteError` whose `reason` is `'budget'`. A run that resumes from the error's cursor, or
+   * from the checkpoint, has a new budget. Each attempt of a request counts as a request. A page that has not
+   * arrived yet counts as `maxResults` posts, so `posts` must be at least `maxResults`. Cannot be combined
+   * with `slices`.
    * @default no limit
    */
   readonly budget?: Budget | undefined;
   /**
    * Splits the window into this number of parts of equal length, at most 10,000, and fetches up to 12 of them
    * concurrently, within 20 requests per second. Posts are still newest first. A part buffers at most 4 pages
-   * while earlier parts are read, so parts of a few pages work best; use `counts` to see how many posts there
-   * are. If a date is omitted, one more small request finds the window that the service uses. Because `30day`
-   * starts later every minute, its oldest minute is then omitted. Cannot be combined with `limit`, `pages`,
-   * `next` or `budget`.
+   * while earlier parts are consumed, so parts with only a few pages work best; use `counts` to see how many
+   * posts there are. If a date is omitted, one more small request asks for the window that the service uses.
+   * The window of `30day` then omits the oldest minute, because its start moves forward every minute. Cannot
+   * be combined with `limit`, `pages`, `next` or `budget`.
    * @default 1
    */
   readonly slices?: number | undefined;
   /**
-   * The part of the window that this process fetches. Shards are parts of equal length; the first shard is
-   * the oldest. Needs both dates, because otherwise each process would have another window. Cannot be
-   * combined with `limit`, `pages` or `next`.
+   * The part of the window that this process fetches. The window is divided into parts of equal length; the
+   * first shard is the oldest part. Requires both dates, because otherwise each process would have a
+   * different window. Cannot be combined with `limit`, `pages` or `next`.
    * @default the account's `shard`, or the whole window
    */
   readonly shard?: Shard | undefined;
   /**
-   * Called with each result that is not a post, has no id or is too large. If it returns, the result is
-   * skipped. Without this option and without `damaged` of the sink, such a result ends the flow. After the
-   * first page, the error is an `IncompleteError`.
+   * Called with each result that is not a post, has no id or is too large. If the callback returns, the
+   * result is skipped. Without this option and without the sink option `damaged`, the first such result ends
+   * the flow. After the first page, the flow ends with an `IncompleteError`.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
-/** Options of `search`: the query, its window and limits, and how fast to fetch. */
+/** Options of `search` for one query: the query, its window and limits, and how to fetch posts. */
 export interface SearchOptions extends QueryOptions, FetchOptions {
   /** The tag that appears in the `matching_rules` of each post. */
   readonly tag?: string | undefined;
-  /** The maximum number of posts. The search ends after it, and requests no further pages. */
+  /** The maximum number of posts. After that many posts, the search ends without further requests. */
   readonly limit?: number | undefined;
-  /** The maximum number of pages. The search ends after it. */
+  /** The maximum number of pages. After that many pages, the search ends. */
   readonly pages?: number | undefined;
 }
 
-/** Options of `search` for many rules: the rules, the window, and how fast to fetch. */
+/** Options of `search` for many rules: the rules, the window, and how to fetch posts. */
 export interface SearchRulesOptions extends Omit<QueryOptions, 'query' | 'next'>, FetchOptions {
   /**
-   * The rules, at least one, each with an optional tag. They are packed into few queries, as
-   * `rules.pack` does. Each post is delivered once. Its `matching_rules` are the rules that it matches, as
-   * `matchRules` sets them.
+   * The rules, at least one, each with an optional tag. The rules are packed into few queries, as by
+   * `rules.pack`. Each post is delivered once. Its `matching_rules` list the rules that match it, as set by
+   * `matchRules`.
    */
   readonly rules: readonly Rule[];
   /** The maximum size of a query. @default the limits of `rules.pack` */
   readonly queryLimits?: PackOptions | undefined;
   /**
-   * Called before the first request of a run, with the queries and their minimum number of requests. If it
-   * returns a promise, the run waits for it. If it throws or the promise rejects, the run ends with that
-   * error.
+   * Called before the first request of a run, with the queries and their minimum number of requests. If the
+   * callback returns a promise, the run waits for it. If the callback throws or its promise rejects, the run
+   * ends with that error.
    */
   readonly onQueries?: OnQueries | undefined;
 }
@@ -127,8 +128,8 @@ export const SEARCH_OPTIONS = {
     { isParameter: true, identifies: 'cursor', flag: {} },
     lines('comes back in the `matching_rules` of each post'),
   ),
-  // This comes before `maxResults`, whose default depends on `limit`, because only the first
-  // difference to a checkpoint is reported.
+  // `limit` comes before `maxResults`, because only the first difference from a checkpoint is reported, and
+  // the default of `maxResults` depends on `limit`.
   limit: row(
     { identifies: 'checkpoint', flag: { shownDefault: 'all' } },
     whole('posts in all', { min: 1 }),
@@ -154,9 +155,10 @@ const RULES_OPTIONS = {
 } satisfies OptionTable<SearchRulesOptions>;
 
 /**
- * The posts that match a query, newest first. Each page is a batch with a cursor; while a page is consumed,
- * the next page is requested. Server errors, rate limits and broken connections are retried. Posts may be
- * repeated at page boundaries, see `dedupe`. The flow ends after the last page.
+ * Fetches the posts that match a query, newest first. Each page is delivered as a batch with a cursor. While
+ * the consumer processes a page, the next page is requested. Server errors, rate limits and broken
+ * connections are retried. A post may be repeated on the next page; `dedupe` removes repeated posts. The flow
+ * ends after the last page.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws HttpError, ConnectionError, DataError from the flow, if the first page fails.
@@ -270,13 +272,16 @@ const RULES_HAVE_NO = {
   pages: 'cannot be combined with `rules`, whose queries come one after the other: use `budget`',
 };
 
-/** Returns queries of one run, which share one budget. */
+/** Returns the queries of one run with a budget that they share. */
 function withBudget(queries: readonly Query[], budget: Budget): Query[] {
   const spending = new Spending(budget, Number(queries[0]?.params.maxResults));
   return queries.map(query => ({ ...query, spending }));
 }
 
-/** Refuses options of an incremental search with which a part of the window would be left to another run. */
+/**
+ * Refuses options that leave a part of the window to another run or process, because an incremental search
+ * must cover its whole window.
+ */
 function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(parts))
     if (incremental && value !== undefined)
@@ -288,8 +293,8 @@ function refuseParts(incremental: boolean, parts: Readonly<Record<string, unknow
 }
 
 /**
- * The part of a query that a shard fetches; `undefined` if the window has fewer minutes than there are
- * shards, and this shard has none.
+ * Returns the part of a query that a shard fetches. Returns `undefined` if the shard has no minute, because
+ * the window has fewer minutes than there are shards.
  */
 export function shardOfQuery(query: Query, shard: Shard): Query | undefined {
   const { fromDate, toDate } = query.params;
@@ -312,9 +317,9 @@ async function* none(): Batches<never> {}
 const POST_LIMITS = recordLimits('search');
 
 /**
- * The posts of one run of a search, newest first.
+ * Creates the results of one run of a search for posts.
  *
- * @param matcher The rules to put into the posts. By default, posts keep the tag from the service.
+ * @param matcher Sets the matching rules of the posts. Without it, posts keep the tag that the service sent.
  */
 function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): Results<Activity> {
   return {
@@ -325,7 +330,10 @@ function postResults(onDamaged: OnDamaged | undefined, matcher?: RuleMatcher): R
         const matching = matcher?.match(post);
         return matching === undefined ? post : post.withMatchingRules(matching);
       }),
-    /** A post without a time has no effect on progress. The consumer gets the error when it reads the time. */
+    /**
+     * Returns the time of a post. A post without a valid time does not affect progress. The consumer gets the
+     * error when it reads the time.
+     */
     timeOf(post) {
       try {
         return post.postedAt.getTime();
@@ -348,7 +356,7 @@ function parsePost(bytes: Buffer): Activity {
   if (bytes.length > maxBytes) throw new DataError(`A result is larger than ${maxBytes} bytes`);
   checkObject(bytes, maxDepth, 'A result');
   const post = new Activity(bytes);
-  // Reading the id throws if the post has none.
+  // Reading the id throws if the post has no id.
   void post.id;
   return post;
 }
