@@ -3,7 +3,10 @@ import * as node from 'node:fs/promises';
 import { type FileHandle, open } from 'node:fs/promises';
 import { isNodeError, StorageError } from '../base/errors.js';
 
-/** The calls of `node:fs/promises` that write files, as an interface, so that a test can make any of them fail. */
+/**
+ * The functions of `node:fs/promises` that are used for writing files. They are an interface, so that a test
+ * can make any call fail.
+ */
 export interface FileSystem<File extends OpenFile = OpenFile> {
   open(path: string, flags: string | number, mode?: number): Promise<File>;
   readFile(path: string, encoding: 'utf8'): Promise<string>;
@@ -15,7 +18,7 @@ export interface FileSystem<File extends OpenFile = OpenFile> {
 
 export interface FileStatus {
   readonly size: number;
-  /** The inode number. It distinguishes a file from a later file of the same name. */
+  /** The inode number. It distinguishes the file from a later file with the same name. */
   readonly ino: number;
   readonly mtimeMs: number;
   isFile(): boolean;
@@ -23,7 +26,7 @@ export interface FileStatus {
 }
 
 export interface OpenFile {
-  /** The file descriptor, so that other threads can write to the file. */
+  /** The file descriptor. Other threads use it to write to the file. */
   readonly fd?: number;
   write(
     bytes: Uint8Array,
@@ -41,8 +44,8 @@ export interface OpenFile {
 export const nodeFileSystem: FileSystem<node.FileHandle> = node;
 
 /**
- * Writes all of `bytes`. Repeats the call if necessary, because a single call may write fewer bytes if the
- * disk is nearly full.
+ * Writes all of `bytes`. A single call may write fewer bytes if the disk is nearly full, so this repeats the
+ * call until all are written.
  */
 export async function writeAll(file: OpenFile, bytes: Uint8Array, position: number): Promise<void> {
   let done = 0;
@@ -62,7 +65,7 @@ export async function ifThere<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The status of a name. For a symbolic link, the status of the link itself. */
+/** Returns the status of a path. For a symbolic link, returns the status of the link itself. */
 export function statusOf(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
   return ifThere(fs.lstat(file));
 }
@@ -80,12 +83,15 @@ const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const NO_WAIT = constants.O_NONBLOCK ?? 0;
 
 /**
- * Flags to open a file for reading. Without `O_NONBLOCK`, opening a pipe would wait until another process
- * writes to it.
+ * The flags to open a file for reading. Without `O_NONBLOCK`, opening a named pipe would wait until another
+ * process writes to the pipe.
  */
 const TO_READ = constants.O_RDONLY | NO_WAIT;
 
-/** The status of a regular file, or `undefined` if there is none. Throws for anything but a regular file. */
+/**
+ * Returns the status of a regular file, or `undefined` if nothing has this name. Throws for anything but a
+ * regular file.
+ */
 export async function regularStatus(fs: FileSystem, file: string): Promise<FileStatus | undefined> {
   const status = await statusOf(fs, file);
   if (status !== undefined && !status.isFile())
@@ -96,7 +102,10 @@ export async function regularStatus(fs: FileSystem, file: string): Promise<FileS
   return status;
 }
 
-/** Opens a regular file for reading. Follows links. Throws for anything else, such as a pipe, which may never end. */
+/**
+ * Opens a regular file for reading. Follows links. Throws for anything else, such as a named pipe, because a
+ * pipe may never end.
+ */
 export async function openToRead(file: string): Promise<FileHandle> {
   const handle = await open(file, TO_READ);
   try {
@@ -111,7 +120,7 @@ export async function openToRead(file: string): Promise<FileHandle> {
   }
 }
 
-/** Creates a file, replacing a regular one of that name. Never follows a link. */
+/** Creates a file. Replaces a regular file of the same name. Never follows a link. */
 export async function openNew<File extends OpenFile>(
   fs: FileSystem<File>,
   file: string,

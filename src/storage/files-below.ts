@@ -9,7 +9,10 @@ const DOT = 0x2e;
 const SLASH = Buffer.from('/');
 
 export interface FilesBelowOptions {
-  /** Selects files by their path below the folder, with `/` as the separator. `isRegular` is false for a link. */
+  /**
+   * Selects files by their path below the folder, with `/` as the separator. `isRegular` is false for a
+   * symbolic link.
+   */
   readonly match: (name: string, isRegular: boolean) => boolean;
   /**
    * Whether to search folders whose names begin with a dot.
@@ -19,11 +22,12 @@ export interface FilesBelowOptions {
 }
 
 /**
- * The files of a folder and its subfolders that match, as paths below the folder with `/`, sorted. Skips
- * files whose names begin with a dot. Does not follow links to folders, because they could form a loop.
+ * Returns the matching files of a folder and its subfolders, as sorted paths below the folder, with `/` as
+ * the separator. Skips files whose names begin with a dot. Does not follow links to folders, because they
+ * could form a loop.
  *
- * @throws StorageError If a folder cannot be read, or a matching path is not UTF-8. Node decodes such a path
- * to a string that opens no file, or a different file.
+ * @throws StorageError If a folder cannot be read, or a matching path is not UTF-8. Node decodes a path that
+ * is not UTF-8 to a string that opens no file, or the wrong file.
  */
 export async function filesBelow(folder: string, options: FilesBelowOptions): Promise<string[]> {
   return (await collect(folder, Buffer.alloc(0), options)).sort();
@@ -66,12 +70,14 @@ function notUtf8(folder: string, name: Buffer): StorageError {
   );
 }
 
-/** The start of the text that every version of `sinks/commit/checkpoint-text.ts` prints. */
+/**
+ * Matches the start of every checkpoint that any version of `sinks/commit/checkpoint-text.ts` has printed.
+ */
 const START = /^\{\n {2}"version": \d+,\n {2}"state": "/;
 
 /**
- * Whether a regular file that ends in `.json` is a checkpoint of a sink that writes files. Checkpoints often
- * lie among files of posts, under any name, but contain no posts.
+ * Returns whether a path that ends in `.json` is the checkpoint of a sink that writes files. Checkpoints
+ * contain no posts, but often lie among files of posts, under any name.
  */
 export async function isCheckpointFile(file: string): Promise<boolean> {
   if (!/\.json$/i.test(file)) return false;
@@ -82,13 +88,13 @@ const POSTS = 'json|jsonl|ndjson';
 const COMPRESSED = 'gz|zst';
 
 /**
- * Matches names of files with one post per line, plain or compressed, such as `x.jsonl` and `x.json.gz`, but
- * not `x.csv.gz`.
+ * Matches the names of files with one post per line, plain or compressed. For example, matches `x.jsonl` and
+ * `x.json.gz`, but not `x.csv.gz`.
  */
 export const STORED_POSTS = new RegExp(`\\.(${POSTS})(\\.(${COMPRESSED}))?$`, 'i');
 
 /**
- * Matches the same names, and names of compressed files with any content. The pattern is part of the identity
- * of `localFiles`: if it changes, existing cursors are refused.
+ * Matches the same names as `STORED_POSTS`, and the names of all compressed files. The pattern is part of the
+ * identity of `localFiles`: if it changes, existing cursors are refused.
  */
 export const STORED_FILES = new RegExp(`\\.(${COMPRESSED}|${POSTS})$`, 'i');

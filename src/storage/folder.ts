@@ -4,7 +4,7 @@ import { type FileSystem, nodeFileSystem, type OpenFile } from './file-system.js
 
 interface MakeFolderOptions {
   /**
-   * The mode of each created folder.
+   * The permission bits of each created folder.
    * @default 0o777 minus the umask
    */
   readonly mode?: number | undefined;
@@ -12,8 +12,8 @@ interface MakeFolderOptions {
 }
 
 /**
- * Creates a folder and its parents, and returns the parents for `syncFolder`. This includes parents that
- * already exist, because a killed run may have created them without syncing.
+ * Creates a folder and its parents. Returns the folders to pass to `syncFolder`. These include parents that
+ * already existed, because a killed run may have created them without syncing.
  *
  * @param folder an absolute path
  */
@@ -29,8 +29,8 @@ export async function makeFolder(
 }
 
 /**
- * Creates a folder and its parents, and resolves once their names survive a power failure. Without that, even
- * a synced file could be lost together with the name of its folder. System errors are thrown unchanged.
+ * Creates a folder and its parents, and resolves once their names would survive a power failure. Otherwise,
+ * even a synced file could be lost together with the name of its folder. System errors are thrown unchanged.
  */
 export async function makeSyncedFolder(folder: string, options?: MakeFolderOptions): Promise<void> {
   for (const above of await makeFolder(absolutePath(folder), options))
@@ -53,7 +53,7 @@ async function makeWithAbove(fs: FileSystem, folder: string, mode?: number): Pro
   }
 }
 
-/** Creates one folder. Ignores the error if another process has created it since the check. */
+/** Creates one folder. Ignores the error if another process has created the folder in the meantime. */
 async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<void> {
   try {
     await fs.mkdir(folder, mode);
@@ -62,7 +62,7 @@ async function makeOne(fs: FileSystem, folder: string, mode?: number): Promise<v
   }
 }
 
-/** Whether a path is a folder. Follows symbolic links. */
+/** Returns whether a path is a folder. Follows symbolic links. */
 async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   try {
     return (await fs.lstat(folder + path.sep)).isDirectory();
@@ -72,10 +72,13 @@ async function isFolder(fs: FileSystem, folder: string): Promise<boolean> {
   }
 }
 
-/** The error codes of file systems that cannot sync a folder, and of folders that this user may not open. */
+/** Error codes for file systems that cannot sync a folder, and for folders that this user may not open. */
 const CANNOT_SYNC = ['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP', 'EISDIR'];
 
-/** Makes created and renamed entries of a folder survive a power failure, if the file system supports it. */
+/**
+ * Syncs a folder, so that created and renamed entries survive a power failure. Does nothing if the file
+ * system does not support it.
+ */
 export async function syncFolder(folder: string, fs: FileSystem = nodeFileSystem): Promise<void> {
   try {
     const handle = await fs.open(folder, 'r');
@@ -90,8 +93,8 @@ export async function syncFolder(folder: string, fs: FileSystem = nodeFileSystem
 }
 
 /**
- * Makes a path absolute. Calls do this once, at the start, because the working folder may change or be
- * deleted.
+ * Makes a path absolute. Each call of the package does this once, at the start, because the working folder
+ * may change or be deleted later.
  *
  * @throws StorageError if the path is relative and the working folder does not exist.
  */
@@ -99,7 +102,7 @@ export function absolutePath(file: string): string {
   return path.isAbsolute(file) ? path.normalize(file) : path.join(workingFolder(file), file);
 }
 
-/** A file system that resolves relative paths against `folder`. */
+/** Returns a file system that resolves relative paths against `folder`. */
 export function fileSystemIn<File extends OpenFile>(
   folder: string,
   fs: FileSystem<File>,

@@ -6,27 +6,27 @@ import { makeSyncedFolder, syncFolder } from './folder.js';
 import { replaceFile } from './replace-file.js';
 
 export interface LineLogOptions {
-  /** The mode of a new file. @default 0o666 minus the umask */
+  /** The permission bits of a new file. @default 0o666 minus the umask */
   readonly mode?: number | undefined;
-  /** The mode of a new folder. @default 0o777 minus the umask */
+  /** The permission bits of a new folder. @default 0o777 minus the umask */
   readonly folderMode?: number | undefined;
 }
 
 /**
- * A file of JSON values, one per line, to which values are appended. Only one process may write it, with one
- * call at a time. System errors are thrown unchanged.
+ * A file of JSON values, one per line, to which values are appended. Only one process may write to the file,
+ * and only one call may run at a time. System errors are thrown unchanged.
  */
 export class LineLog<T> {
   readonly #file: string;
   readonly #options: LineLogOptions;
-  /** The size of all complete lines in bytes; `undefined` until the file was read. */
+  /** The total size of the complete lines in bytes; `undefined` until the file was read. */
   #bytes: number | undefined;
   /**
    * Whether the file's name is synced to disk. A process that was killed may have created the file without
-   * syncing.
+   * syncing its name.
    */
   #named = false;
-  /** Whether an `append` has failed, so that an incomplete line may follow the complete ones. */
+  /** Whether an `append` has failed. An incomplete line may then follow the complete lines. */
   #torn = false;
 
   constructor(file: string, options: LineLogOptions = {}) {
@@ -35,10 +35,11 @@ export class LineLog<T> {
   }
 
   /**
-   * Reads all values. Resolves once they survive a power failure, because a killed process may have written
-   * some without syncing. Removes a last line that a crash has truncated; its `append` did not resolve.
+   * Reads all values. Resolves once the values would survive a power failure, because a killed process may
+   * have written some of them without syncing. Removes the last line if a crash has truncated it; the
+   * `append` of that line did not resolve.
    *
-   * @throws SyntaxError for any other line that is not JSON.
+   * @throws SyntaxError if any line before the last is not JSON.
    */
   async read(): Promise<T[]> {
     const text = await readIfThere(nodeFileSystem, this.#file);
@@ -55,7 +56,7 @@ export class LineLog<T> {
     return values;
   }
 
-  /** Adds a value, and resolves once it survives a power failure. */
+  /** Appends a value. Resolves once the value would survive a power failure. */
   async append(value: T): Promise<void> {
     if (this.#bytes === undefined) await this.read();
     const at = this.#bytes as number;
@@ -110,8 +111,8 @@ function wholeLines<T>(text: string): { values: T[]; bytes: number } {
     try {
       values.push(JSON.parse(line) as T);
     } catch (error) {
-      // Only a damaged last line is tolerated. Any part of the last write may be on disk, even its end without its
-      // start.
+      // Only the last line may be damaged. After a crash, any part of the last write may be on disk, even the
+      // end of the write without its start.
       if (index + 2 < lines.length || lines.at(-1) !== '') throw error;
       break;
     }

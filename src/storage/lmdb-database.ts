@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * The databases that this process has open in one folder. LMDB opens the folder only once, so if one of them
- * fails, all fail.
+ * The databases that this process has open in one folder. LMDB opens the folder only once for a process, so
+ * if one of these databases fails, all of them fail.
  */
 interface InProcess {
   readonly roots: Set<Root>;
@@ -23,16 +23,19 @@ interface InProcess {
 const byFolder = new Map<string, InProcess>();
 
 /**
- * An LMDB database that still works after the write of a transaction has failed. After LMDB could not write a
- * root, it refuses all calls, and lmdb waits forever for the next transaction and for the database to close.
- * Therefore, transactions of the same turn are written together, later ones wait for them, and after a
- * failure the database is reopened.
+ * An LMDB database that keeps working after a write has failed. If LMDB cannot write the meta page of a
+ * transaction, it refuses all later calls, and the package `lmdb` waits forever for the next transaction and
+ * for the database to close. To avoid this, all transactions of one turn of the event loop are written
+ * together, later transactions wait for them, and the database is reopened after a failure.
  */
 export class LmdbDatabase {
   readonly #folder: string;
   readonly #inProcess: InProcess;
   #root: Root;
-  /** The reason why LMDB refuses all calls, so that the database must be reopened; `undefined` if it does not. */
+  /**
+   * The reason why LMDB refuses all calls. If it is set, the database must be reopened. `undefined` if LMDB
+   * accepts calls.
+   */
   #failure: unknown;
   readonly #waiting: Waiting[] = [];
   #closed = false;
@@ -47,7 +50,7 @@ export class LmdbDatabase {
 
   /**
    * @param folder an absolute path
-   * @throws Error that says what to do, if the file is damaged or LMDB cannot be loaded.
+   * @throws Error if the file is damaged or LMDB cannot be loaded. The message says what to do.
    */
   static async open(
     folder: string,
@@ -56,15 +59,15 @@ export class LmdbDatabase {
     return new LmdbDatabase(folder, await openLmdb(folder, options));
   }
 
-  /** The root database, for reads, and for writes within a transaction. */
+  /** The root database. It can be read at any time, and written within a transaction. */
   get root(): Root {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#root;
   }
 
   /**
-   * Runs an action on the root database. Resolves once everything that it has put or removed survives a power
-   * failure.
+   * Runs an action on the root database. Resolves once everything that the action has put or removed would
+   * survive a power failure.
    */
   transaction<T>(action: (root: Root) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -73,12 +76,12 @@ export class LmdbDatabase {
         resolve: resolve as (result: unknown) => void,
         reject,
       });
-      // Transactions that are added before this write starts are written together with it.
+      // Transactions that are added before this write starts are written together with this transaction.
       if (count === 1) void this.#inProcess.limit(() => this.#write());
     });
   }
 
-  /** Closes the database. Transactions whose promise has resolved are kept. */
+  /** Closes the database. Transactions whose promises have resolved are kept. */
   close(): Promise<void> {
     return this.#inProcess.limit(async () => {
       this.#closed = true;
@@ -86,12 +89,12 @@ export class LmdbDatabase {
     });
   }
 
-  /** Writes the waiting transactions. Never throws: each failure rejects the promise of its transaction. */
+  /** Writes the waiting transactions. Never throws: if a transaction fails, its promise rejects. */
   async #write(): Promise<void> {
     const together = this.#waiting.splice(0);
     try {
       if (this.#closed) throw new Error('it is closed');
-      // LMDB also refuses calls after another database of this process has failed.
+      // LMDB also refuses calls after a failure of another database that this process has open.
       if (this.#failure === undefined) this.#failure = whyRefused(this.#root);
       if (this.#failure !== undefined) await this.#openAgain();
     } catch (error) {
@@ -103,7 +106,7 @@ export class LmdbDatabase {
     const commitError = await commitErrorOf(ended);
     if (commitError !== undefined) {
       this.#failure = commitError;
-      // If this fails, the next transaction tries again to reopen the database.
+      // If reopening fails, the next transaction tries again.
       await this.#openAgain().catch(() => {});
     }
     for (const [index, { resolve, reject }] of together.entries()) {
@@ -115,7 +118,7 @@ export class LmdbDatabase {
 
   async #openAgain(): Promise<void> {
     await this.#closeRoot();
-    // LMDB would return the same failed root while another database of this process has the folder open.
+    // While another database of this process has the folder open, LMDB would return the same failed root.
     for (const other of this.#inProcess.roots) {
       const reason = whyRefused(other);
       if (reason !== undefined) throw reason;
@@ -131,7 +134,7 @@ export class LmdbDatabase {
   }
 }
 
-/** The reason why LMDB refuses all calls, if it does. */
+/** Returns the reason why LMDB refuses all calls; `undefined` if LMDB accepts calls. */
 function whyRefused(root: Root): unknown {
   try {
     root.resetReadTxn();
@@ -142,7 +145,10 @@ function whyRefused(root: Root): unknown {
   }
 }
 
-/** The error that lmdb throws for each transaction of a failed commit. Its `commitError` rejects with the reason. */
+/**
+ * The error that `lmdb` throws for each transaction of a failed commit. The promise `commitError` rejects
+ * with the reason.
+ */
 interface CommitError {
   readonly commitError: Promise<never>;
 }
@@ -152,8 +158,8 @@ function isCommitError(error: unknown): error is CommitError {
 }
 
 /**
- * The reason why a commit has failed, if it has. Also handles the rejection of `commitError`, which would
- * otherwise end the process.
+ * Returns the reason why a commit has failed; `undefined` if it has not. Also handles the rejection of
+ * `commitError`, because an unhandled rejection would end the process.
  */
 async function commitErrorOf(ended: readonly PromiseSettledResult<unknown>[]): Promise<unknown> {
   for (const result of ended)

@@ -16,8 +16,8 @@ import { storageError, withStorageError } from './storage-error.js';
 
 export interface Lock {
   /**
-   * Throws a StorageError if another process has taken over the lock, because this process was suspended for
-   * too long, or if the lock file is gone.
+   * Checks that this process still holds the lock. Throws a StorageError if the lock file is gone, or if
+   * another process has taken over the lock because this process was suspended for too long.
    */
   check(): Promise<void>;
   release(): Promise<void>;
@@ -25,7 +25,7 @@ export interface Lock {
 
 export interface LockOptions {
   /**
-   * The message of the error if another process holds the lock.
+   * The message of the error that is thrown if another process holds the lock.
    * @default `Another run holds <file>`
    */
   readonly refusal?: string | undefined;
@@ -37,27 +37,30 @@ interface Holder extends ProcessIdentity {
 }
 
 /**
- * The locks that this process holds. The pid in a lock file is not enough, because it may come from an
- * earlier process.
+ * The paths of the locks that this process holds. The pid in a lock file does not prove that this process
+ * holds the lock, because an earlier process may have had the same pid.
  */
 const held = new Set<string>();
 
-/** How often the holder of a lock writes to it, in milliseconds. */
+/** How often the holder of a lock writes to the lock file, in milliseconds. */
 const HEARTBEAT_MS = 2_000;
 /**
- * If the process of a holder cannot be checked, the holder counts as dead once its lock is this old, in
- * milliseconds.
+ * The age of a lock file in milliseconds after which its holder counts as dead. Used only if it cannot be
+ * checked whether the holder's process is running.
  */
 const SILENT_MS = 10_000;
-/** The longest pause between two reads of a lock, in milliseconds. */
+/** The longest pause between two reads of a lock file, in milliseconds. */
 const MAX_POLL_MS = 250;
-/** A recovery lock may itself be stale and need another recovery lock. Each killed process adds one level. */
+/**
+ * The maximum number of recovery locks above each other. A recovery lock may be stale too, and then needs a
+ * recovery lock itself. Each killed process adds one level.
+ */
 const MAX_RECOVERY_DEPTH = 5;
 
 /**
- * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process:
- * immediately if this process can check that the other is dead, otherwise once the lock was not written for
- * 10 s.
+ * Takes the lock at a path, or throws if another process holds it. Takes over the lock of a killed process.
+ * If this process can check that the holder is dead, it does so immediately; otherwise, after nothing was
+ * written to the lock file for 10 s.
  *
  * @throws StorageError
  */
@@ -105,7 +108,10 @@ export async function takeLock(
   };
 }
 
-/** The recovery lock of a lock: only its holder may remove the lock of a dead process. */
+/**
+ * Returns the path of the recovery lock of a lock. Only the holder of the recovery lock may remove the lock
+ * of a dead process.
+ */
 export function recoveryLockPath(file: string): string {
   return `${file}.old`;
 }
@@ -132,8 +138,8 @@ async function create(
 }
 
 /**
- * Writes to the lock periodically. Processes on other machines see from its modification time that this
- * process runs.
+ * Writes to the lock file periodically. Processes on other machines can tell from its modification time that
+ * this process is running.
  */
 function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void> {
   let writing = Promise.resolve();
@@ -143,7 +149,7 @@ function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void>
         await writeAll(handle, text, 0);
         await handle.datasync();
       })
-      // The error is ignored, because a failing disk ends the run at its next write.
+      // This error can be ignored, because the next write of the run fails too if the disk is failing.
       .catch(() => {});
   }, HEARTBEAT_MS).unref();
   return async () => {
@@ -154,8 +160,9 @@ function startHeartbeat(handle: OpenFile, text: Uint8Array): () => Promise<void>
 }
 
 /**
- * Removes the lock of a dead process, or throws if its holder is alive. Only the holder of the recovery lock
- * may do this: otherwise, one process could remove the lock that another has just taken.
+ * Removes the lock of a dead process. Throws if the holder of the lock is alive. Only the holder of the
+ * recovery lock may call this. Otherwise, a process could remove the lock that another process has just
+ * taken.
  */
 async function removeStale(fs: FileSystem, file: string, refusal: string): Promise<void> {
   const seen = await readIfThere(fs, file);
@@ -176,9 +183,9 @@ async function removeStale(fs: FileSystem, file: string, refusal: string): Promi
 }
 
 /**
- * Whether the last write to the lock was so long ago that its holder must be dead. Its modification time is
- * compared with the modification time of the recovery lock, which was just created, because both times come
- * from the clock of the same disk.
+ * Returns whether the last write to the lock was so long ago that the holder must be dead. The modification
+ * time of the lock is compared with that of the recovery lock, which was just created. Both times come from
+ * the clock of the same disk.
  */
 async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<boolean> {
   const now = await statusOf(fs, recoveryLockPath(file));
@@ -195,7 +202,9 @@ async function staysSilent(fs: FileSystem, file: string, seen: string): Promise<
   }
 }
 
-/** Removes recovery locks that dead processes have left. Nobody needs them while the lock itself is held. */
+/**
+ * Removes recovery locks that dead processes have left. No process needs them while the lock itself is held.
+ */
 async function removeOldRecoveryLocks(fs: FileSystem, file: string): Promise<void> {
   let right = file;
   for (let level = 1; level <= MAX_RECOVERY_DEPTH; level++) {
@@ -219,8 +228,8 @@ function holderIn(text: string | undefined): Holder | undefined {
 function holderLife(holder: Holder): 'alive' | 'dead' | 'unknown' {
   if (held.has(holder.token)) return 'alive';
   const life = processState(holder);
-  // If the lock has this pid but this thread does not hold it, another thread has taken it and may
-  // have ended since.
+  // The lock has the pid of this process, but this thread does not hold it. Another thread has taken it, and
+  // may have ended since.
   return life === 'alive' && holder.pid === process.pid ? 'unknown' : life;
 }
 

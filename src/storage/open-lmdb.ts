@@ -21,18 +21,18 @@ type Lmdb = typeof import('lmdb');
 
 const FILE = 'data.mdb';
 /**
- * Codes with which linking may fail without harm. Another process may have created the file first. Or the
- * file system has no links (EISDIR on Windows) or allows only one name per file (EMLINK); LMDB then creates
- * the file itself.
+ * The error codes with which linking the file may fail without harm. Either another process has created the
+ * file first, or the file system has no links (EISDIR on Windows) or allows only one name per file (EMLINK).
+ * LMDB then creates the file itself.
  */
 const LINK_MAY_FAIL = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EISDIR'];
 
 /**
- * Opens the LMDB database in a folder, which is created if it does not exist, with binary keys and values. A
- * transaction survives a power failure once its promise has resolved.
+ * Opens the LMDB database in a folder, with binary keys and values. Creates the database if it does not
+ * exist. Once the promise of a transaction has resolved, the transaction survives a power failure.
  *
  * @param folder an absolute path
- * @throws Error that says what to do, if the file is damaged or LMDB cannot be loaded.
+ * @throws Error if the file is damaged or LMDB cannot be loaded. The message says what to do.
  */
 export async function openLmdb(
   folder: string,
@@ -47,19 +47,19 @@ export async function openLmdb(
   if (readOnly) return open(lmdb, folder, true);
   await makeSyncedFolder(folder);
   if (!hasLmdb(folder)) await create(lmdb, folder);
-  // LMDB syncs its file, but not the file's name.
+  // LMDB syncs the content of its file, but not the file's name.
   await syncFolder(folder);
   return open(lmdb, folder, false);
 }
 
-/** Whether a folder contains an LMDB database. */
+/** Returns whether a folder contains an LMDB database. */
 export function hasLmdb(folder: string): boolean {
   return existsSync(path.join(folder, FILE));
 }
 
 /**
- * Creates an empty database under a temporary name, and renames it once it is on disk. LMDB itself syncs a
- * new file only with the first transaction, and after a power failure before that, refuses the incomplete
+ * Creates an empty database under a temporary name, and renames it once it is on disk. LMDB itself does not
+ * sync a new file before the first transaction. If the power fails before then, LMDB refuses the incomplete
  * file. Another process may create the database at the same time.
  */
 async function create(lmdb: Lmdb, folder: string): Promise<void> {
@@ -84,19 +84,21 @@ function open(lmdb: Lmdb, folder: string, readOnly: boolean): RootDatabase<Buffe
     readOnly,
     encoding: 'binary',
     keyEncoding: 'binary',
-    // By default, lmdb creates a promise for the transactions of each turn of the event loop, and
-    // nothing would handle its rejection.
+    // By default, lmdb creates a promise for all transactions of one turn of the event loop. No code would
+    // handle the rejection of that promise.
     eventTurnBatching: false,
-    // By default, lmdb writes the root before it syncs the pages. After a power failure, the root
-    // may then count pages that the file does not have.
+    // By default, lmdb writes the meta page before it syncs the other pages. After a power failure, the meta
+    // page could then refer to pages that are not in the file.
     overlappingSync: false,
   });
 }
 
-/** Loads LMDB, a native library, on first use, so that everything else works even if it cannot be loaded. */
+/**
+ * Loads LMDB on first use. It is a native library, and everything else must work even if it cannot be loaded.
+ */
 async function loadLmdb(): Promise<Lmdb> {
   try {
-    // An `import()` with a literal name, which bundlers find.
+    // The name is a literal, so that bundlers find this `import()`.
     return await import('lmdb');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -107,7 +109,7 @@ async function loadLmdb(): Promise<Lmdb> {
   }
 }
 
-/** Offsets in a meta page. All fields are little-endian on the machines that LMDB supports. */
+/** Byte offsets in a meta page. All fields are little-endian on the machines that LMDB supports. */
 const MAGIC_AT = 24;
 const PAGE_SIZE_AT = 48;
 const LAST_PAGE_AT = 144;
@@ -116,10 +118,10 @@ const META_BYTES = 160;
 const MAGIC = 0xbeefc0de;
 
 /**
- * Checks a file before LMDB maps it into memory: a truncated file, or one of another kind, would crash the
- * process without a message.
+ * Checks a file before LMDB maps it into memory. A truncated file, or a file that is not a database, would
+ * crash the process without a message.
  *
- * @returns A description of the damage, or `undefined`.
+ * @returns A description of the damage, or `undefined` if the file can be opened.
  */
 export function lmdbDamage(file: string): string | undefined {
   let handle: number;
@@ -142,14 +144,18 @@ export function lmdbDamage(file: string): string | undefined {
   }
 }
 
-/** Whether the file has all pages of its newest root, which LMDB uses. LMDB writes the pages before their root. */
+/**
+ * Returns whether the file has all pages of its newest root, which is the root that LMDB uses. LMDB writes
+ * the pages of a root before the root itself.
+ */
 function isWhole(handle: number, metas: readonly [Buffer, Buffer], pageSize: number): boolean {
   const [first, second] = metas;
   const newest = txnOf(first) >= txnOf(second) ? first : second;
   const { size } = fstatSync(handle);
   if ((newest.readBigUInt64LE(LAST_PAGE_AT) + 1n) * BigInt(pageSize) <= BigInt(size)) return true;
   if (hasAllPages(handle, newest, pageSize, size)) return true;
-  // Another process may have reused these pages since, in which case it has written a newer root.
+  // Another process may have reused these pages since the meta pages were read. It has then written a newer
+  // root, which is checked instead.
   const [one, other] = [metaAt(handle, 0), metaAt(handle, pageSize)];
   if (one === undefined || other === undefined) return false;
   const isNewer = txnOf(one) > txnOf(newest) || txnOf(other) > txnOf(newest);
@@ -169,13 +175,13 @@ function isMeta(page: Buffer): boolean {
   return page.readUInt32LE(MAGIC_AT) === MAGIC;
 }
 
-/** Offsets in a page, and in a meta page, where the databases are at `FREE_AT` and `MAIN_AT`. */
+/** Byte offsets in a page. The records of the two databases are at `FREE_AT` and `MAIN_AT` in a meta page. */
 const HEADER_BYTES = 24;
 const FLAGS_AT = 18;
 const LOWER_AT = 20;
 const FREE_AT = 48;
 const MAIN_AT = 96;
-/** Offsets in the record of a database. */
+/** Byte offsets in the record of a database. */
 const DEPTH_AT = 6;
 const OVERFLOW_AT = 24;
 const ROOT_AT = 40;
@@ -184,13 +190,14 @@ const BRANCH = 0x01;
 const LEAF = 0x02;
 /** The flag of a value that is stored on separate pages. */
 const BIG_DATA_FLAG = 0x01;
-/** LMDB refuses to search deeper than this. */
+/** The maximum depth of a tree. LMDB refuses to search deeper. */
 const MAX_DEPTH = 32;
 const NO_ROOT = 2n ** 64n - 1n;
 
 /**
- * Whether an LMDB file has every page that a root refers to. The last pages that a root counts may be free
- * and not written yet. Therefore, reads all pages that refer to other pages.
+ * Returns whether an LMDB file has every page that a root refers to. The file may be shorter than the number
+ * of pages in the root, because the last pages may be free and not written yet. Therefore, this reads all
+ * pages that refer to other pages.
  *
  * @param meta the meta page of the root
  */
@@ -208,7 +215,7 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
   function hasBelow(page: number, depth: number, hasBig: boolean): boolean {
     if (page >= pages) return false;
     if (depth <= 1 && !hasBig) return true;
-    // Damaged pages may refer to each other in a loop.
+    // The number of pages that are read is limited, because damaged pages may refer to each other in a loop.
     if (left-- === 0) return false;
     const bytes = Buffer.alloc(pageSize);
     readSync(handle, bytes, 0, pageSize, page * pageSize);
@@ -233,20 +240,20 @@ export function hasAllPages(handle: number, meta: Buffer, pageSize: number, size
   }
 }
 
-/** The size to which LMDB extends a lock file, in bytes. */
+/** The size in bytes to which LMDB extends its lock file. */
 const LOCK_BYTES = 8_000;
-/** The space for a lock file and a new database in bytes: four pages of up to 16 KiB. */
+/** The space in bytes that a lock file and a new database need: four pages of up to 16 KiB. */
 const ROOM_BYTES = 65_536;
-/** The number of files that LMDB has open for a database at the same time, plus one. */
+/** The number of files that LMDB has open at the same time for a database, plus one. */
 const DESCRIPTORS = 4;
 
 /**
- * Tries the system calls with which LMDB opens a database, so that a failure becomes an error of Node. lmdb
- * itself would end the process: with SIGSEGV if a call fails after it has opened the file, and with SIGBUS if
- * a full disk has no space for the lock file, which is mapped into memory.
+ * Tries the system calls that LMDB uses to open a database, so that Node throws an error if one fails. In
+ * LMDB, a failure would end the process: with SIGSEGV if a call fails after the file was opened, and with
+ * SIGBUS if the disk has no space for the lock file, because LMDB maps that file into memory.
  *
  * @param folder an existing folder
- * @throws Error of Node
+ * @throws Error from Node
  */
 function checkLmdbCanOpen(folder: string, { readOnly }: { readonly readOnly: boolean }): void {
   const opened: number[] = [];
@@ -256,12 +263,13 @@ function checkLmdbCanOpen(folder: string, { readOnly }: { readonly readOnly: boo
   } finally {
     for (const descriptor of opened) closeSync(descriptor);
   }
-  if (readOnly && !mayAccess(folder)) return; // LMDB then uses no lock file.
+  if (readOnly && !mayAccess(folder)) return; // In this case, LMDB does not use a lock file.
   checkLock(folder);
 }
 
 /**
- * Checks the lock file without opening it, because closing it would release the locks that this process has in it.
+ * Checks the lock file without opening it. Closing the file would release the locks on it that this process
+ * holds.
  */
 function checkLock(folder: string): void {
   const lock = path.join(folder, 'lock.mdb');

@@ -3,16 +3,16 @@ import { isNodeError } from '../base/errors.js';
 import { storageError } from './storage-error.js';
 
 /**
- * Writes text to a stream such as standard output. Ignores a closed pipe, because its reader does not want
- * more.
+ * Writes text to a stream such as standard output. Ignores the error of a closed pipe, because the reader of
+ * the pipe does not want more text.
  *
- * @param name The stream, for messages.
- * @throws StorageError if the stream fails otherwise, such as a full disk.
+ * @param name The name of the stream, for error messages.
+ * @throws StorageError if the stream fails for another reason, such as a full disk.
  */
 export function print(stream: Writable, text: string, name: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    // The callback reports the error, too. A stream emits `error` after the callback, so the listener must still be
-    // there.
+    // The callback of `write` reports the error, too. The stream emits `error` after that callback, so the
+    // listener is still needed then.
     const onError = () => {};
     stream.on('error', onError);
     stream.write(text, error => {

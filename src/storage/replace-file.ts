@@ -14,13 +14,13 @@ import { syncFolder } from './folder.js';
 
 export interface ReplaceOptions {
   /**
-   * The mode of the new file, regardless of the umask.
+   * The permission bits of the new file, regardless of the umask.
    * @default 0o666 minus the umask
    */
   readonly mode?: number | undefined;
   /**
-   * The path of the temporary file, in the same folder. With a fixed name, a killed process leaves at most
-   * one file behind, but only one process may use it at a time.
+   * The path of the temporary file, in the folder of the file to replace. With a fixed name, killed processes
+   * leave at most one temporary file behind, but only one process may use the name at a time.
    * @default a unique name
    */
   readonly aside?: string | undefined;
@@ -28,12 +28,12 @@ export interface ReplaceOptions {
 
 /**
  * Replaces a file atomically: writes a temporary file, syncs it, renames it, and syncs the folder. At any
- * time, the name leads to the complete old file or the complete new file. The folder must exist. Follows no
- * links and replaces only regular files. If `content` throws, the old file stays.
+ * time, the name refers either to the complete old file or to the complete new file. The folder must exist.
+ * Follows no links, and replaces only regular files. If `content` throws, the old file is kept.
  *
- * System errors are thrown unchanged: wrap the call in `withStorageError`.
+ * System errors are thrown unchanged. To convert them, wrap the call in `withStorageError`.
  *
- * @param content what to write, or a function that writes it
+ * @param content the bytes to write, or a function that writes them
  * @throws StorageError if the name belongs to anything but a regular file.
  */
 export function replaceFile<T = void>(
@@ -44,7 +44,7 @@ export function replaceFile<T = void>(
   return replaceFileOn(nodeFileSystem, file, content, options);
 }
 
-/** `replaceFile` on another file system. */
+/** Like `replaceFile`, but on the given file system. */
 export async function replaceFileOn<T, File extends OpenFile>(
   fs: FileSystem<File>,
   file: string,

@@ -7,9 +7,9 @@ import { writeAll } from './file-system.js';
 import { withStorageError } from './storage-error.js';
 
 /**
- * A temporary file for data that is too large for memory. Its name is removed right after it is opened, so
- * that nothing is left behind, however the process ends. On systems where the name of an open file cannot be
- * removed, `close` removes it.
+ * A temporary file for data that is too large for memory. The file is unlinked right after it is opened, so
+ * that nothing is left behind, however the process ends. On systems that cannot unlink an open file, `close`
+ * removes it.
  */
 export class SpoolFile {
   readonly #path: string;
@@ -26,7 +26,7 @@ export class SpoolFile {
   }
 
   /**
-   * @param content a name for the stored data, for error messages
+   * @param content what the file stores, for error messages
    * @throws StorageError
    */
   static async open(content: string, folder = tmpdir()): Promise<SpoolFile> {
@@ -38,14 +38,14 @@ export class SpoolFile {
   }
 
   /**
-   * Appends all chunks. Do not call it again before it resolves.
+   * Appends all chunks. Must not be called again before the promise has resolved.
    * @throws StorageError
    */
   async write(chunks: readonly Buffer[]): Promise<void> {
     await withStorageError(`store ${this.#content} in`, this.#path, async () => {
       const size = chunks.reduce((sum, { length }) => sum + length, 0);
       const { bytesWritten } = await this.#handle.writev(chunks, this.#bytes);
-      // If the disk accepts only a part, writing the rest reports the reason.
+      // If the disk accepts only some of the bytes, the call that writes the rest reports the reason.
       if (bytesWritten < size) {
         const rest = Buffer.concat(chunks).subarray(bytesWritten);
         await writeAll(this.#handle, rest, this.#bytes + bytesWritten);
@@ -66,12 +66,12 @@ export class SpoolFile {
   }
 
   /**
-   * Yields all written bytes.
+   * Yields all bytes that were written, in blocks.
    * @throws StorageError
    */
   async *blocks(blockBytes = 1024 * 1024): AsyncGenerator<Buffer, void, undefined> {
     for (let at = 0; at < this.#bytes; ) {
-      // The block does not come from Node's shared pool, because the consumer may keep parts of it.
+      // The block is not allocated from Node's shared pool, because the consumer may keep parts of it.
       const block = Buffer.allocUnsafeSlow(Math.min(blockBytes, this.#bytes - at));
       const read = await this.#readInto(block, at);
       at += read;
@@ -79,7 +79,7 @@ export class SpoolFile {
     }
   }
 
-  /** Reads at least one byte into `bytes`. Returns the number of bytes. */
+  /** Reads at least one byte into `bytes`. Returns the number of bytes read. */
   async #readInto(bytes: Buffer, position: number): Promise<number> {
     const { bytesRead } = await withStorageError(`read ${this.#content} from`, this.#path, () =>
       this.#handle.read(bytes, 0, bytes.length, position),

@@ -7,12 +7,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'Allow this user to write there, or choose another path',
   EPERM: 'Allow this user to write there, or choose another path',
   EROFS: 'The disk is read-only: choose another path',
-  // Node reports this code for creating a folder on a read-only disk.
+  // Node reports this code if a folder is to be created on a read-only disk.
   ENOENT: 'The folder is gone, or its disk is read-only: choose another path',
   EISDIR: 'A folder has that name: choose another path',
   ENOTDIR: 'A file is where a folder is needed: choose another path',
-  // The cause is a file where a folder must be created, or a file that another process, or a path with different
-  // case, has created since the check.
+  // Either a file has the name of a folder that must be created, or another process has created something
+  // with this name since the check, or a name exists with different case.
   EEXIST: 'Something else has that name: choose another path',
   ELOOP: 'A symbolic link has that name: choose another path',
   ENAMETOOLONG: 'The name is too long: choose another path',
@@ -20,7 +20,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EIO: 'Check the disk',
 };
 
-/** Advice for codes that mean something else if the file is only read. */
+/** Advice for codes that have a different meaning if the file is only read. */
 const READING_ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'Allow this user to read there, or choose another path',
   EPERM: 'Allow this user to read there, or choose another path',
@@ -28,8 +28,8 @@ const READING_ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Node decodes each invalid UTF-8 sequence in a name or argument to this character. The resulting string does
- * not open the file.
+ * The character to which Node decodes each invalid UTF-8 sequence in a name or argument. A name with this
+ * character does not open the file.
  */
 export const NOT_UTF8 = '\ufffd';
 const RENAME = 'It does not exist, or its name is not UTF-8: rename it';
@@ -39,7 +39,7 @@ const RENAME = 'It does not exist, or its name is not UTF-8: rename it';
  *
  * @param doing the failed action, such as `write`; if its first word is `read`, the advice is for a file that
  * is only read
- * @param then appended to the advice, such as `, then run the same again`
+ * @param then text to append to the advice, such as `, then run the same again`
  */
 export function storageError(doing: string, file: string, cause: unknown, then = ''): unknown {
   return !(cause instanceof MillraceError) && codeOf(cause) !== undefined
@@ -48,8 +48,8 @@ export function storageError(doing: string, file: string, cause: unknown, then =
 }
 
 /**
- * Converts any error on `file` to a `StorageError`, such as an error of LMDB, or of parsing the content.
- * Returns a `StorageError` and an abort unchanged.
+ * Converts any error on `file` to a `StorageError`, for example an error from LMDB or from parsing the
+ * content. Returns a `StorageError` or an abort error unchanged.
  *
  * @param doing as in `storageError`
  */
@@ -62,7 +62,7 @@ export function anyStorageError(
     otherwise,
   }: {
     readonly then?: string;
-    /** The advice for errors that are not system errors, such as damaged content. */
+    /** The advice for an error that is not a system error, such as damaged content. */
     readonly otherwise?: string | undefined;
   } = {},
 ): unknown {
@@ -83,7 +83,7 @@ export function anyStorageError(
   );
 }
 
-/** The code of a system error. Errors of LMDB have only its number. */
+/** Returns the code of a system error. Errors from LMDB have only the number of the code. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || isAbort(error)) return undefined;
   const { code } = error;
@@ -102,7 +102,7 @@ function isAbort(error: unknown): boolean {
   return error instanceof DOMException || isNodeError(error, 'ABORT_ERR');
 }
 
-/** Runs `work` on `file`, and throws its system errors as `StorageError`. */
+/** Runs `work` on `file`. Converts system errors that it throws to `StorageError`. */
 export async function withStorageError<T>(
   doing: string,
   file: string,
@@ -116,7 +116,7 @@ export async function withStorageError<T>(
   }
 }
 
-/** Runs `work` on `file`, and throws all its errors except aborts as `StorageError`. */
+/** Runs `work` on `file`. Converts all errors that it throws, except aborts, to `StorageError`. */
 export async function withAnyStorageError<T>(
   doing: string,
   file: string,
