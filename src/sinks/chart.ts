@@ -5,7 +5,7 @@ import { batchesOf, type Sink } from '../flow/flow.js';
 import { wrongItem } from '../flow/wrong-item.js';
 import { print } from '../storage/print.js';
 
-/** The fields of a bucket that a chart reads; `counts` delivers them. */
+/** The fields of a bucket that a chart reads. The buckets of `counts` have them. */
 export interface ChartedBucket {
   /** The start of the bucket: `YYYYMMDDHHMM`, UTC. */
   readonly timePeriod: string;
@@ -17,12 +17,12 @@ export interface ChartOptions {
   /** The height of the plot in lines. @default 10 */
   readonly height?: number | undefined;
   /**
-   * The width of the plot in columns. If there are more buckets than columns, adjacent buckets share a
-   * column, which shows their sum.
-   * @default the width of the terminal, or 80, minus the axis
+   * The width of the plot in columns. If there are more buckets than columns, each column shows the sum of
+   * several adjacent buckets.
+   * @default the width of the terminal (80 if unknown), minus the width of the axis
    */
   readonly width?: number | undefined;
-  /** The stream to write to. It is not ended. @default process.stdout */
+  /** The stream to write to. The sink does not end it. @default process.stdout */
   readonly stream?: Writable | undefined;
 }
 
@@ -35,8 +35,8 @@ const OPTIONS = {
 const AXIS = 14;
 
 /**
- * Draws counts as a chart on the terminal once all buckets have arrived, with the oldest on the left.
- * Resolves to the sum of all counts. Holds the buckets in memory.
+ * Draws counts as a chart on the terminal once all buckets have arrived, with the oldest bucket on the left.
+ * Resolves to the sum of all counts. Holds all buckets in memory.
  *
  * @throws OptionError Immediately, for a height or width that is not a whole number of at least 1.
  * @throws DataError for an item that is not a bucket.
@@ -49,7 +49,7 @@ const AXIS = 14;
  */
 export function chart(options: ChartOptions = {}): Sink<ChartedBucket, number> {
   const { height, width, stream = process.stdout } = checkOptions('chart', OPTIONS, options);
-  // A terminal without a known size reports 0 columns.
+  // A terminal whose size is unknown reports 0 columns.
   const columns = ('columns' in stream && Number(stream.columns)) || 80;
   const plotWidth = width ?? Math.max(1, columns - AXIS);
   return async (input, run) => {

@@ -2,8 +2,8 @@ import { batchesOf, type Sink } from '../flow/flow.js';
 import { detached } from '../post/detach-from-block.js';
 
 /**
- * Collects all items in an array, and resolves to it. For tests and small results, because all items stay in
- * memory.
+ * Collects all items in an array, and resolves to that array. Use it for tests and small results, because all
+ * items stay in memory.
  *
  * @example
  * const buckets = await pipeline(counts(account(), { product: '30day', query: 'snow' }), collect());

@@ -26,25 +26,28 @@ export type { WriteRange };
 /** Options of `committed` that do not depend on its rows: how it commits them. */
 interface CommitOptions<Tx> {
   /**
-   * Reads the string that `save` saved last, in the transaction of the rows that are about to be written.
-   * Returns `undefined` or `null` if none was saved yet. If the target supports it, lock the string until the
-   * transaction ends (`SELECT ... FOR UPDATE`). If two runs then write at the same time, one of them ends
-   * with an error.
+   * Reads the string that `save` saved last, in the same transaction as the rows that are about to be
+   * written. Returns `undefined` or `null` if no string was saved yet. If the target supports it, lock the
+   * string until the transaction ends (`SELECT ... FOR UPDATE`). If two runs write at the same time, the lock
+   * makes one of them end with an error.
    */
   readonly load: (tx: Tx) => string | null | undefined | PromiseLike<string | null | undefined>;
-  /** Replaces the saved string with this one, unchanged. If it returns a promise, the run waits for it. */
+  /**
+   * Replaces the saved string with `text`, unchanged. If it returns a promise, the run waits for that
+   * promise.
+   */
   readonly save: (text: string, tx: Tx) => unknown;
   /**
-   * Makes everything that `work` does durable, or nothing of it. Begin a transaction, await `work(tx)`, and
+   * Makes either everything that `work` does durable, or nothing. Begin a transaction, await `work(tx)`, and
    * commit; if `work` fails, roll back and throw its error. The other functions get `tx`. After a rollback,
-   * you may call `work` again, which writes all rows again. If more than `rows` rows came without a cursor,
-   * they were written in parts that are no longer in memory. A second call then throws a `StorageError`, and
-   * nothing is committed.
+   * you may call `work` again, which writes all rows again. If more than `rows` rows arrived without a
+   * cursor, they were written in parts that are no longer in memory. A second call then throws a
+   * `StorageError`, and nothing is committed.
    *
    * Without this option, `save` is called before and after the rows are written. The first string names the
    * rows. After a failure, rows that may already be in the target are passed to `write` again, with `again`
-   * and the same `token`. `write` must then skip or replace existing rows, and the source must deliver the
-   * same rows again, as searches, stored files and jobs do.
+   * set and the same `token`. `write` must then skip or replace existing rows, and the source must deliver
+   * the same rows again, as searches, stored files and jobs do.
    */
   readonly transaction?: ((work: (tx: Tx) => Promise<void>) => unknown) | undefined;
   /**
@@ -57,36 +60,37 @@ interface CommitOptions<Tx> {
   /** The name of the target in messages, such as `posts.sqlite`. @default 'the target of committed()' */
   readonly name?: string | undefined;
   /**
-   * Once this many rows are held, they are committed at the next cursor. This is also the maximum number of
-   * rows in a call of `write`. @default 5_000
+   * Once this many rows have arrived, they are committed at the next cursor. This is also the maximum number
+   * of rows in one call of `write`. @default 5_000
    */
   readonly rows?: number | undefined;
-  /** The longest time that rows with a cursor wait for their commit, in milliseconds. @default 1000 */
+  /** The longest time that rows before a cursor wait to be committed, in milliseconds. @default 1000 */
   readonly waitMs?: number | undefined;
   /**
-   * How often a failed commit is retried. Each retry begins with `load`, to find out whether the previous try
-   * has succeeded.
+   * How often a failed commit is retried. Each retry first calls `load`, to find out whether the previous
+   * attempt has succeeded.
    * @default 5
    */
   readonly retries?: number | undefined;
   /**
-   * The maximum wait before the first retry, in milliseconds. It doubles with each retry, up to 30 s.
+   * The maximum wait before the first retry, in milliseconds. The maximum doubles with each retry, up to 30
+   * s.
    * @default 1000
    */
   readonly retryWaitMs?: number | undefined;
   /**
-   * Whether to retry a commit that failed with this error.
-   * @default retries all errors except programming errors such as `TypeError`, and SQLSTATE errors of data,
+   * Returns whether to retry a commit that failed with this error.
+   * @default retries all errors except programming errors such as `TypeError`, and SQLSTATE errors in data,
    * constraints, syntax and access
    */
   readonly isRetryable?: ((error: unknown) => boolean) | undefined;
 }
 
-/** Options of `committed`: the functions that write rows to your target, and how often they are called. */
+/** Options of `committed`: your functions that write rows to a target, and how often they are called. */
 export interface CommittedOptions<T, Tx = void> extends CommitOptions<Tx> {
   /**
-   * Writes at most `rows` rows. If it returns a promise, the run waits for it. If the source seldom has
-   * cursors, it is called several times in one transaction.
+   * Writes at most `rows` rows. If it returns a promise, the run waits for that promise. If the source
+   * delivers few cursors, `write` is called several times in one transaction.
    */
   readonly write: (rows: readonly T[], tx: Tx, range: WriteRange) => unknown;
   /** Absent: `write` gets items. See `EncodedCommittedOptions`. */
@@ -120,7 +124,7 @@ export interface EncodedCommittedOptions<T, Tx = void> extends CommitOptions<Tx>
   readonly workers?: number | undefined;
 }
 
-/** The result of `committed`. Includes earlier runs that this run has resumed. */
+/** The result of `committed`. It includes what earlier runs have written, if this run has resumed them. */
 export interface Committed {
   readonly rows: number;
   /**
@@ -128,9 +132,15 @@ export interface Committed {
    * option.
    */
   readonly damaged?: number | undefined;
-  /** If this run found the checkpoint complete and sent no request, the time since which it is complete. */
+  /**
+   * The time at which an earlier run completed the checkpoint. Set only if this run found the checkpoint
+   * complete, and therefore sent no requests.
+   */
   readonly completeSince?: Date | undefined;
-  /** The number of rows that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
+  /**
+   * The number of rows that this run alone has written. Set only if the source is `incremental`. 0 means that
+   * there were no new rows.
+   */
   readonly added?: number | undefined;
   /** The number of changed files, as in the result of `files`. */
   readonly changedFiles?: number | undefined;
@@ -214,8 +224,8 @@ export function committed<T, Tx = void>(
 }
 
 /**
- * `committed` with a replaceable file system for its file of damaged records, so that a test can make the
- * disk fail.
+ * Like `committed`, but the file of damaged records is written to the given file system, so that a test can
+ * make the disk fail.
  */
 export function committedOn<T, Tx = void>(
   fs: FileSystem,
@@ -262,7 +272,7 @@ export function committedOn<T, Tx = void>(
   return withInternals(sink, { counts: true, branch });
 }
 
-/** The result of a run of `committed`. */
+/** Returns the result of a run of `committed`. */
 export function committedResult(
   { rows, added }: { readonly rows: number; readonly added: number },
   { damaged, completeSince }: RunResult,
@@ -278,7 +288,7 @@ export function committedResult(
 
 type CheckedOptions = Checked<AnyCommittedOptions, typeof OPTIONS>;
 
-/** `committed` as a branch of `tee`. */
+/** A sink `committed` as a branch of `tee`. */
 export class CommittedSink {
   readonly fs: FileSystem;
   readonly options: CheckedOptions;

@@ -5,36 +5,37 @@ import { withInternals } from '../flow/internals.js';
 import { checkActivities, wrongItem } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 
-/** The expected number of posts from `start` up to the next bucket. */
+/** The expected number of posts between `start` and the start of the next bucket. */
 export interface ExpectedBucket {
   readonly start: Date;
   readonly count: number;
 }
 
-/** A bucket with more or fewer posts than were counted. */
+/** A bucket in which the number of posts differs from the count. */
 export interface DifferingBucket {
   readonly start: Date;
   readonly expected: number;
   readonly received: number;
 }
 
-/** The result of `completeness`: a comparison of posts with counts. */
+/** The result of `completeness`, which compares posts with counts. */
 export interface Completeness {
   /** Whether every bucket has as many posts as were counted, and no post is outside the buckets. */
   readonly complete: boolean;
   readonly expected: number;
   readonly received: number;
-  /** The number of posts before the first bucket or after the last. */
+  /** The number of posts before the first bucket or after the last bucket. */
   readonly outside: number;
-  /** The differing buckets, in chronological order. */
+  /** The buckets whose numbers differ, in chronological order. */
   readonly differing: readonly DifferingBucket[];
 }
 
 /**
  * Compares posts with the counts of the same query and window, bucket by bucket. The posts can come from a
- * replay or from stored files. Counts include posts that have since been deleted or lost their geo data, so
- * slightly fewer posts are normal. More posts than counted appear only because the rules of a stream also
- * match text of a quoted post, while counts do not. To avoid that, add `-is:quote` to both.
+ * replay or from stored files. Counts include posts that have since been deleted or have lost their geo data,
+ * so slightly fewer posts than counted are normal. There can be more posts than counted only because the
+ * rules of a stream also match the text of quoted posts, while counts do not. To avoid this, add `-is:quote`
+ * to both queries.
  *
  * @param counts Buckets of equal length, such as those from `counts`.
  * @throws OptionError if `counts` is empty.
@@ -90,7 +91,9 @@ function checkedBucket(item: unknown, origin: string | undefined): ExpectedBucke
   throw wrongItem(item, { need, reads: 'buckets of counts', origin });
 }
 
-/** The end of the last bucket, which is assumed to be as long as the shortest of the others. */
+/**
+ * Returns the end of the last bucket. The last bucket is assumed to be as long as the shortest other bucket.
+ */
 function endOf(starts: readonly number[]): number {
   const [first, last] = [starts[0], starts.at(-1)];
   if (first === undefined || last === undefined)

@@ -24,14 +24,16 @@ import { linesFormat } from './write/format.js';
 /** Options of `csv`: the columns, how to write values, and the options of `files`. */
 export interface CsvOptions<T> extends FileSinkOptions<T>, TableOptions<T> {
   /**
-   * What to do with a string that a spreadsheet would run as a formula. These are strings that begin with
-   * `=`, `+`, `-`, `@` (also in full width), a tab, a carriage return or a line feed. `'keep'` writes them
-   * unchanged. `'escape'` puts a `'` before them; this includes replies, which begin with `@`. Numbers stay
-   * unchanged.
+   * What to do with a string that a spreadsheet would run as a formula. Such a string begins with `=`, `+`,
+   * `-`, `@` (also in full width), a tab, a carriage return or a line feed. `'keep'` writes the string
+   * unchanged. `'escape'` puts a `'` before it; this also affects replies, because they begin with `@`.
+   * Numbers stay unchanged.
    * @default 'keep'
    */
   readonly formulas?: 'keep' | 'escape' | undefined;
-  /** Whether each file begins with a byte order mark, so that Excel reads it as UTF-8. @default false */
+  /**
+   * Whether to begin each file with a byte order mark, so that Excel reads the file as UTF-8. @default false
+   */
   readonly bom?: boolean | undefined;
 }
 
@@ -45,11 +47,11 @@ export const CSV_OPTIONS = {
 
 /**
  * Writes every item as a row of a CSV file (RFC 4180, UTF-8), with the names of the columns in the first row
- * of each file. Accepts posts, or the items that `columns` are for. Paths, compression, numbered files and
- * the checkpoint work as in `files`. Without items, no file is written.
+ * of each file. Accepts posts, or the items that `columns` read. Paths, compression, numbered files and the
+ * checkpoint work as in `files`. Without items, no file is written.
  *
- * Line breaks, quotes and emoji are exact. A missing value is an empty field; an empty string is `""`. Times
- * are written as `2024-03-05T14:07:00.000Z`, and lists as JSON.
+ * Line breaks, quotes and emoji are preserved exactly. A missing value is an empty field; an empty string is
+ * `""`. Times are written as `2024-03-05T14:07:00.000Z`, and lists as JSON.
  *
  * @throws OptionError before any I/O, for an invalid option, or a column that is unknown or listed twice.
  * @throws DataError for an item that the columns cannot read, and for a value that does not fit its column.
@@ -65,7 +67,7 @@ export function csv<T = Activity>(options: CsvOptions<T> & NeedsColumns<T>): Sin
   return csvOn<T>(nodeFileSystem, options);
 }
 
-/** `csv` on another file system, so that a test can make the disk fail. */
+/** Like `csv`, but on the given file system, so that a test can make the disk fail. */
 export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Written> {
   const { columns, invalidValues, formulas, bom, ...checked } = checkOptions(
     'csv',
@@ -81,7 +83,7 @@ export function csvOn<T>(fs: FileSystem, options: CsvOptions<T>): Sink<T, Writte
   const rows = new CsvRows('csv', rowOptions);
   const encode = (item: unknown, origin: string | undefined) => {
     rows.add(item, origin);
-    // Returns the line without its line feed, which the sink adds.
+    // The line is returned without its line feed, because the sink adds one.
     return rows.take().subarray(0, -1);
   };
   const config = fileSinkConfig<unknown>('csv', checked, {

@@ -11,9 +11,11 @@ import {
 import type { Written } from './commit/run-result.js';
 import { linesFormat } from './write/format.js';
 
-/** Options of `files`: the path for each item, the checkpoint, and the form, size and number of the files. */
+/**
+ * Options of `files`: the path for each item, the checkpoint, and the format, size and number of the files.
+ */
 export interface FilesOptions<T> extends FileSinkOptions<T> {
-  /** Converts an item to a line. @default the exact bytes of an activity, the JSON of any other value */
+  /** Converts an item to a line. @default the exact bytes of an activity; the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
 }
 
@@ -27,7 +29,8 @@ const OPTIONS = {
  * files are synced to disk and renamed, which replaces finished files of the same names.
  *
  * Accepts activities, whose bytes are written unchanged; activities with a tag; bytes; and any JSON value.
- * Resolves to the counts and names of the written files, including earlier runs that this run has resumed.
+ * Resolves to the counts and names of the written files, including the files of earlier runs that this run
+ * has resumed.
  *
  * @throws OptionError before any I/O.
  * @throws DataError for an item that cannot be converted to a line or a path.
@@ -45,7 +48,7 @@ export function files<T>(options: FilesOptions<T>): Sink<LineItem<T>, Written> {
   return filesOn<T>(nodeFileSystem, options) as Sink<LineItem<T>, Written>;
 }
 
-/** `files` on another file system, so that a test can make the disk fail. */
+/** Like `files`, but on the given file system, so that a test can make the disk fail. */
 export function filesOn<T>(fs: FileSystem, options: FilesOptions<T>): Sink<T, Written> {
   const { line, ...checked } = checkOptions('files', OPTIONS, options);
   const config = fileSinkConfig<T>('files', checked, {

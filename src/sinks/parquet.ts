@@ -34,31 +34,31 @@ import {
 } from './commit/file-sink.js';
 import type { Written } from './commit/run-result.js';
 
-/** Options of `parquet`: the columns, the size of its row groups, and the options of `files`. */
+/** Options of `parquet`: the columns, the size of row groups, and the options of `files`. */
 export interface ParquetOptions<T>
   extends Omit<FileSinkOptions<T>, 'gzip' | 'maxBytes' | 'commitIntervalMs'>,
     TableOptions<T> {
-  /** The compression of pages. `'zstd'` needs Node 22.15 or later. @default 'snappy' */
+  /** The compression of pages. `'zstd'` requires Node 22.15 or later. @default 'snappy' */
   readonly compression?: ParquetCompression | undefined;
   /** The maximum number of rows in a row group. @default 100_000 */
   readonly rowGroup?: number | undefined;
   /**
-   * Maximum memory for rows that wait until their row group is full, in bytes, over all open files. If it is
-   * exceeded, the largest row groups are written before they are full. The process uses several times this
-   * memory, because encoding a row group takes memory, too.
-   * @default 32 MiB, some 30,000 posts with all columns
+   * The maximum memory in bytes, over all open files, for rows that wait until their row group is full. If it
+   * is exceeded, the largest row groups are written before they are full. The process uses several times as
+   * much memory, because encoding a row group also takes memory.
+   * @default 32 MiB, which is about 30,000 posts with all columns
    */
   readonly maxHeldBytes?: number | undefined;
   /**
    * The size at which a file ends and the next begins, in bytes: `snow.0001.parquet`, `snow.0002.parquet` and
-   * so on. The current row group counts with its size in memory. Threads may still add the posts of a few
-   * stored files.
+   * so on. The current row group is counted by its size in memory. A file may become larger than this,
+   * because threads may still add the posts of a few stored files.
    * @default 128 MiB with a checkpoint of this sink or of `tee`; otherwise no limit and no numbers
    */
   readonly maxBytes?: number | undefined;
   /**
-   * The time after which all open files end and are committed, in milliseconds. For endless sources, because
-   * a crash loses the rows since the last commit. A short time leads to small files.
+   * The time after which all open files end and are committed, in milliseconds. Set it for endless sources,
+   * because a crash loses the rows since the last commit. A short time leads to small files.
    * @default files end when one of them is full, or when each file that still gets rows has a full row group
    * on average
    */
@@ -80,8 +80,8 @@ const OPTIONS = {
 } satisfies OptionTable<ParquetOptions<unknown>>;
 
 /**
- * Writes every item as a row of a Parquet file. Accepts posts, or the items that `columns` are for. A file
- * gets its final name only when it is complete. Without items, no file is written.
+ * Writes every item as a row of a Parquet file. Accepts posts, or the items that `columns` read. A file gets
+ * its final name only when it is complete. Without items, no file is written.
  *
  * With a checkpoint, files are numbered. All open files end and are committed together when one of them is
  * full, or when each file that still gets rows has a full row group on average. A crash loses only the open
@@ -106,7 +106,7 @@ export function parquet<T = Activity>(
   return parquetOn<T>(nodeFileSystem, options);
 }
 
-/** `parquet` on another file system, so that a test can make the disk fail. */
+/** Like `parquet`, but on the given file system, so that a test can make the disk fail. */
 export function parquetOn<T>(fs: FileSystem, options: ParquetOptions<T>): Sink<T, Written> {
   const { columns, invalidValues, compression, rowGroup, maxHeldBytes, ...checked } = checkOptions(
     'parquet',

@@ -11,10 +11,10 @@ import type { Written } from './commit/run-result.js';
 
 /** Options of `stdout`: how items are converted to lines, and the stream to write to. */
 export interface StdoutOptions<T> {
-  /** Converts an item to a line. @default the exact bytes of an activity, the JSON of any other value */
+  /** Converts an item to a line. @default the exact bytes of an activity; the JSON of any other value */
   readonly line?: ToLine<T> | undefined;
   /**
-   * The stream to write to. It is not ended.
+   * The stream to write to. The sink does not end it.
    * @default process.stdout
    */
   readonly stream?: Writable | undefined;
@@ -26,19 +26,20 @@ const OPTIONS = {
 } satisfies OptionTable<StdoutOptions<unknown>>;
 
 /**
- * The number of bytes in one write: large enough to need few writes, and small enough that a reader
- * gets the first lines early.
+ * The number of bytes to collect for one write. It is large enough that few writes are needed, and small
+ * enough that a reader gets the first lines early.
  */
 const WRITE_BYTES = 256 << 10;
 
 /**
- * Writes every item as a line to the standard output, flushing at the end of each batch. If the reader closes
- * the pipe (`| head`), the source is closed and the run ends without an error. The result then counts the
- * lines in all blocks (up to 256 KiB each) that were passed to the system; how many of them the reader has
- * read is unknown. Resolves once the last line is written, so nothing is lost when the process ends.
+ * Writes every item as a line to the standard output. Lines are flushed at the end of each batch. If the
+ * reader closes the pipe (`| head`), the source is closed and the run ends without an error. The result then
+ * counts the lines in all blocks (up to 256 KiB each) that were passed to the system; how many of these lines
+ * the reader has read is unknown. The sink resolves once the last line is written, so no line is lost when
+ * the process ends.
  *
  * @throws DataError for an item that cannot be converted to a line.
- * @throws StorageError if the stream fails for any reason but a closed pipe.
+ * @throws StorageError if the stream fails for any reason other than a closed pipe.
  * @example
  * await pipeline(search(account(), { product: '30day', query: 'snow' }), stdout());
  */
@@ -71,7 +72,7 @@ export function stdout<T>(options: StdoutOptions<T> = {}): Sink<LineItem<T>, Wri
   return withInternals(sink, { counts: true });
 }
 
-/** Collects lines into blocks. While one block is being written, the next fills. */
+/** Collects lines into blocks. While one block is being written, the next block is filled. */
 class LineWriter {
   posts = 0;
   bytes = 0;
@@ -90,7 +91,7 @@ class LineWriter {
     stream.on('error', ignore);
   }
 
-  /** Fires when the stream accepts no more bytes, so that a waiting source is closed immediately. */
+  /** The signal fires when the stream accepts no more bytes. It closes a waiting source immediately. */
   get broken(): AbortSignal {
     return this.#broken.signal;
   }
@@ -104,7 +105,7 @@ class LineWriter {
     this.#length += line.byteLength + 1;
   }
 
-  /** Writes the collected lines once the previous block was passed to the stream. */
+  /** Writes the collected lines after the previous block was passed to the stream. */
   async flush(): Promise<void> {
     await this.#onItsWay;
     if (this.#lines.length === 0 || this.failure !== undefined) return;
@@ -120,7 +121,7 @@ class LineWriter {
   }
 
   release(): void {
-    // A stream emits `error` after the callback, so the listener must still be there.
+    // A stream emits `error` after the callback of `write`, so after a failure the listener must stay.
     if (this.failure === undefined) this.#stream.off('error', ignore);
   }
 

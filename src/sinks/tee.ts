@@ -19,21 +19,21 @@ import {
 } from './commit/tee-run.js';
 import { CommittedSink } from './committed.js';
 
-/** Options of `tee`: how its branches remember what they have written. */
+/** Options of `tee`: the files that record what the branches have written. */
 export interface TeeOptions {
   /**
    * A file that records which items the file-writing branches have safely written, and one cursor for all of
    * them. After a crash, the same script writes every item exactly once in each of these branches. The sinks
-   * of the branches must not have the option `checkpoint`. All branches commit together, once a commit is due
-   * in each (`commitIntervalMs`). Must not be set if a branch ends in `committed`, because the string that
-   * its `save` gets is then the checkpoint of all branches.
+   * of the branches must not have the option `checkpoint`. All these branches commit together, once a commit
+   * is due in each of them (`commitIntervalMs`). Must not be set if a branch ends in `committed`, because the
+   * string that the function `save` of `committed` gets is then the checkpoint of all branches.
    */
   readonly checkpoint?: string | undefined;
   /**
-   * A file for records that cannot be used, like the option of `files`. It gets records from stages before
-   * `tee` and from stages in branches that end in a file sink or in `committed`, and items that a file sink
-   * cannot write. Stages in other branches do not write to it. The sinks of the branches must not have this
-   * option.
+   * A file for records that cannot be used, like the option `damaged` of `files`. It contains records from
+   * stages before `tee`, records from stages in branches that end in a file sink or in `committed`, and items
+   * that a file sink cannot write. Stages in other branches do not write to it. The sinks of the branches
+   * must not have this option.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
@@ -44,41 +44,47 @@ const OPTIONS = {
   damaged: text('the file of the records that cannot be used'),
 } satisfies OptionTable<TeeOptions>;
 
-// `tee` has one type parameter for each branch, and checks it as `pipeline` checks its last argument. If a branch
-// does not fit, its type is a sentence. The compiler infers the items from the call around `tee`. Outside a call,
-// `In` is `never`, and any sink fits.
+// `tee` has one type parameter for each branch, and checks each branch in the same way as `pipeline` checks
+// its last argument. If a branch does not fit, its expected type is a sentence that says why. The compiler
+// infers the type of the items from the call around `tee`. Outside a call, `In` is `never`, and any sink
+// fits.
 
-/** `In`, in a form from which the compiler does not infer it. */
+/** The type `In`, in a form from which the compiler does not infer `In`. */
 type Known<In> = [In][In extends unknown ? 0 : never];
 
-/** The type of a branch. `Before` are the branches before it. */
+/** The type that a branch must have. `Before` is the union of the branches before it. */
 type Branch<In, S, Before = never> = [In] extends [never]
   ? [S] extends [AnySink]
     ? S | SinkOf<InputOf<Before>>
     : SinkArgument<never, S>
   : SinkArgument<Known<In>, S>;
 
-/** The type from which a branch is inferred if only the branches before it determine the items. */
+/**
+ * The type from which the compiler infers a branch if only earlier branches determine the type of the items.
+ */
 type SinkOf<In> = (
   input: [In] extends [never] ? unknown : unknown extends In ? unknown : Flow<In>,
   run: SinkRun,
 ) => Promise<unknown>;
 
-/** The last argument: a branch, or options. */
+/** The type of the last argument, which is a branch or options. */
 type LastBranch<In, S, Before> = [S] extends [never]
   ? Branch<In, S, Before> | TeeOptions | undefined
   : [S] extends [Callable | AnySink]
     ? Branch<In, S, Before>
     : TeeOptions | undefined;
 
-/** The items that all branches read. */
+/** The type of the items that all branches read. */
 type ItemsOf<In, S> = [In] extends [never]
   ? ReaderOf<S> extends (items: infer All) => void
     ? All
     : never
   : In;
 
-/** The items that a sink reads. The type of a Node `Writable` does not declare it. */
+/**
+ * The type of the items that a sink reads, as a function parameter. The type of a Node `Writable` does not
+ * declare it.
+ */
 type ReaderOf<S> = S extends Writable
   ? never
   : S extends Callable | AnySink
@@ -87,31 +93,32 @@ type ReaderOf<S> = S extends Writable
 
 type ResultsOf<S extends unknown[]> = { [At in keyof S]: SinkResult<S[At]> };
 
-/** The results of the branches, and of the last argument if it is a branch. */
+/** The types of the results of the branches, including the last argument if it is a branch. */
 type Results<S extends unknown[], Last> = [Last] extends [Callable | AnySink]
   ? ResultsOf<[...S, Last]>
   : ResultsOf<S>;
 
 /**
  * Delivers every item to several branches. A branch is a sink, or operators and a sink joined by `compose`.
- * The slowest branch sets the pace, and the fastest is at most 16 batches ahead of it. Resolves to the
- * results of all branches, in their order.
+ * The slowest branch sets the pace; the fastest branch is at most 16 batches ahead of it. Resolves to the
+ * results of all branches, in the order of the arguments.
  *
  * An error in one branch ends all branches, and `tee` rejects with the first error. Unfinished files keep
  * their `.part` names. A branch that ends early, for example by `take`, does not end the others.
  *
- * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, at a point where
- * each has processed exactly the same items of the input. A branch with another sink is not part of these
- * commits: after a crash, it gets the items after the last commit, some of which it may have seen before.
+ * With `checkpoint`, all branches that end in `files`, `csv` or `parquet` commit together, at a point at
+ * which each of them has processed exactly the same items of the input. A branch with a different sink is not
+ * part of these commits. After a crash, it gets the items after the last commit again, including items that
+ * it has already processed.
  *
- * One branch may end in `committed`, without `checkpoint`. The transaction that commits rows then also saves
- * the cursor and the committed length of each file. A run that resumes truncates the files to that length, so
- * that both the files and the database have every item exactly once. A commit is due after `waitMs`, or at
- * the next cursor after `rows` rows.
+ * If the option `checkpoint` is not set, one branch may end in `committed`. The transaction that commits rows
+ * then also saves the cursor and the committed length of each file. A run that resumes truncates the files to
+ * that length, so that both the files and the database have every item exactly once. A commit is due after
+ * `waitMs`, or at the next cursor after `rows` rows.
  *
  * @throws OptionError Immediately, if an argument cannot be a branch, two branches have the same `path`, a
  * branch has its own checkpoint, two branches end in `committed`, or `committed` lacks a `transaction`. Also
- * if `checkpoint` is set, but no branch writes files, or one ends in `committed`.
+ * if `checkpoint` is set, but no branch writes files or a branch ends in `committed`.
  * @throws StorageError If two branches write the same file, and for errors of the sinks.
  * @example
  * const [raw, table, posts] = await pipeline(
@@ -235,7 +242,7 @@ function teeConfig(args: readonly unknown[]): TeeConfig {
 }
 
 /**
- * Checks the sinks of `tee` and sorts its branches by kind.
+ * Checks the branches of `tee`, and groups them by the type of their sinks.
  * @throws OptionError
  */
 export function checkBranches(
@@ -275,8 +282,8 @@ export function checkBranches(
 }
 
 /**
- * The text of `committed` is the checkpoint of all branches, so it must be saved in one transaction with the
- * rows.
+ * Checks a branch that ends in `committed`. The text of `committed` is the checkpoint of all branches, so it
+ * must be saved in the same transaction as the rows.
  */
 function checkCommitted(
   { committed, position }: CommittedBranch,
@@ -324,8 +331,8 @@ function branchOf(argument: Argument): TeeBranch | FileBranch | CommittedBranch 
 }
 
 /**
- * Refuses equal paths early. Different paths may still lead to the same file, which is noticed when
- * the second branch opens it.
+ * Refuses branches with equal paths before the run starts. Different paths may still lead to the same file;
+ * this is noticed when the second branch opens that file.
  */
 function refuseSharedPaths(files: readonly FileBranch[]): void {
   const seen = new Map<string, number>();

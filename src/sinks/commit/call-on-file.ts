@@ -7,22 +7,23 @@ import type { WrittenFile } from './run-result.js';
 /** Options for calling a function with each finished file. */
 export interface OnFileOptions {
   /**
-   * Called with each file once it has its final name and is durable, for example to upload it. The run waits
-   * for the last call. Its result, any JSON, is stored in the checkpoint as `handedOn`, so that a run after a
-   * crash calls it only for files without a stored result. A call that was interrupted is repeated. Files get
-   * their final names at the end of the run; files of `parquet` with a checkpoint get them at each commit.
+   * Called with each file once the file has its final name and would survive a power failure, for example to
+   * upload it. The run waits for all calls to end. The result of a call, any JSON value, is stored in the
+   * checkpoint as `handedOn`. A run after a crash calls the function only for files without a stored result,
+   * so a call that was interrupted is repeated. Files get their final names at the end of the run; the files
+   * of `parquet` with a checkpoint get them at each commit.
    *
-   * @param at Its signal fires when the run must end.
+   * @param at `at.signal` fires when the run must end.
    */
   readonly onFile?:
     | ((file: WrittenFile, at: { readonly signal: AbortSignal | undefined }) => unknown)
     | undefined;
-  /** The maximum number of calls of `onFile` at a time. @default 4 */
+  /** The maximum number of concurrent calls of `onFile`. @default 4 */
   readonly onFileConcurrency?: number | undefined;
   /**
-   * What happens if `onFile` fails. `'end'` ends the run with the error. `'keep'` continues, and the file has
-   * no `handedOn` in the result and the checkpoint. In both cases, the next run calls `onFile` for this file
-   * again.
+   * What happens if `onFile` fails. `'end'` ends the run with the error. `'keep'` continues the run; the file
+   * then has no `handedOn` in the result and the checkpoint. In both cases, the next run calls `onFile` for
+   * this file again.
    * @default 'end'
    */
   readonly onFileError?: 'end' | 'keep' | undefined;
@@ -36,7 +37,7 @@ export const ON_FILE_OPTIONS = {
 
 /**
  * Calls `onFile` for finished files, and `record` with the result of each call as JSON. After the first
- * error, starts no more calls, waits for those that are running, and throws the error.
+ * error, starts no more calls, waits for the running calls, and throws the error.
  */
 export type CallOnFile = (
   files: readonly WrittenFile[],

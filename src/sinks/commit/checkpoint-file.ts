@@ -26,16 +26,16 @@ import {
   isCommittedFile,
 } from './checkpoint-text.js';
 
-/** Stores a checkpoint, and holds a lock against other runs. */
+/** Stores a checkpoint, and holds a lock so that no other run can use the checkpoint. */
 export interface CheckpointStore {
   readonly name: string;
-  /** The name of the store as messages write it, after `the checkpoint`. */
+  /** The name of the store as it appears in messages, after `the checkpoint`. */
   readonly shownName: string;
-  /** All paths that the store uses. No output may have one of them. */
+  /** All paths that the store uses. No output file may have one of these paths. */
   readonly paths: readonly string[];
-  /** The minimum time between two commits in milliseconds, if there is one. */
+  /** The minimum time between two commits in milliseconds; `undefined` if there is no minimum. */
   readonly everyMs: number | undefined;
-  /** Whether the store holds so many rows that a commit is due, even if the outputs do not need one yet. */
+  /** Whether the store holds so many rows that a commit is due, even if no output file needs a commit yet. */
   readonly isFull: boolean;
   /** Whether this run has added rows to the store. */
   readonly hasNew: boolean;
@@ -45,26 +45,26 @@ export interface CheckpointStore {
   /** Called when a commit starts. Rows that arrive later belong to the next commit. */
   begin(): void;
   /**
-   * Replaces the checkpoint as a whole.
+   * Replaces the whole checkpoint.
    *
-   * @param advice What happens if the script is run again. Appended to the message of an error.
-   * @throws StorageError Also if another run has taken the checkpoint.
+   * @param advice What happens if the script is run again. The text is appended to error messages.
+   * @throws StorageError if writing fails, or if another run has taken over the checkpoint.
    */
   replace(content: Omit<CheckpointText, 'owner'>, advice: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The path of a checkpoint's lock. */
+/** Returns the path of a checkpoint's lock. */
 export function lockPath(checkpoint: string): string {
   return `${checkpoint}.lock`;
 }
 
-/** All paths that a checkpoint uses. No output may have one of them. */
+/** Returns all paths that a checkpoint uses. No output file may have one of these paths. */
 export function checkpointPaths(checkpoint: string): string[] {
   return [checkpoint, temporaryPath(checkpoint), ...lockPaths(lockPath(checkpoint))];
 }
 
-/** All paths that a lock uses. */
+/** Returns all paths that a lock uses. */
 export function lockPaths(lock: string): string[] {
   return [lock, recoveryLockPath(lock)];
 }
@@ -88,9 +88,9 @@ export class CheckpointFile implements CheckpointStore {
   }
 
   /**
-   * Creates the folder and takes the lock.
+   * Creates the checkpoint's folder, and takes the lock.
    *
-   * @param folder The folder that relative paths start from.
+   * @param folder The folder against which relative paths are resolved.
    */
   static async open(
     fs: FileSystem,
@@ -128,9 +128,9 @@ export class CheckpointFile implements CheckpointStore {
   }
 }
 
-/** The length of a block of the text, in UTF-16 units. */
+/** The length of the blocks in which the text is printed, in UTF-16 units. */
 const BLOCK_LENGTH = 64 * 1024;
-/** Returns the name of the temporary file that a rename turns into the checkpoint. */
+/** Returns the path of the temporary file. Renaming that file makes it the checkpoint. */
 export function temporaryPath(file: string): string {
   return `${file}.tmp`;
 }
@@ -143,8 +143,8 @@ export async function readCheckpoint(
 ): Promise<Checkpoint | undefined> {
   let text: string;
   try {
-    // The path must not be a link, because the next commit would replace the link, not the file
-    // behind it.
+    // The path must not be a symbolic link, because the next commit would replace the link instead of the
+    // file that it points to.
     if ((await regularStatus(fs, file)) === undefined) return undefined;
     text = await fs.readFile(file, 'utf8');
   } catch (error) {
@@ -189,8 +189,8 @@ export async function prepareFolder(fs: FileSystem, file: string): Promise<void>
 }
 
 /**
- * Prints a checkpoint in blocks. The whole text of many thousands of files would take as much memory as
- * everything else that is kept of them.
+ * Prints a checkpoint in blocks. If a checkpoint lists many thousands of files, its whole text would take as
+ * much memory as everything else that is kept about these files.
  */
 function* print({ state, owner, cursor, files, completed }: CheckpointText): Generator<Uint8Array> {
   const output = files.filter(({ branch }) => branch !== DAMAGED);
@@ -225,8 +225,8 @@ function* print({ state, owner, cursor, files, completed }: CheckpointText): Gen
 }
 
 /**
- * Whether the members of a parsed file have the types of a checkpoint. A wrong count would truncate files in
- * the wrong place.
+ * Returns whether the members of a parsed checkpoint file have the right types. A wrong count could truncate
+ * output files in the wrong place.
  */
 function isCheckpoint({ state, cursor, files }: Record<string, unknown>): boolean {
   return (

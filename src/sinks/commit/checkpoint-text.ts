@@ -7,8 +7,8 @@ import { isCount, type Json } from '../../json/type-guards.js';
 import type { FileCounts } from '../write/output-file.js';
 
 /**
- * - `running`: the files are parts, which a run continues from the cursor.
- * - `finishing`: all lines are written, and some files have their final names.
+ * - `running`: the output files are parts, and a run continues them from the cursor.
+ * - `finishing`: all lines are written, and some output files may have their final names.
  * - `complete`: nothing is left to do.
  */
 export type CheckpointState = 'running' | 'finishing' | 'complete';
@@ -17,28 +17,28 @@ export interface Checkpoint {
   readonly state: CheckpointState;
   readonly cursor: Cursor | undefined;
   readonly files: readonly CommittedFile[];
-  /** The time at which the run was complete. */
+  /** The time at which the run was completed. */
   readonly completed?: Date | undefined;
 }
 
-/** The `branch` of the file of damaged records, which belongs to no branch. */
+/** The `branch` of the file of damaged records. That file belongs to no branch. */
 export const DAMAGED = 'damaged';
 
-/** A file as a checkpoint lists it. */
+/** The entry of an output file in a checkpoint. */
 export interface CommittedFile extends FileCounts {
   /**
-   * The number of the branch that writes the file, if several branches commit together; `DAMAGED` for the
-   * file of damaged records.
+   * The index of the branch that writes the file, if several branches commit together. `DAMAGED` for the file
+   * of damaged records.
    */
   readonly branch?: number | typeof DAMAGED | undefined;
   /**
-   * Set for a file of damaged records: a byte offset. The records from this offset on come after
-   * the cursor and may be reported again.
+   * Set for a file of damaged records. A byte offset: records from this offset on come after the cursor, and
+   * may be reported again.
    */
   readonly settled?: number | undefined;
   /**
-   * Set if an earlier run has finished the file and nothing was added since. Other programs may have changed
-   * or moved it.
+   * Set if an earlier run has finished the file, and no run has added to it since. Other programs may have
+   * changed or moved the file.
    */
   readonly finished?: true | undefined;
   /** The result of `onFile`. Absent if `onFile` was not called or has failed. */
@@ -47,7 +47,7 @@ export interface CommittedFile extends FileCounts {
 
 /** The sink and flow that a checkpoint belongs to. */
 export interface CheckpointOwner {
-  /** The name of the sink, and the options that affect the contents of its output. */
+  /** The name of the sink, and the sink options that affect the content of its output. */
   readonly sink: FlowStep;
   readonly flow: FlowIdentity;
 }
@@ -62,9 +62,9 @@ export interface CheckpointText {
   readonly completed?: Date | undefined;
 }
 
-/** Names a checkpoint in errors. */
+/** How errors refer to a checkpoint. */
 export interface CheckpointPlace {
-  /** The `path` of the errors. */
+  /** The value of the property `path` of these errors. */
   readonly path: string;
   /** The start of the messages of these errors, such as `The checkpoint out/checkpoint.json`. */
   readonly subject: string;
@@ -72,16 +72,16 @@ export interface CheckpointPlace {
 
 const VERSION = 1;
 /**
- * Matches a checkpoint that ends in a checksum of the text before it. Without the checksum, a wrong count
- * could truncate files in the wrong place.
+ * Matches a checkpoint with a checksum of all text before it at the end. The checksum is needed, because a
+ * wrong count could truncate output files in the wrong place.
  */
 const CHECK = /^([\s\S]*) {2}"check": "[0-9a-f]{8}"\n}\n$/;
 
 /**
- * Returns the start of the text of each checkpoint. Further members follow, each with a comma at
- * its end, then the end from `checkOf`.
+ * Returns the text that every checkpoint starts with. It must be followed by further members, each with a
+ * comma after it, and then by the text from `checkOf`.
  *
- * @param completed The time at which the run was complete, if it was.
+ * @param completed The time at which the run was completed, if it is complete.
  */
 export function headOf(
   state: string,
@@ -97,7 +97,7 @@ export function headOf(
 `;
 }
 
-/** Returns the end of the text of a checkpoint. `sum` is the CRC-32 of the text before it. */
+/** Returns the text that every checkpoint ends with. `sum` is the CRC-32 of the text before it. */
 export function checkOf(sum: number): string {
   return `  "check": "${sum.toString(16).padStart(8, '0')}"\n}\n`;
 }
@@ -105,8 +105,8 @@ export function checkOf(sum: number): string {
 /**
  * Parses a checkpoint and returns its members.
  *
- * @param isValid Whether the members after the head have the right types.
- * @throws StorageError if the text is damaged or edited, or belongs to another run.
+ * @param isValid Returns whether the members after the head have the right types.
+ * @throws StorageError if the text is damaged, was edited, or belongs to another run.
  */
 export function checkedText(
   text: string,
@@ -131,7 +131,10 @@ export function checkedText(
   return checkpoint;
 }
 
-/** Returns the time that `headOf` has printed. Checkpoints of older versions do not contain it. */
+/**
+ * Returns the completion time that `headOf` has printed; `undefined` for checkpoints of older versions, which
+ * do not contain it.
+ */
 export function completedOf({ completed }: Readonly<Record<string, unknown>>): Date | undefined {
   const at = typeof completed === 'string' ? new Date(completed) : undefined;
   return at === undefined || Number.isNaN(at.getTime()) ? undefined : at;
@@ -159,8 +162,7 @@ function parsed(text: string, place: CheckpointPlace): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // The error is ignored here, because the text is reported like any other text that is not a
-    // checkpoint.
+    // The parse error is ignored, because the text is reported below, like any text that is not a checkpoint.
   }
   throw refused(place, 'is damaged: it is not a checkpoint');
 }
@@ -169,7 +171,7 @@ function refused({ path, subject }: CheckpointPlace, what: string): StorageError
   return new StorageError(`${subject} ${what}. Restore it, or delete it to start again.`, { path });
 }
 
-/** Whether a value is the entry of a file in a checkpoint. */
+/** Returns whether a value is the entry of a file in a checkpoint. */
 export function isCommittedFile(file: unknown): boolean {
   if (!isRecord(file)) return false;
   const { path, posts, bytes, lineBytes = bytes, branch = 0, finished = true, settled = 0 } = file;
@@ -182,10 +184,10 @@ export function isCommittedFile(file: unknown): boolean {
   );
 }
 
-/** The text that the caller saves together with the rows. */
+/** The content of the text that the caller saves together with the rows. */
 export interface Saved {
   readonly state: CheckpointState;
-  /** The id of the first run. All tokens of its rows begin with it. */
+  /** The id of the run that wrote the first rows. All tokens of rows begin with this id. */
   readonly id: string;
   /** The number of commits so far. */
   readonly commits: number;
@@ -193,20 +195,20 @@ export interface Saved {
   readonly rows: number;
   /** The cursor as JSON, or `null`. */
   readonly cursor: string;
-  /** Rows that may have been written already. Set only if the target has no transactions. */
+  /** Rows that may already be in the target. Set only if the target has no transactions. */
   readonly pending?: Pending | undefined;
-  /** The time at which the run was complete, if it was. */
+  /** The time at which the run was completed, if it is complete. */
   readonly completed?: Date | undefined;
   /** The files of the other branches of `tee`, and the file of damaged records. */
   readonly files: readonly CommittedFile[];
 }
 
-/** The rows between the cursor of the saved text and a later one. */
+/** The rows between the cursor of the saved text and a later cursor. */
 export interface Pending {
   readonly rows: number;
   /** The cursor after these rows, as JSON, or `null`. */
   readonly cursor: string;
-  /** Whether these rows are the last. */
+  /** Whether no rows come after these rows. */
   readonly isLast: boolean;
 }
 
@@ -246,7 +248,7 @@ export function parseSaved(text: string, place: CheckpointPlace, owner: Checkpoi
   };
 }
 
-/** Parses a cursor; `undefined` for `null`. */
+/** Parses a cursor. Returns `undefined` for `null`. */
 export function parseCursor(json: string): Cursor | undefined {
   return (JSON.parse(json) ?? undefined) as Cursor | undefined;
 }

@@ -11,14 +11,14 @@ export interface RetryOptions {
 }
 
 export interface RetryRun {
-  /** Fires when the run must end. */
+  /** The signal fires when the run must end. */
   readonly signal: AbortSignal;
   readonly onWait: OnWait | undefined;
 }
 
 const MAX_WAIT_MS = 30_000;
 
-/** Decides which failed commits are retried, and when, and which error ends the run. */
+/** Decides which failed commits are retried and when, and which error ends the run. */
 export class CommitRetries {
   /** The maximum number of retries. */
   readonly max: number;
@@ -31,14 +31,14 @@ export class CommitRetries {
     this.#run = run;
   }
 
-  /** Whether to retry a commit that failed with this error. */
+  /** Returns whether to retry a commit that failed with this error. */
   isRetryable(error: unknown): boolean {
     if (this.#run.signal.aborted) return false;
     if (error instanceof MillraceError) return error.retryable;
     return this.#options.isRetryable?.(error) ?? mayBePassing(error);
   }
 
-  /** Waits before a retry, longer after each failure. */
+  /** Waits before a retry. The wait is longer after each failure. */
   async pause(failures: number, error: unknown): Promise<void> {
     const { signal, onWait } = this.#run;
     const waitMs = backoffMs(failures, {
@@ -64,8 +64,8 @@ export class CommitRetries {
   }
 
   /**
-   * Wraps an error of the caller's functions with advice. Errors of Millrace, aborts and programming errors
-   * stay unchanged.
+   * Converts an error that the caller's functions have thrown to an error with advice. Returns errors of
+   * Millrace, aborts and programming errors unchanged.
    */
   failure(doing: string, error: unknown): unknown {
     const { signal } = this.#run;
@@ -81,8 +81,8 @@ export class CommitRetries {
 }
 
 /**
- * Returns whether an error is a programming error. A `TypeError` with a cause is not, because
- * `fetch` throws it if a connection fails.
+ * Returns whether an error is a programming error. A `TypeError` with a cause is not a programming error,
+ * because `fetch` throws such an error if a connection fails.
  */
 function isMistake(error: unknown): boolean {
   return (
@@ -94,7 +94,10 @@ function isMistake(error: unknown): boolean {
   );
 }
 
-/** SQLSTATE classes of errors that a retry would only repeat: data, constraints, syntax and access. */
+/**
+ * The SQLSTATE classes of errors that a retry would only repeat: errors in data, constraints, syntax and
+ * access.
+ */
 const LASTING = /^(22|23|42)[0-9A-Z]{3}$/;
 
 function mayBePassing(error: unknown): boolean {

@@ -13,12 +13,14 @@ import {
 } from './checkpoint-text.js';
 import type { DamagedLog } from './damaged-log.js';
 
-/** The outputs of one sink. The sink commits alone or together with others. */
+/** The outputs of one sink. The sink commits alone or together with other sinks. */
 export interface Member {
   readonly outputs: Outputs;
-  /** The minimum time between two commits in milliseconds. Absent if only full files make a commit due. */
+  /**
+   * The minimum time between two commits in milliseconds. Absent if a commit is due only when files are full.
+   */
   readonly everyMs: number | undefined;
-  /** The number of the sink in the checkpoint, if several sinks commit together. */
+  /** The index of the sink in the checkpoint, if several sinks commit together. */
   readonly branch: CommittedFile['branch'];
   readonly callOnFile?: CallOnFile | undefined;
 }
@@ -26,34 +28,34 @@ export interface Member {
 export interface CommitterOptions {
   readonly store: CheckpointStore;
   readonly members: readonly Member[];
-  /** The damaged records. They are committed with the outputs, but never make a commit due. */
+  /** The log of damaged records. It is committed together with the outputs, but never makes a commit due. */
   readonly damaged?: DamagedLog | undefined;
   readonly before: Checkpoint | undefined;
-  /** Fires when the run ends, which also ends calls of `onFile`. */
+  /** The signal fires when the run ends. It also ends calls of `onFile`. */
   readonly signal?: AbortSignal | undefined;
   /** Called with the error of a commit, which ends the run. */
   fail(error: unknown): void;
 }
 
 /**
- * Commits outputs and cursor together: syncs the outputs, then replaces the checkpoint. Only one commit runs
- * at a time; new items are written during it.
+ * Commits the outputs together with a cursor: syncs the outputs, then replaces the checkpoint. Only one
+ * commit runs at a time. New items are written while a commit runs.
  */
 export class Committer {
   readonly #options: CommitterOptions;
   readonly #committed: Map<string, CommittedFile>;
   #cursor = 'null';
-  /** The latest write of the checkpoint that records results of `onFile`. */
+  /** The latest write of the checkpoint that stores results of `onFile`. */
   #recording: Promise<void> | undefined;
   /** The files for which this run has called `onFile`. */
   readonly #tried = new WeakSet<CommittedFile>();
   #pending: Promise<void> | undefined;
   /**
-   * The error that has ended the run. Nothing is committed after it, because items of the failed commit are
-   * not written.
+   * The error that has ended the run. Nothing is committed after this error, because the items of the failed
+   * commit were not written.
    */
   #failure: { readonly error: unknown } | undefined;
-  /** Whether there is a checkpoint to resume from. */
+  /** Whether a checkpoint to resume from has been written. */
   #written: boolean;
   #last = performance.now();
   #notBefore = this.#last;
@@ -66,8 +68,8 @@ export class Committer {
   }
 
   /**
-   * Commits a cursor of a sink that commits alone, if a commit is due. Returns `undefined` if not, which is
-   * the usual case, so that the caller has nothing to wait for.
+   * Commits at this cursor if a commit is due. Used for a sink that commits alone. Usually no commit is due.
+   * The function then returns `undefined`, so that the caller has nothing to wait for.
    */
   reached(cursor: Cursor): Promise<void> | undefined {
     if (!this.#waitsForLast) return this.#takeDue() ? this.commit(cursor) : undefined;
@@ -75,18 +77,18 @@ export class Committer {
   }
 
   /**
-   * Whether a commit is due: for all members and the store, or because the store is full. Waits for the
-   * previous commit if the store is full, or if a member commits at every cursor.
+   * Returns whether a commit is due. It is due if all members and the store need it, or if the store is full.
+   * First waits for the previous commit if the store is full, or if a member commits at every cursor.
    */
   async due(): Promise<boolean> {
     if (this.#waitsForLast) await this.#pending;
     return this.#takeDue();
   }
 
-  /** Starts to commit all items so far and the cursor after them. */
+  /** Starts to commit all items so far, together with the cursor after them. */
   async commit(cursor: Cursor): Promise<void> {
-    // Serialised only here, because few of all cursors are committed, and their `toJSON` may be
-    // expensive.
+    // A cursor is serialised only when it is committed, because most cursors are never committed, and their
+    // `toJSON` may be expensive.
     this.#cursor = JSON.stringify(cursor);
     this.#options.damaged?.reached(cursor);
     this.#pending = this.#commit('running').then(
@@ -99,64 +101,67 @@ export class Committer {
         throw error;
       },
     );
-    // The failure has already ended the run, and must not also become an unhandled rejection.
+    // The failure has already ended the run. It must not also become an unhandled rejection.
     this.#pending.catch(() => {});
     if (this.#atEach) await this.#pending;
   }
 
-  /** Commits all items so far, even if no commit is due, and waits until they are committed. */
+  /** Commits all items so far, even if no commit is due. Resolves once they are committed. */
   async commitLast(cursor: Cursor): Promise<void> {
     await this.#pending;
     await this.commit(cursor);
     await this.#pending;
   }
 
-  /** Ends the run. */
+  /** Ends the run with an error. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#options.fail(error);
   }
 
-  /** Waits for a running commit. Ignores its failure, which is reported elsewhere. */
+  /** Waits for the running commit. Ignores a failure of the commit, because it is reported elsewhere. */
   async idle(): Promise<void> {
     await this.#pending?.catch(() => {});
   }
 
-  /** Records the cursor at which a run starts that adds to files of earlier runs. */
+  /** Records the cursor from which a run starts to add to files of earlier runs. */
   async begin(cursor: Cursor | undefined): Promise<void> {
     this.#cursor = JSON.stringify(cursor ?? null);
     await this.#write('running');
   }
 
   /**
-   * Commits the rest, gives the files their final names, and marks the checkpoint complete.
+   * Commits the remaining items, gives the files their final names, and marks the checkpoint as complete.
    *
-   * @param cursor The cursor after all items, as JSON, if a later run continues there.
+   * @param cursor The cursor after all items, as JSON. Given only if a later run continues from there.
    */
   async finish(cursor: string | undefined): Promise<CommittedFile[]> {
     await this.#pending;
     if (cursor !== undefined) this.#cursor = cursor;
     this.#options.damaged?.reached();
     const members = this.#all;
-    // If there are only rows, one commit is enough.
+    // If there are rows but no files, a single commit is enough.
     await this.#commit(members.length === 0 ? 'complete' : 'finishing');
     if (members.length === 0) return [];
     for (const { outputs } of members) await outputs.nameFiles();
     await this.#callOnFile('finishing');
-    // Unlocks before the checkpoint is complete, because a run that finds it complete opens no
-    // output and would not remove the lock of a killed run.
+    // The locks are released before the checkpoint is complete. A run that finds a complete checkpoint opens
+    // no output, so it would not remove the lock of a killed run.
     for (const { outputs } of members) await outputs.unlock();
     await this.#write('complete');
     return [...this.#committed.values()];
   }
 
-  /** Everything that is committed: the members and the damaged records. */
+  /** Everything that is committed: the members, and the log of damaged records. */
   get #all(): readonly Member[] {
     const { members, damaged } = this.#options;
     return damaged === undefined ? members : [...members, damaged];
   }
 
-  /** Whether the store is full. Ignored if each commit ends files, because files must reach their size first. */
+  /**
+   * Whether the store is full. Never true if a commit ends files, because files must reach a certain size
+   * first.
+   */
   get #isFull(): boolean {
     const { members, store } = this.#options;
     return store.isFull && !members.some(({ outputs }) => outputs.endsFiles);
@@ -167,8 +172,8 @@ export class Committer {
   }
 
   /**
-   * Whether a commit is due. Call once for each cursor, because `takeFilled` remembers how many items it has
-   * looked at.
+   * Returns whether a commit is due. Must be called only once for each cursor, because `takeFilled` remembers
+   * how many items it has checked.
    */
   #takeDue(): boolean {
     if (this.#pending !== undefined) return false;
@@ -208,8 +213,8 @@ export class Committer {
       durationMs,
     }));
     for (const { outputs } of members) if (outputs.endsFiles) await outputs.nameFiles();
-    // At most a fifth of the time is spent on commits, even if the disk is slow or the state is large. This does not
-    // apply to rows alone.
+    // At most a fifth of the time is spent on commits, even if the disk is slow or the state is large. This
+    // limit does not apply if only rows are committed.
     const now = performance.now();
     this.#last = started;
     const isLimited = members.length > 0 && !this.#atEach;
@@ -217,10 +222,10 @@ export class Committer {
     if (state === 'running') await this.#callOnFile(state);
   }
 
-  /** Calls `onFile` for the files that have their final names, and records the results. */
+  /** Calls `onFile` for the files that have their final names, and stores the results. */
   async #callOnFile(state: CheckpointState): Promise<void> {
     let writing: Promise<void> | undefined;
-    // One write of the checkpoint records all calls that ended before it started.
+    // One write of the checkpoint stores the results of all calls that ended before the write started.
     const write = () => {
       writing ??= (this.#recording ?? Promise.resolve()).then(() => {
         writing = undefined;
@@ -260,17 +265,17 @@ export class Committer {
     this.#written = true;
   }
 
-  /** Advice for the message of a failure: what happens if the script is run again. */
+  /** Returns advice for an error message: what happens if the script is run again. */
   afterFailure(): string {
-    // The target of `committed` has a checkpoint from the start.
+    // If there are rows, `committed` has saved a checkpoint in its target before the first row.
     if (this.#options.store.rows !== undefined) return AFTER_LAST_COMMIT;
     return this.#written ? `${AGAIN}: it continues from the checkpoint` : AGAIN;
   }
 }
 
 /**
- * The minimum time between two commits while no file is open, in milliseconds. Such commits have no files to
- * sync.
+ * The minimum time in milliseconds between two commits while no file is open. Such commits are cheap, because
+ * they have no files to sync.
  */
 const IDLE_MS = 1_000;
 
@@ -279,10 +284,10 @@ function isDue({ outputs, everyMs = Number.POSITIVE_INFINITY }: Member, sinceMs:
   return outputs.endsFiles && !outputs.hasChanges && sinceMs >= IDLE_MS;
 }
 
-/** Writes all items so far to disk, and returns the files that have changed. */
+/** Writes all items so far to disk, and returns the counts of the files that have changed. */
 export async function settleAndSync(members: readonly Member[]): Promise<CommittedFile[]> {
-  // All members start before the first has ended, so that items that arrive in between belong to
-  // the next commit.
+  // All members start to settle before the first one has ended, so that items that arrive in between belong
+  // to the next commit.
   const settling = members.map(({ outputs }) => outputs.settle());
   await Promise.allSettled(settling);
   const files: CommittedFile[] = [];
@@ -298,11 +303,11 @@ export const AGAIN = ', then run the same again';
 const AFTER_LAST_COMMIT = `${AGAIN}: it continues after the last commit`;
 
 /**
- * Returns the error for a run whose last items have no cursor after them, so that a later run could
- * not resume after them.
+ * Returns the error of a run that ends without a cursor after its last items. A later run could not resume
+ * after these items.
  *
  * @param path The path of the checkpoint.
- * @param shown The path as the message shows it.
+ * @param shown The path as it appears in the message.
  */
 export function withoutCursor(path: string, shown = path): StorageError {
   return new StorageError(

@@ -16,7 +16,7 @@ import { PART } from '../write/output-names.js';
 import { Outputs, type SharedOptions } from '../write/outputs.js';
 import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 
-/** The position of a record in the log. */
+/** The position of a record in the log of damaged records. */
 interface Place {
   readonly path: string;
   readonly byte: number;
@@ -25,11 +25,12 @@ interface Place {
 const FLUSH_AFTER_MS = 1_000;
 
 /**
- * Writes damaged records to a file, one per line, and commits the file with the output.
+ * Writes damaged records to a file, one per line. The file is committed together with the output.
  *
- * Some stages read ahead, and report records that lie after the cursor of a commit. These records are in the
- * log, and a run that resumes from that cursor reports them again. The checkpoint has the byte offset of the
- * log from which this may happen (`settled`), so that the log skips them.
+ * Some stages read ahead, and report records that come after the cursor of a commit. These records are
+ * already in the log, and a run that resumes from that cursor reports them again. The checkpoint stores the
+ * byte offset in the log from which records may be reported again (`settled`), so that the log can skip
+ * repeated records.
  */
 export class DamagedLog implements DamagedRecords {
   readonly outputs: Outputs;
@@ -39,13 +40,16 @@ export class DamagedLog implements DamagedRecords {
   readonly #fs: FileSystem;
   readonly #path: string;
   readonly #stages: Stage[] = [];
-  /** For each cursor, the number of records that each stage had reported before it. */
+  /** For each cursor, how many records each stage had reported before that cursor. */
   readonly #counts = new WeakMap<object, (readonly [stage: Stage, count: number])[]>();
-  /** Records of an earlier run that may be reported again, by their key. */
+  /** The records of an earlier run that may be reported again, by their keys. */
   readonly #kept = new Map<string, Place[]>();
   readonly #reported = new Reported();
   #flushing: NodeJS.Timeout | undefined;
-  /** For each file, the byte offset from which records may be reported again, as of the start of the last commit. */
+  /**
+   * For each file, the byte offset from which records may be reported again, as of the start of the last
+   * commit.
+   */
   settled: ReadonlyMap<string, number> = new Map();
 
   constructor(fs: FileSystem, path: string, shared: SharedOptions) {
@@ -54,13 +58,16 @@ export class DamagedLog implements DamagedRecords {
     const files = { compression: undefined, maxOpen: 1, maxOutputs: Number.POSITIVE_INFINITY };
     this.outputs = new Outputs(
       fs,
-      // Damaged records do not count as written items.
+      // Damaged records do not count as written items, so there is no progress to update.
       { ...shared, ...files, maxBytes: undefined, only: path, progress: undefined },
       linesFormat({ encode: (line: Uint8Array) => line }),
     );
   }
 
-  /** Continues the files of an earlier run. Files in `named` have their final names; all others are parts. */
+  /**
+   * Continues the log files of an earlier run. Files in `named` have their final names; all other files are
+   * parts.
+   */
   async resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void> {
     this.outputs.resume(files, named);
     for (const file of files) {
@@ -83,17 +90,21 @@ export class DamagedLog implements DamagedRecords {
     return this.#openStage(undefined);
   }
 
-  /** Takes the records of one branch of `tee`. If several branches report the same record, it is kept once. */
+  /**
+   * Returns the object through which one branch of `tee` reports records. If several branches report the same
+   * record, it is logged once.
+   */
   ofBranch(): DamagedRecords {
     const branch = {};
     return { stage: () => this.#openStage(branch) };
   }
 
   /**
-   * Keeps an item that a sink cannot write. If several branches of `tee` cannot write it, it is kept once.
+   * Logs an item that a sink cannot write. If several branches of `tee` cannot write the same item, it is
+   * logged once.
    *
    * @param by Identifies the branch.
-   * @throws The error itself if it is not about the item.
+   * @throws The given error, if it does not concern the item.
    */
   async keepItem(
     item: unknown,
@@ -119,7 +130,7 @@ export class DamagedLog implements DamagedRecords {
     if (!isSettled())
       for (const object of objectsIn(cursor))
         for (const [stage, count] of this.#counts.get(object) ?? []) stage.settle(count);
-    // Records of an earlier run that were not reported again may still be reported.
+    // Records of an earlier run that were not reported again so far may still be reported again.
     const rest = cursor === undefined ? [] : [...this.#kept.values()].map(([place]) => place);
     for (const place of [...rest, ...this.#stages.map(({ first }) => first)])
       if (place !== undefined && place.byte < (settled.get(place.path) ?? Number.POSITIVE_INFINITY))
@@ -132,7 +143,7 @@ export class DamagedLog implements DamagedRecords {
     await this.outputs.close();
   }
 
-  /** @param branch Identifies the branch of `tee` that the stage is in, if any. */
+  /** @param branch Identifies the branch of `tee` that contains the stage, if any. */
   #openStage(branch: object | undefined): DamagedStage {
     const stage = new Stage();
     this.#stages.push(stage);
@@ -178,7 +189,7 @@ export class DamagedLog implements DamagedRecords {
   }
 }
 
-/** @throws OptionError If the option `damaged` has a name that the file cannot have. */
+/** @throws OptionError if the value of the option `damaged` cannot be the name of the file. */
 export function checkDamaged(call: string, damaged: string): void {
   const refused = (reason: string) =>
     optionError(call, 'damaged', `${reason}, got ${JSON.stringify(damaged)}`);
@@ -187,30 +198,33 @@ export function checkDamaged(call: string, damaged: string): void {
     throw refused('must not end in .gz or .zst: the file is not compressed');
 }
 
-/** Branches are close to each other. If one is more records ahead than this, a record may be kept twice. */
+/**
+ * How many records are remembered for finding records that several branches report. If one branch is further
+ * ahead of another than this, a record may be logged twice.
+ */
 const MAX_REPORTED = 50_000;
 
-/** A record that branches have reported, or an item that their sinks could not write. */
+/** A record that some branches have reported, or an item that their sinks could not write. */
 interface ReportedRecord {
-  /** The positions of the record in the log, one for each occurrence. */
+  /** The positions in the log at which the record occurs. */
   readonly places: Place[];
-  /** The number of times that each branch has reported it. */
+  /** For each branch, how often the branch has reported the record. */
   readonly counts: Map<object, number>;
 }
 
 /**
- * Finds out whether a branch is the first to report a record. Branches report the same records, and equal
- * records may occur several times, so occurrences are counted: the second report by a branch belongs to the
- * second occurrence.
+ * Finds out whether a branch is the first to report a record. All branches report the same records, and a
+ * record may occur several times. Therefore, occurrences are counted: the second report by a branch refers to
+ * the second occurrence.
  */
 class Reported {
   #records = new Map<string, ReportedRecord>();
-  /** The records seen before `#records` was last emptied. */
+  /** The records that were seen before `#records` was last emptied. */
   #before = new Map<string, ReportedRecord>();
 
   /**
-   * The position of a record that another branch has already reported. Counts the record as reported by this
-   * branch, too.
+   * Returns the position of a record that another branch has already reported; `undefined` if this is the
+   * first report. Also counts the record as reported by this branch.
    */
   placeOf(key: string, branch: object): Place | undefined {
     const record = this.#recordOf(key);
@@ -237,11 +251,14 @@ class Reported {
   }
 }
 
-/** The records that one stage has reported. */
+/** The records that a single stage has reported. */
 class Stage {
   count = 0;
   #settled = 0;
-  /** The positions of the records after the cursor of the last commit, oldest first. */
+  /**
+   * The positions of the records that come after the cursor of the last commit, in the order in which they
+   * were reported.
+   */
   #places: Place[] = [];
 
   add(place: Place): void {
@@ -249,7 +266,7 @@ class Stage {
     this.#places.push(place);
   }
 
-  /** Marks the first `count` records as lying before the cursor. */
+  /** Marks the first `count` records as coming before the cursor. */
   settle(count: number): void {
     if (count <= this.#settled) return;
     this.#places = this.#places.slice(count - this.#settled);
@@ -261,7 +278,7 @@ class Stage {
   }
 }
 
-/** A line of the log. */
+/** The content of a line of the log. */
 interface DamagedLine extends Omit<DamagedRecord, 'raw'> {
   readonly error: { readonly name: string; readonly code?: string; readonly message: string };
   /** The bytes of the record as a string, if they are valid UTF-8. */
@@ -280,15 +297,19 @@ function damagedLine({ raw, origin, ...place }: DamagedRecord, error: unknown): 
       ...(error instanceof MillraceError && { code: error.code }),
       message: redact(message),
     },
-    // The record is a string, not JSON, so that parsing the line never changes ids that are numbers.
+    // The record is stored as a string instead of as JSON, so that parsing the line never changes ids that
+    // are numbers.
     ...(isUtf8(raw) ? { text: raw.toString() } : { base64: raw.toString('base64') }),
   };
 }
 
-/** Identifies a record by its bytes and, if a later run finds it at the same position, by that position. */
+/**
+ * Returns a key for a record. It depends on the record's bytes and, if a later run would find the record at
+ * the same position, on that position.
+ */
 function keyOf({ origin, byteOffset, record, request, text, base64 }: DamagedLine): string {
   const hasPlace = byteOffset !== undefined || record !== undefined;
-  // Page tokens are excluded, because they may differ between runs.
+  // Page tokens are not part of the key, because they may differ between runs.
   const page = request && { ...request, next: undefined };
   const place = hasPlace ? [origin, byteOffset, record, page] : null;
   return createHash('sha256')
@@ -321,7 +342,7 @@ function bytesOfItem(item: unknown, origin: string | undefined): Uint8Array {
   return lineOf(post, undefined, origin);
 }
 
-/** A cursor and all cursors that it wraps. */
+/** Yields a cursor and all cursors that it wraps. */
 function* objectsIn(value: unknown): Generator<object, void, undefined> {
   if (typeof value !== 'object' || value === null) return;
   yield value;

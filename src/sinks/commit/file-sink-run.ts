@@ -22,50 +22,61 @@ import type { CallOnFile } from './call-on-file.js';
 import type { Member } from './committer.js';
 import type { DamagedLog } from './damaged-log.js';
 
-/** The checked options of a sink that writes files, and its format. */
+/** The checked options of a sink that writes files, and the format of the files. */
 export interface FileSinkConfig<T>
   extends Pick<OutputsOptions, 'compression' | 'maxBytes' | 'maxOpen' | 'maxOutputs'> {
-  /** The name of the sink, and the options that affect the contents of the files. */
+  /** The name of the sink, and the options that affect the content of the files. */
   readonly settings: FlowStep;
-  /** Called when a run begins, so that a format can load its library only if needed. */
+  /**
+   * Returns the format. Called when a run begins, so that the library of the format is loaded only if it is
+   * needed.
+   */
   readonly format: () => FileFormat<T> | Promise<FileFormat<T>>;
   readonly path: PathTemplate | ((item: T) => string);
-  /** The suffix to append to names from a function that lack it, such as `.gz`. */
+  /** The suffix, such as `.gz`, to append to a name that a function returns without it. */
   readonly suffix: string;
   readonly checkpoint: string | undefined;
-  /** The minimum time between two commits in milliseconds. Absent if files are committed only when they are full. */
+  /**
+   * The minimum time between two commits in milliseconds. Absent if a commit is due only when files are full.
+   */
   readonly commitIntervalMs: number | undefined;
-  /** Whether a function of the caller gets the items. Since it may keep them, their memory is not released. */
+  /**
+   * Whether a function of the caller gets the items. The function may keep the items, so their memory is not
+   * released.
+   */
   readonly keepsItems: boolean;
-  /** The maximum number of threads that decode stored files. */
+  /** The maximum number of threads for decoding stored files. */
   readonly workers?: number | undefined;
   /** Calls `onFile` for finished files. */
   readonly callOnFile?: CallOnFile | undefined;
-  /** The file of damaged records. Stages before the sink report records through its pull. */
+  /**
+   * The path of the file of damaged records. Stages before the sink report records to it through the sink's
+   * pull.
+   */
   readonly damaged: string | undefined;
 }
 
 /** The options that all sinks of a run share. */
 interface RunOptions extends SharedOptions {
   readonly progress: Progress | undefined;
-  /** Whether the run has a checkpoint. */
+  /** Whether the run has a checkpoint, so that it commits. */
   readonly commits: boolean;
-  /** Takes items that cannot be written. If absent, the first such item ends the run. */
+  /** The log for items that cannot be written. If absent, the first such item ends the run. */
   readonly damaged: DamagedLog | undefined;
   /** The engine that runs the plan of the input. */
   readonly engine: Engine;
-  /** The number of the sink in the checkpoint, if several commit together. */
+  /** The index of the sink in the checkpoint, if several sinks commit together. */
   readonly branch: number | undefined;
 }
 
-/** The only output path, if it does not depend on the items. */
+/** Returns the path of the only output file; `undefined` if the path depends on the items. */
 export function onlyOutput<T>({ path: target }: FileSinkConfig<T>): string | undefined {
   return typeof target !== 'function' && target.constant ? target.fill([]) : undefined;
 }
 
 const FLUSH_EVERY_MS = 1_000;
 
-/** One run of a file sink. The committer decides when to commit. */
+/** One run of a sink that writes files. The committer decides when to commit. */
 export class FileSinkRun<T> implements Member {
   readonly outputs: Outputs;
   readonly branch: number | undefined;
@@ -105,7 +116,8 @@ export class FileSinkRun<T> implements Member {
     const keys = pathKeys(takesRows ? path.fields.filter(field => field !== 'tag') : []);
     const encodingNumber = engine.add({
       workers: config.workers,
-      // Posts that the main thread encodes are needed there, so threads would not help.
+      // If the main thread encodes the posts, it needs them itself, so decoding them in other threads would
+      // not help.
       isHere: encoding === undefined && format.wholeFiles !== undefined,
       encoding,
       columns: takesRows ? [keys] : [],
@@ -121,13 +133,16 @@ export class FileSinkRun<T> implements Member {
       });
   }
 
-  /** Continues the files of an earlier run. Files in `named` have their final names; all others are parts. */
+  /**
+   * Continues the output files of an earlier run. Files in `named` have their final names; all other files
+   * are parts.
+   */
   async resume(files: readonly FileCounts[], named: ReadonlySet<FileCounts>): Promise<void> {
     this.outputs.resume(files, named);
     if (this.outputs.endsFiles) await this.outputs.nameFiles();
   }
 
-  /** Whether rows of decoded files are written as rows, instead of as items. */
+  /** Whether posts of decoded files are written as rows instead of as separate items. */
   get takesRows(): boolean {
     return !this.#config.keepsItems && this.#rows !== undefined;
   }
@@ -135,9 +150,9 @@ export class FileSinkRun<T> implements Member {
   /**
    * Writes the items of a flow.
    *
-   * @param reached Called with each cursor once the items before it are collected. Reading continues when the
-   * call has ended.
-   * @param spent Called with the last cursor if the budget of the source is spent.
+   * @param reached Called with each cursor once the items before it are collected. If it returns a promise,
+   * reading continues when the promise resolves.
+   * @param spent Called with the last cursor if the source has spent its budget.
    * @returns The cursor after the last item; `null` if the flow had no items and no cursors; `undefined` if
    * items came after the last cursor.
    */
@@ -151,8 +166,8 @@ export class FileSinkRun<T> implements Member {
     const { outputs } = this;
     const route = this.#route();
     let end: Cursor | null | undefined = pull.resume ?? null;
-    // Uncompressed lines of a slow run are flushed after a moment, so that they are visible. Flushing small
-    // compressed blocks or row groups would make files larger.
+    // If the items arrive slowly, uncompressed lines are flushed after a short time, so that they are visible
+    // in the file. Compressed blocks and row groups are not, because small ones would make the file larger.
     const watched =
       compression === undefined && !outputs.endsFiles
         ? setInterval(() => outputs.flush(), FLUSH_EVERY_MS).unref()
@@ -188,12 +203,12 @@ export class FileSinkRun<T> implements Member {
     }
   }
 
-  /** Ends all writing and closes all files. */
+  /** Stops all writing, and closes all files. */
   async close(): Promise<void> {
     await this.outputs.close();
   }
 
-  /** @throws The error, if the item must end the run. */
+  /** Logs an item that cannot be written. @throws The error of the item, if there is no log. */
   async #leaveOut(item: T, error: unknown, origin: string | undefined): Promise<void> {
     const { damaged, progress } = this.#run;
     if (damaged === undefined) throw error;
@@ -214,20 +229,20 @@ export class FileSinkRun<T> implements Member {
 }
 
 /**
- * Fields with a different value in almost every post. If a path contains one of these, most outputs
- * get only one line from each stored file.
+ * Fields whose value differs in almost every post. If a path contains one of these fields, each stored file
+ * adds only about one line to most outputs.
  */
 const RARE: readonly PathField[] = ['author', 'id'];
 
 /**
- * The size of an encoded block is known late, and it matters if files are limited to less than
- * this.
+ * The smallest `maxBytes` for which threads encode the blocks of formats that need whole files. The size of a
+ * block becomes known only late, so smaller files could far exceed their limit.
  */
 const LARGE_FILE_BYTES = 16 << 20;
 
 /**
- * How threads encode posts. Only used if paths can be computed from numbers, and each output gets many lines
- * of a file.
+ * Returns how threads encode posts. Returns `undefined` unless paths can be computed from numbers, and each
+ * output gets many lines from a stored file.
  */
 function rowEncodingOf<T>(
   { path, compression }: FileSinkConfig<T>,
@@ -236,7 +251,8 @@ function rowEncodingOf<T>(
 ): RowEncoding | undefined {
   if (typeof path === 'function' || path.fields.some(field => RARE.includes(field)))
     return undefined;
-  // Threads encode blocks of a limited file only if the limit is large, because a block may exceed it.
+  // Threads encode blocks for a file with a size limit only if the limit is large, because a block may exceed
+  // the limit.
   const least = wholeFiles === undefined ? Number.POSITIVE_INFINITY : LARGE_FILE_BYTES;
   return rows !== undefined && (maxBytes >= least || rows.kind === undefined)
     ? { ...rows, compression }

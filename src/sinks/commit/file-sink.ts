@@ -1,18 +1,18 @@
 /**
- * The core of all sinks that write files. A sink defines how items are converted to bytes, as a `FileFormat`
- * (format.ts), and passes a configuration to `fileSinkOn`. The shortest example is files.ts. The core handles
- * paths, numbered files, compression, memory, limits of open files, locks and the checkpoint.
+ * The core of all sinks that write files. A sink defines a `FileFormat` (format.ts), which converts items to
+ * bytes, and passes a configuration to `fileSinkOn`. The shortest example is files.ts. The core handles
+ * paths, numbered files, compression, memory, the limit on open files, locks and the checkpoint.
  *
  * A format creates an `Encoder` for each file. `encode` converts an item to an entry, `add` takes the entry,
- * `flush` returns the next bytes, and `end` returns the last. Files of lines use
- * `linesFormat({ encode, header })` (format.ts): `encode` returns the line of an item without a line feed,
- * and each new file begins with the header. A format whose files cannot be continued sets `wholeFiles`; with
- * a checkpoint, each commit then ends all open files. With `rows`, threads encode the posts of stored files
- * that they hold (row-writer.ts).
+ * `flush` returns the next bytes, and `end` returns the last bytes. Files of lines use `linesFormat({ encode,
+ * header })` (format.ts): `encode` returns the line of an item without a line feed, and each new file begins
+ * with the header. A format whose files cannot be continued sets `wholeFiles`; with a checkpoint, each commit
+ * then ends all open files. If the format has `rows`, threads encode the posts of the stored files that they
+ * have decoded (row-writer.ts).
  *
- * A configuration has a function that returns the format, and loads the library that the format needs.
- * `fileSinkConfig` creates a configuration from the options that all file sinks share. `encode` or `add`
- * throws a `DataError` for an item that it cannot encode.
+ * A configuration has a function that loads the library that the format needs, and returns the format.
+ * `fileSinkConfig` creates a configuration from the options that all file sinks share. If an item cannot be
+ * encoded, `encode` or `add` throws a `DataError`.
  */
 
 import path from 'node:path';
@@ -54,7 +54,7 @@ export class FileSink {
 
 /** Creates a sink from a configuration. */
 export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T, Written> {
-  // Threads write to files by descriptor, which only the system's own file system supports.
+  // Threads write to files by their descriptors, which works only in the file system of Node.
   const config = { ...given, workers: fs === nodeFileSystem ? given.workers : 0 };
   const { checkpoint, settings } = config;
   const sink: Sink<T, Written> = async (input, run = {}) => {
@@ -78,7 +78,7 @@ export function fileSinkOn<T>(fs: FileSystem, given: FileSinkConfig<T>): Sink<T,
     });
     return written as Written;
   };
-  // Only `tee` reads the configuration, and it delivers the items that the sink would get.
+  // Only `tee` reads `branch`, and it delivers the items that the sink would otherwise get.
   const branch = new FileSink(fs, config as FileSinkConfig<unknown>);
   return withInternals(sink, { holdsLocks: true, counts: true, branch });
 }
@@ -90,63 +90,65 @@ export interface FileSinkOptions<T> extends OnFileOptions {
    * may have the fields `author` (the handle), `day`, `format`, `hour`, `id`, `lang`, `minute`, `month`,
    * `segment` (ten minutes) and `tag` (from `routeByTag`); all times are UTC. Values of fields are escaped to
    * be safe file names, and never lead out of the folder at the start of the template. A function gets the
-   * item and must return safe names itself (use `safeName`); only `..` in them is refused.
+   * item, and must itself return safe names (use `safeName`); only names with `..` are refused.
    */
   readonly path: string | ((item: T) => string);
   /**
    * A file that records the safely written output and the cursor after it. After a crash, the same script
    * resumes there, and each item is written exactly once. After a complete run, the same script opens nothing
    * and returns the same result, with `completeSince`, until the file is deleted. If the source is
-   * `incremental`, the script continues instead and appends to the files; each file is named `<name>.part`
-   * again until the run has ended. A checkpoint belongs to one flow and one sink. It is refused if the query,
-   * the rules, an operator that decides which items pass, or options of the sink have changed. The functions
-   * passed to `map` and `filter` may change. The source must deliver cursors.
+   * `incremental`, the next run of the script instead continues and appends to the files. Each file is then
+   * named `<name>.part` again until the run has ended. A checkpoint belongs to one flow and one sink. It is
+   * refused if the query, the rules, an operator that decides which items pass, or an option of the sink has
+   * changed. The functions passed to `map` and `filter` may change. The source must deliver cursors.
    */
   readonly checkpoint?: string | undefined;
   /**
    * A file for records that cannot be used: each record that `onDamaged` of an earlier stage would get, and
    * each item for which the sink cannot create a line, row or path. They are skipped, and the run continues.
    * If a stage has `onDamaged`, it is called first. Each line is JSON: `origin`, `line` and `byteOffset` or
-   * `request` tell where the record comes from, and `error` tells why it was skipped. `text` has its exact
-   * bytes, or `base64` if they are not valid UTF-8. If `truncated` is set, it has only the first bytes. The
-   * file is committed with the output, so that each record is in it once, however the run ends. It is called
-   * `<name>.part` until the run has ended. With this option, threads are not used for posts. Errors of a
-   * whole file or connection still end the run.
+   * `request` tell where the record comes from, and `error` tells why it was skipped. `text` has the exact
+   * bytes of the record, or `base64` has them if they are not valid UTF-8. If `truncated` is set, only the
+   * first bytes are included. The file is committed together with the output, so each record is in it once,
+   * however the run ends. The file is called `<name>.part` until the run has ended. With this option, threads
+   * are not used for posts. Errors of a whole file or connection still end the run.
    * @default the first such record ends the run
    */
   readonly damaged?: string | undefined;
   /**
-   * Whether to compress the files with gzip, and add `.gz` to names without it. A template that ends in
-   * `.zst` compresses with zstd instead, which needs Node 22.15 or later.
+   * Whether to compress the files with gzip, and to add `.gz` to names that do not end in it. If the template
+   * ends in `.zst`, files are compressed with zstd, which requires Node 22.15 or later.
    * @default true for a template that ends in `.gz`
    */
   readonly gzip?: boolean | { readonly level: number } | undefined;
   /**
-   * The maximum size of a file in bytes before compression. The next file begins before the size is exceeded:
-   * `snow.0001.jsonl`, `snow.0002.jsonl` and so on. A longer item gets a separate file.
+   * The maximum size of a file in bytes before compression. Before a file would exceed this size, the next
+   * file begins: `snow.0001.jsonl`, `snow.0002.jsonl` and so on. An item that is larger than this size gets a
+   * file of its own.
    * @default no limit
    */
   readonly maxBytes?: number | undefined;
-  /** The maximum number of files open at a time. @default 64 */
+  /** The maximum number of files that are open at the same time. @default 64 */
   readonly maxOpen?: number | undefined;
   /**
-   * The maximum number of files in one run, including files that it resumes. Each file takes up to 1 KiB of
-   * memory until the run ends. One more file ends the run with a `StorageError`.
+   * The maximum number of files in one run, including files that it continues from an earlier run. Each file
+   * takes up to 1 KiB of memory until the run ends. If the run needs one more file, it ends with a
+   * `StorageError`.
    * @default the number that fits into a quarter of the old generation of the heap: 524,288 with
    * `--max-old-space-size=2048`
    */
   readonly maxOutputs?: number | undefined;
   /**
-   * The minimum time between two commits, in milliseconds; 0 commits at every cursor. Each commit ends a gzip
-   * member, so if outputs grow slowly, a longer interval compresses better.
+   * The minimum time between two commits, in milliseconds. With 0, every cursor is committed. Each commit
+   * ends a gzip member, so if outputs grow slowly, a longer interval compresses better.
    * @default 1000
    */
   readonly commitIntervalMs?: number | undefined;
   /**
-   * Maximum number of threads that inflate stored files and files of a job, and encode or write their posts.
-   * Threads are used only if no function of yours gets the posts in between. `0` means that the main thread
-   * does everything.
-   * @default as many as there are cores, up to 16, for 32 MiB of files or more
+   * The maximum number of threads that inflate the files of `localFiles` or of a job, and encode or write the
+   * posts in them. Threads are used only if none of your functions gets the posts in between. With 0, the
+   * main thread does everything.
+   * @default the number of cores, at most 16, for 32 MiB of files or more
    */
   readonly workers?: number | undefined;
 }
@@ -174,7 +176,7 @@ export const FILE_SINK_OPTIONS = {
   ...ON_FILE_OPTIONS,
 } satisfies OptionTable<FileSinkOptions<unknown>>;
 
-/** The checked options of `FileSinkOptions`. Sinks without the option `gzip` omit it. */
+/** The checked options of `FileSinkOptions`. A sink without the option `gzip` does not set it. */
 type CheckedOptions<T> = Omit<
   Checked<FileSinkOptions<T>, typeof FILE_SINK_OPTIONS>,
   'gzip' | 'workers' | 'commitIntervalMs'
@@ -185,17 +187,22 @@ type CheckedOptions<T> = Omit<
 };
 
 const DEFAULT_LEVEL = 6;
-/** Memory for one output until the run ends, in bytes: 600 were measured, more with long paths. */
+/**
+ * The memory that one output takes until the run ends, in bytes. 600 bytes were measured; long paths take
+ * more.
+ */
 const OUTPUT_BYTES = 1024;
-/** The part of the heap limit for short-lived objects: three spaces of 16 MiB on 64-bit systems. */
+/**
+ * The part of the heap limit that is for short-lived objects: three spaces of 16 MiB each on 64-bit systems.
+ */
 const YOUNG_GENERATION = 48 << 20;
 
 /**
- * Creates a configuration from checked options.
+ * Creates the configuration of a file sink from checked options.
  *
  * @param call The name of the sink.
- * @param settings The other options that affect the contents of the files.
- * @param takesFunctions Whether functions of the caller, apart from `path`, get the items.
+ * @param settings The options beyond `FileSinkOptions` that affect the content of the files.
+ * @param takesFunctions Whether any function of the caller, apart from `path`, gets the items.
  * @throws OptionError
  */
 export function fileSinkConfig<T>(
@@ -246,7 +253,7 @@ export function fileSinkConfig<T>(
   return config;
 }
 
-/** @throws OptionError If the single output of a sink is a file of the checkpoint. */
+/** @throws OptionError If the only output of a sink is also a file that the checkpoint uses. */
 export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoint: string): void {
   const only = onlyOutput(config);
   if (only === undefined) return;
@@ -259,7 +266,10 @@ export function mustDiffer<T>(call: string, config: FileSinkConfig<T>, checkpoin
     );
 }
 
-/** @throws OptionError If the extension of the file of damaged records does not fit its contents. */
+/**
+ * @throws OptionError If the extension of the file of damaged records does not match the content of that
+ * file.
+ */
 export function checkDamagedOf<T>(
   call: string,
   damaged: string,
@@ -281,10 +291,10 @@ export function checkDamagedOf<T>(
     throw refused('the checkpoint and its temporary and lock files');
 }
 
-/** @throws OptionError for zstd, if this version of Node cannot write it. */
+/** @throws OptionError if the template ends in `.zst`, but this version of Node cannot write zstd. */
 function compressionOf<T>(call: string, options: CheckedOptions<T>): Compression | undefined {
   const { path: target } = options;
-  // Only templates are checked. Names that a function returns are known too late to refuse them.
+  // Only templates are checked. The names that a function returns are not known yet when options are checked.
   const template = 'gzip' in options && typeof target === 'string' ? target : '';
   const { gzip = /\.gz$/i.test(template) } = options;
   if (gzip !== false) return { kind: 'gzip', level: gzip === true ? DEFAULT_LEVEL : gzip.level };
@@ -299,8 +309,8 @@ function compressionOf<T>(call: string, options: CheckedOptions<T>): Compression
 }
 
 function outputsThatFit(): number {
-  // Outputs live long, so they are in the old generation of the heap, whose limit is the total minus the young
-  // generation.
+  // Outputs live as long as the run, so they are in the old generation of the heap. Its limit is the heap
+  // limit minus the young generation.
   const oldGeneration = getHeapStatistics().heap_size_limit - YOUNG_GENERATION;
   return Math.max(1, Math.floor(oldGeneration / 4 / OUTPUT_BYTES));
 }

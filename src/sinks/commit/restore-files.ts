@@ -9,8 +9,8 @@ import { type Checkpoint, type CommittedFile, DAMAGED } from './checkpoint-text.
 import type { Member } from './committer.js';
 
 /**
- * Checks that all files of a complete checkpoint exist. Their contents may have changed: `applyCompliance`
- * removes posts from them.
+ * Checks that all files of a complete checkpoint exist. Their content is not checked, because
+ * `applyCompliance` may have removed posts.
  *
  * @throws StorageError
  */
@@ -20,8 +20,8 @@ export async function checkOutputs(
   { files }: Checkpoint,
 ): Promise<void> {
   const missing: string[] = [];
-  // Files that the caller has processed in `onFile` and the file of damaged records are not
-  // checked, because the caller may have moved or deleted them.
+  // The file of damaged records and files that `onFile` has processed are not checked, because the caller may
+  // have moved or deleted them.
   for (const { path: output, handedOn, branch } of files)
     if (
       handedOn === undefined &&
@@ -38,9 +38,9 @@ export async function checkOutputs(
 }
 
 /**
- * The checkpoint for a run that adds to the files of complete runs. If a file was not added to since it was
- * finished, other programs such as `applyCompliance` may have changed or moved it, so its present size
- * counts.
+ * Returns the checkpoint for a run that adds to the files of complete runs. If nothing was added to a file
+ * since it was finished, other programs such as `applyCompliance` may have changed or moved it. Its present
+ * size is then used instead of the size in the checkpoint.
  */
 export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise<Checkpoint> {
   const { cursor } = before;
@@ -49,13 +49,14 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
     const { finished, handedOn, ...open } = file;
     const isOpen = before.state !== 'complete' && finished !== true;
     const size = isOpen ? undefined : (await regularStatus(fs, file.path))?.size;
-    // The previous run had already renamed the file back to a part.
+    // The previous run has already renamed this file back to a part.
     const isPart = size === undefined && (await regularStatus(fs, file.path + PART)) !== undefined;
     if (isOpen || isPart) {
       files.push(isPart || handedOn === undefined ? open : { ...open, handedOn });
       continue;
     }
-    // The caller has removed the file of damaged records after handling them, so a new file begins.
+    // If the file of damaged records is missing, the caller has handled the records and removed the file, so
+    // a new file begins.
     if (file.branch === DAMAGED && size === undefined) continue;
     const bytes = size ?? file.bytes;
     const isCompressed = file.lineBytes !== file.bytes;
@@ -66,8 +67,8 @@ export async function adoptFinished(fs: FileSystem, before: Checkpoint): Promise
 }
 
 /**
- * Truncates the parts to their sizes in the checkpoint, and returns the files that have their final names.
- * Throws if a file is shorter or missing, unless an earlier run has finished it.
+ * Truncates all parts to their sizes in the checkpoint. Returns the files that already have their final
+ * names. Throws if a file is shorter or missing, unless an earlier run has finished it.
  *
  * @param memberOf returns the member that writes a file
  */
@@ -93,8 +94,8 @@ export async function restore(
           ? size !== counts.bytes
           : size === undefined && state === 'finishing';
       if (isNamed) {
-        // The crash came after this file got its final name. The name may not be on disk yet, so
-        // the folder is synced.
+        // The crash came after this file had got its final name. The new name may not be on disk yet, so its
+        // folder must be synced.
         const size = await finishedSize(fs, file, counts, callOnFile !== undefined);
         if (size !== undefined) folders.add(path.dirname(counts.path));
         named.add(counts);
@@ -117,8 +118,8 @@ async function finishedSize(
   callsOnFile: boolean,
 ): Promise<number | undefined> {
   const size = (await regularStatus(fs, counts.path))?.size;
-  // The interrupted call of `onFile` may have moved or deleted the file. That is not an error here, because `onFile`
-  // is called again.
+  // The file may be missing because an interrupted call of `onFile` has moved or deleted it. That is not an
+  // error here, because `onFile` is called again.
   const mayLack = size === undefined && callsOnFile;
   if (size !== counts.bytes && !mayLack) throw lost(file, counts.path, size, counts.bytes);
   return size;

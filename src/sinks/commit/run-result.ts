@@ -3,53 +3,62 @@ import type { Json } from '../../json/type-guards.js';
 import type { CheckpointStore } from './checkpoint-file.js';
 import { type CommittedFile, DAMAGED } from './checkpoint-text.js';
 
-/** A finished file of `files`, under its final name. */
+/** A finished file. `path` is its final name. */
 export interface WrittenFile {
   readonly path: string;
   readonly posts: number;
-  /** The size on disk, after compression. */
+  /** The size of the file on disk, after compression. */
   readonly bytes: number;
-  /** The result of `onFile`, `null` for no result. Absent if `onFile` was not called or has failed. */
+  /**
+   * The result of `onFile`; `null` if it returned nothing. Absent if `onFile` was not called or has failed.
+   */
   readonly handedOn?: Json | undefined;
 }
 
-/** The result of `files` or `stdout`. Includes earlier runs that this run has resumed. */
+/**
+ * The result of `files` or `stdout`. It includes what earlier runs have written, if this run has resumed
+ * them.
+ */
 export interface Written {
   /** The number of lines, one for each item. A post that is routed to two tags counts twice. */
   readonly posts: number;
-  /** The number of bytes on disk, or passed to the stream. */
+  /** The number of bytes that were written to disk or passed to the stream. */
   readonly bytes: number;
-  /** The files in the order of their creation; empty for a stream. */
+  /** The files, in the order in which they were created; empty for a stream. */
   readonly files: readonly WrittenFile[];
   /**
-   * If this run found the checkpoint complete, and neither opened nor requested anything, the time since
-   * which it is complete.
+   * The time at which an earlier run completed the checkpoint. Set only if this run found the checkpoint
+   * complete, and therefore opened no files and sent no requests.
    */
   readonly completeSince?: Date | undefined;
   /**
    * The number of records in the file of the option `damaged`, including earlier runs; absent without that
-   * option. In each branch of `tee`, the number for all branches.
+   * option. For a branch of `tee`, this is the number for all branches together.
    */
   readonly damaged?: number | undefined;
-  /** The number of lines that this run has written; set if the source is `incremental`. 0 means that nothing was new. */
+  /**
+   * The number of lines that this run alone has written. Set only if the source is `incremental`. 0 means
+   * that there were no new items.
+   */
   readonly added?: number | undefined;
   /**
-   * Set for `localFiles` with `incremental`: the number of files that changed after an earlier run had read
-   * them, for example by `applyCompliance`, and that are not read again. Absent if there are none.
+   * Set for `localFiles` with `incremental`: the number of files that were changed, for example by
+   * `applyCompliance`, after an earlier run had read them. These files are not read again. Absent if there
+   * are none.
    */
   readonly changedFiles?: number | undefined;
 }
 
 /** One of the sinks of a run. */
 export interface SinkOfRun {
-  /** The number of the branch in the checkpoint; absent if the sink is not in a `tee`. */
+  /** The index of the branch in the checkpoint; absent if the sink is not in a `tee`. */
   readonly branch?: number | undefined;
 }
 
 /** The parts of a run that its result depends on. */
 export interface RunOfSinks {
   readonly sinks: readonly SinkOfRun[];
-  /** The file of damaged records. */
+  /** The path of the file of damaged records. */
   readonly damaged: string | undefined;
   readonly progress: Progress | undefined;
 }
@@ -58,13 +67,16 @@ export interface RunOfSinks {
 export interface RunResult {
   /** The result of each sink. */
   readonly written: readonly Written[];
-  /** The number of damaged records; `undefined` if there never was a file of them. */
+  /** The number of damaged records; `undefined` if no run has had a file of damaged records. */
   readonly damaged: number | undefined;
-  /** If this run found the checkpoint complete, the time since which it is complete. */
+  /**
+   * The time at which an earlier run completed the checkpoint. Set only if this run found the checkpoint
+   * complete.
+   */
   readonly completeSince?: Date | undefined;
 }
 
-/** Adds to each result the number of items that this run has written. */
+/** Adds to each result the number of items that this run alone has written. */
 export function withAdded(
   { sinks, progress }: RunOfSinks,
   run: RunResult,
@@ -79,13 +91,13 @@ export function withAdded(
   return { ...run, written };
 }
 
-/** The member `changedFiles` of a result, if the source has found changed files. */
+/** Returns the member `changedFiles` of a result. It is absent unless the source has found changed files. */
 export function changedFilesOf(progress: Progress | undefined): Pick<Written, 'changedFiles'> {
   const { changedFiles = 0 } = progress ?? {};
   return changedFiles === 0 ? {} : { changedFiles };
 }
 
-/** The result of each sink, from the files of a checkpoint. */
+/** Computes the result of each sink from the files in a checkpoint. */
 export function writtenOf(
   { sinks, damaged }: RunOfSinks,
   committed: readonly CommittedFile[],

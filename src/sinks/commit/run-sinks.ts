@@ -35,7 +35,7 @@ interface FileSinkOfRun<T> extends SinkOfRun {
 /** Options of file sinks that run and commit together. */
 export interface RunSinksOptions<T> extends RunOfSinks {
   readonly sinks: readonly FileSinkOfRun<T>[];
-  /** The path of a checkpoint, or a function that opens another store. */
+  /** The path of a checkpoint file, or a function that opens a different store. */
   readonly checkpoint: string | OpenStore | undefined;
   readonly owner: CheckpointOwner;
   readonly signal: AbortSignal | undefined;
@@ -48,30 +48,30 @@ export interface RunSinksOptions<T> extends RunOfSinks {
   read(session: Session<T>): Promise<Cursor | null | undefined>;
 }
 
-/** Opens a store. @param folder The folder that relative paths start from. */
+/** Opens a checkpoint store. @param folder The folder against which relative paths are resolved. */
 export type OpenStore = (fs: FileSystem, folder: string) => Promise<CheckpointStore>;
 
 export interface Session<T> {
   /** The run of each sink. */
   readonly sinkRuns: readonly FileSinkRun<T>[];
-  /** The engine that runs the plan of the input, for all sinks together. */
+  /** The engine that runs the plan of the input. All sinks share it. */
   readonly engine: Engine;
-  /** Fires when the run must end, or a file cannot be written. */
+  /** The signal fires when the run must end, or when a file cannot be written. */
   readonly signal: AbortSignal;
   /** The checkpoint to continue from, if there is one. */
   readonly before: Checkpoint | undefined;
-  /** The committer; absent without a checkpoint. */
+  /** The committer; absent if there is no checkpoint. */
   readonly committer: Committer | undefined;
-  /** Takes damaged records. */
+  /** The log for damaged records, if there is one. */
   readonly damaged: DamagedLog | undefined;
 }
 
 /**
- * Runs file sinks. Takes the locks, restores the files of the checkpoint, lets `read` write items, and gives
- * the files their final names. Resolves to the result of the run.
+ * Runs file sinks: takes the locks, restores the files of the checkpoint, calls `read`, which writes the
+ * items, and gives the files their final names. Resolves to the result of the run.
  */
 export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): Promise<RunResult> {
-  // Resolved once, because the working folder may change or be deleted during the run.
+  // The paths are resolved once, because the working folder may change or be deleted during the run.
   const folder = workingFolder();
   const here = fileSystemIn(folder, fs);
   const { checkpoint } = options;
@@ -109,7 +109,7 @@ export async function runSinks<T>(fs: FileSystem, options: RunSinksOptions<T>): 
   }
 }
 
-/** Whether the checkpoint has files without a recorded call of `onFile`. */
+/** Returns whether the checkpoint has files for which no result of `onFile` is stored. */
 function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint): boolean {
   return sinks.some(
     ({ config, branch }) =>
@@ -118,7 +118,9 @@ function mustCallOnFile<T>({ sinks }: RunSinksOptions<T>, { files }: Checkpoint)
   );
 }
 
-/** The result of a run whose checkpoint is already complete. Sends no requests and opens no files. */
+/**
+ * Returns the result of a run whose checkpoint is already complete. Sends no requests and opens no output.
+ */
 async function completedRun<T>(
   fs: FileSystem,
   { shownName }: CheckpointStore,
@@ -139,7 +141,7 @@ async function completedRun<T>(
 interface Locked {
   readonly store: CheckpointStore;
   readonly before: Checkpoint | undefined;
-  /** True if the next run continues where this one ends. */
+  /** Whether the next run continues where this run ends. */
   readonly incremental: boolean;
 }
 
@@ -150,7 +152,8 @@ async function run<T>(
   locked?: Locked,
 ): Promise<readonly CommittedFile[]> {
   const formats = await Promise.all(sinks.map(({ config }) => config.format()));
-  // A write error, such as a full disk, ends the source immediately, even during a long wait.
+  // If a write fails, for example because the disk is full, this signal ends the source immediately, even
+  // during a long wait.
   const broken = new LinkedAbort(signal);
   let committer: Committer | undefined;
   const fail = (error: unknown) => {
@@ -167,7 +170,7 @@ async function run<T>(
     onFailure: fail,
   };
   const kept = locked?.before?.files.filter(({ branch }) => branch === DAMAGED) ?? [];
-  // If the option is no longer set, the file of damaged records of an earlier run is still
+  // If an earlier run had the option `damaged` and this run does not, the file of damaged records is still
   // finished, but nothing is added to it.
   const log = damagedFile ?? kept[0]?.path;
   const damaged = log === undefined ? undefined : new DamagedLog(fs, log, { ...shared, reserved });
@@ -216,18 +219,21 @@ async function run<T>(
   } finally {
     broken.unlink();
     await committer?.idle();
-    // Threads may still write to open files.
+    // The engine closes first, because its threads may still write to open files.
     await engine.close().finally(() => closeAll(all));
   }
 }
 
-/** A member that commits in a run: a sink, or the log of damaged records. */
+/** Something that commits in a run: a sink, or the log of damaged records. */
 interface RunMember extends Member {
   resume(files: readonly CommittedFile[], named: ReadonlySet<CommittedFile>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Closes all members, even if some fail, because each may hold a lock that the next run needs. */
+/**
+ * Closes all members, even if some of them fail to close, because each may hold a lock that the next run
+ * needs.
+ */
 async function closeAll(all: readonly RunMember[]): Promise<void> {
   const closing = all.map(one => one.close());
   await Promise.allSettled(closing);
@@ -250,7 +256,7 @@ async function resume(
     );
 }
 
-/** Ends a run without a checkpoint. */
+/** Finishes the files of a run without a checkpoint. */
 async function finish(members: readonly Member[], signal: AbortSignal): Promise<CommittedFile[]> {
   const files = new Map((await settleAndSync(members)).map(file => [file.path, file]));
   for (const { outputs } of members) await outputs.nameFiles();

@@ -3,39 +3,39 @@ import type { Cursor } from '../../flow/flow.js';
 import type { Committer } from './committer.js';
 import type { InputCursorOf, TeeInput } from './tee-input.js';
 
-/** The recorded position of a branch that has ended before its input. */
+/** The position that is recorded for a branch that has ended before its input. */
 export const ENDED = 'ended';
 
-/** How long a branch waits for others that make no progress, in milliseconds. */
+/** How long a branch waits for other branches if none of them makes progress, in milliseconds. */
 const STUCK_MS = 200;
-/** The time from an abandoned commit to the next try, in milliseconds. */
+/** The time between abandoning a commit and trying to commit again, in milliseconds. */
 const PAUSE_MS = 10 * STUCK_MS;
 
 interface BranchState {
   /** The last cursor that the sink of the branch has reached. */
   reached: Cursor | undefined;
-  /** Set while the branch waits: its cursor, and the function that lets it continue. */
+  /** Set while the branch waits: the cursor at which it waits, and the function that lets it continue. */
   waiting: { readonly cursor: Cursor; readonly go: () => void } | undefined;
   ended: boolean;
   /**
-   * How the branch has ended: after all items (the cursor after them, or `null`), early (`ENDED`),
-   * or with items after the last cursor.
+   * How the branch has ended: the cursor after all items (`null` if there is none), `ENDED` if it has ended
+   * early, or `undefined` if it has ended with items after the last cursor.
    */
   end?: Cursor | typeof ENDED | null | undefined;
 }
 
 /**
- * Commits several branches together, at a cursor of the input where all have processed exactly the same
- * items. When a commit is due, a branch that reaches the next cursor waits there for the others. If a branch
- * skips this cursor, because an operator holds items back or drops cursors, all wait at its next cursor
- * instead.
+ * Commits several branches together, at a cursor of the input at which all branches have processed exactly
+ * the same items. When a commit is due, a branch that reaches the next cursor waits there for the other
+ * branches. If a branch skips that cursor, because an operator holds items back or drops cursors, all
+ * branches wait at the next cursor of that branch instead.
  */
 export class TeeCommits {
   readonly #committer: Committer;
   readonly #feed: TeeInput;
   readonly #signal: AbortSignal;
   readonly #branches: readonly BranchState[];
-  /** The cursor of the input that all branches must reach. */
+  /** The cursor of the input that all branches must reach for the commit. */
   #target: InputCursorOf | undefined;
   #stuck: NodeJS.Timeout | undefined;
   #notBefore = 0;
@@ -58,13 +58,13 @@ export class TeeCommits {
   }
 
   /**
-   * Called with each cursor that the sink of a branch has reached. The branch continues when the promise
-   * resolves.
+   * Called with each cursor that the sink of a branch has reached. The branch continues when the returned
+   * promise resolves.
    */
   async reached(index: number, cursor: Cursor): Promise<void> {
     const branch = this.#branches[index] as BranchState;
     branch.reached = cursor;
-    // Another branch makes progress, so the waiting branches may wait longer.
+    // A branch makes progress, so the waiting branches may wait longer.
     this.#stuck?.refresh();
     if (this.#target === undefined) {
       if (performance.now() < this.#notBefore || !(await this.#committer.due())) return;
@@ -92,7 +92,7 @@ export class TeeCommits {
   /**
    * Called when a branch has written all of its items.
    *
-   * @param end The cursor after them, if there is one.
+   * @param end The cursor after these items, if there is one.
    */
   async ended(index: number, end: Cursor | null | undefined): Promise<void> {
     const branch = this.#branches[index] as BranchState;
@@ -102,8 +102,8 @@ export class TeeCommits {
   }
 
   /**
-   * Called if the source has spent its budget, when a branch has written all items before this cursor. The
-   * branches commit once all of them have ended.
+   * Called if the source has spent its budget, once a branch has written all items before this cursor. The
+   * branches commit after all of them have ended.
    */
   spent(index: number, cursor: Cursor): void {
     (this.#branches[index] as BranchState).end = cursor;
@@ -118,7 +118,8 @@ export class TeeCommits {
       ({ waiting }, index) => waiting !== undefined && this.#feed.isSlowest(index),
     );
     if (!isWaited) return;
-    // Gives up after a while, unless a branch reaches a cursor: its operators may still hold items.
+    // Abandons the commit unless a branch reaches a cursor soon, because operators of a branch may still hold
+    // items back.
     this.#stuck ??= setTimeout(() => {
       this.#target = undefined;
       this.#notBefore = performance.now() + PAUSE_MS;
@@ -127,8 +128,8 @@ export class TeeCommits {
   }
 
   /**
-   * The cursor after all items, once all branches have ended; `undefined` if they have not reached the same
-   * cursor of their input.
+   * Returns the cursor after all items. Called once all branches have ended. Returns `undefined` if they have
+   * not reached the same cursor of the input.
    *
    * @param before The cursor that the run started from.
    */
@@ -137,8 +138,8 @@ export class TeeCommits {
     const inputs = ends.map(end => (end === ENDED ? ENDED : this.#feed.inputCursorIn(end)));
     const reading = inputs.filter(input => input !== ENDED);
     const [first] = reading;
-    // All committing branches have ended early, while others have read further. The next run
-    // continues after what these have read.
+    // All committing branches have ended early, but other branches have read further. The next run continues
+    // after the items that those branches have read.
     if (reading.length === 0 && this.#feed.lastTaken !== undefined)
       return { tee: ends as readonly Cursor[], inner: this.#feed.lastTaken };
     // No branch has reached a cursor of the input, so the position is unchanged.
@@ -168,7 +169,7 @@ export class TeeCommits {
     const active = this.#active;
     if (target === undefined || active.length === 0) return;
     if (active.some(({ waiting }) => waiting === undefined)) return;
-    // Checked again, because a branch whose files had no items when the commit was planned may have
+    // This is checked again, because a branch that had no open files when the commit was planned may have
     // started files since then.
     const due = await this.#committer.due();
     if (this.#target !== target) return;

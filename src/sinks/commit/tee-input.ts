@@ -6,39 +6,42 @@ import type { Cursor, Run } from '../../flow/flow.js';
 import { detached } from '../../post/detach-from-block.js';
 
 /**
- * The maximum number of batches between the fastest branch and the slowest. A branch whose operators hold
- * items back needs some more batches to reach the cursor at which the others wait.
+ * The maximum number of batches that the fastest branch may be ahead of the slowest branch. A branch whose
+ * operators hold items back needs some more batches to reach the cursor at which the other branches wait.
  */
 export const MAX_LEAD = 16;
 
-/** Replaces a cursor of the input in each branch. Operators wrap it like any cursor. */
+/** Stands for a cursor of the input within a branch. Operators wrap it like any other cursor. */
 export interface InputCursor extends Cursor {
   readonly tee: 'input';
 }
 
-/** A cursor of the input with its number. Later cursors have higher numbers. */
+/** A cursor of the input, and its number in order. A later cursor has a higher number. */
 export interface InputCursorOf {
   readonly number: number;
   readonly cursor: Cursor;
 }
 
 interface Reader {
-  /** The number of the batch that the branch reads next. */
+  /** The index of the batch that the branch reads next. */
   position: number;
   isWaiting: boolean;
   readonly wakeUp: WakeUp;
 }
 
 /**
- * Lets several branches read one input, at the pace of the slowest. Each branch reads it once. The file of a
- * batch of rows is released once all branches have read them.
+ * Lets several branches read one input, as fast as the slowest branch. Each branch can read the input once.
+ * After all branches have read a batch of rows, the file of these rows is released.
  */
 export class TeeInput {
   readonly #iterator: AsyncIterator<EngineBatch>;
   readonly #onFull: () => void;
   readonly #cursors = new WeakMap<object, InputCursorOf>();
   readonly #readers = new Map<number, Reader>();
-  /** The batches that some branch has not read yet. The first has the number `#first`. */
+  /**
+   * The batches that at least one branch has not read yet. `#first` is the index of the first of them in the
+   * input.
+   */
   #batches: EngineBatch[] = [];
   #first = 0;
   readonly #opened = new Set<number>();
@@ -52,7 +55,7 @@ export class TeeInput {
   failure: { readonly error: unknown } | undefined;
 
   /**
-   * @param branches The numbers of the branches that read the input.
+   * @param branches The indices of the branches that read the input.
    * @param onFull Called while a branch waits for a batch that cannot be read before the slowest branch
    * continues.
    */
@@ -65,7 +68,7 @@ export class TeeInput {
 
   /**
    * Returns the input of one branch.
-   * @param resumes Whether the operators of the branch resume from a cursor.
+   * @param resumes Whether the operators in the branch resume from a cursor.
    */
   read(branch: number, run: Run, { resumes }: { readonly resumes: boolean }) {
     if (this.#opened.has(branch))
@@ -76,8 +79,8 @@ export class TeeInput {
   }
 
   /**
-   * Returns the cursor of the input that a cursor of a branch wraps. If it wraps several, returns
-   * the one from the last batch.
+   * Returns the cursor of the input that a cursor of a branch wraps. If it wraps several cursors of the
+   * input, returns the cursor of the latest batch.
    */
   inputCursorIn(cursor: unknown): InputCursorOf | undefined {
     if (typeof cursor !== 'object' || cursor === null || 'toJSON' in cursor) return undefined;
@@ -90,7 +93,7 @@ export class TeeInput {
     return undefined;
   }
 
-  /** Ends the reading of one branch. Closes the input when no branch is left. */
+  /** Stops delivering the input to one branch. Closes the input if no branch is left. */
   leave(branch: number): void {
     const reader = this.#readers.get(branch);
     if (reader === undefined) return;
@@ -113,23 +116,23 @@ export class TeeInput {
     return this.#atEnd.has(branch);
   }
 
-  /** The last cursor of the input that any branch has read. */
+  /** The latest cursor of the input that any branch has read. */
   get lastTaken(): Cursor | undefined {
     return this.#lastTaken?.cursor;
   }
 
-  /** Whether the other branches wait for this one. */
+  /** Returns whether no branch is behind this branch, so that the other branches may have to wait for it. */
   isSlowest(branch: number): boolean {
     return this.#readers.get(branch)?.position === this.#slowest;
   }
 
-  /** Lets the branches start to read. */
+  /** Lets the branches start to read. Until this call, they wait. */
   start(): void {
     this.#started = true;
     this.check();
   }
 
-  /** Reads the next batch if a branch waits for it and the slowest branch is close enough. */
+  /** Reads the next batch, if a branch waits for it and the slowest branch is not too far behind. */
   check(): void {
     this.#drop();
     if (this.#readers.size === 0) void this.close().catch(() => {});
@@ -205,7 +208,7 @@ export class TeeInput {
     for (const { wakeUp } of this.#readers.values()) wakeUp.wake();
   }
 
-  /** Checks that a cursor comes from this input. */
+  /** Returns an object that stands for a cursor of the input, and remembers that cursor. */
   #inputCursor(cursor: Cursor): InputCursor {
     const input: InputCursor = { tee: 'input' };
     this.#cursors.set(input, { number: ++this.#number, cursor });

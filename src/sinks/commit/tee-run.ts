@@ -43,12 +43,12 @@ export interface CommittedBranch extends TeeBranch {
   readonly committed: CommittedSink;
 }
 
-/** The branches of `tee`, grouped by the kind of their sinks. */
+/** The branches of `tee`, grouped by the type of their sinks. */
 export interface TeeBranches {
   readonly files: readonly FileBranch[];
-  /** The branch to `committed`. Its text is then the checkpoint. */
+  /** The branch that ends in `committed`. If there is one, the text that it saves is the checkpoint. */
   readonly committed: CommittedBranch | undefined;
-  /** The branches to other sinks. */
+  /** The branches that end in any other sink. */
   readonly others: readonly TeeBranch[];
 }
 
@@ -59,7 +59,9 @@ export interface TeeConfig extends TeeBranches {
 
 /** A branch of a running `tee`. */
 interface OpenBranch {
-  /** The number of the branch in `TeeInput`. A branch that commits has the same number in the checkpoint. */
+  /**
+   * The index of the branch in `TeeInput`. If the branch commits, it has the same index in the checkpoint.
+   */
   readonly number: number;
   readonly branch: TeeBranch;
   readonly progress: Progress | undefined;
@@ -74,12 +76,12 @@ export class TeeRun {
   readonly #input: AsyncIterable<unknown>;
   readonly #run: SinkRun;
   readonly #files: readonly OpenBranch[];
-  /** The branch to `committed`. */
+  /** The branch that ends in `committed`. */
   readonly #rows: OpenBranch | undefined;
   readonly #others: readonly OpenBranch[];
   #uncommitted: UncommittedRows | undefined;
   #started = false;
-  /** The engine that reads the input, if a branch takes rows. */
+  /** The engine that reads the input, if any branch accepts rows. */
   #engine: Engine | undefined;
   #readFeed: (number: number, run: Run) => AsyncIterable<EngineBatch> = async function* () {};
 
@@ -106,7 +108,7 @@ export class TeeRun {
     return this.#rows === undefined ? this.#files : [...this.#files, this.#rows];
   }
 
-  /** The options to run the committing branches together. */
+  /** Returns the options for running the committing branches together. */
   together(): RunSinksOptions<unknown> {
     const { files, damaged, checkpoint } = this.#config;
     const owner = this.#owner();
@@ -127,7 +129,7 @@ export class TeeRun {
 
   #owner(): CheckpointOwner {
     const { files } = this.#config;
-    // For each branch, its steps and the settings of its sink, with its number.
+    // The steps of each committing branch and the settings of its sink, each with the number of the branch.
     const branches = this.#committing.flatMap(({ output, number }) => {
       const settings = files[number]?.file.config.settings ?? { step: 'committed' };
       return [...identityOf(output), settings].map(step => ({ ...step, branch: number + 1 }));
@@ -201,7 +203,8 @@ export class TeeRun {
     const guard = ({ number }: OpenBranch, end: PromiseLike<void>) =>
       running.push(
         Promise.resolve(end)
-          // The other branches write what the service has sent before its budget was spent.
+          // If the source has spent its budget, the other branches still write all items that the service has
+          // sent, so this is not a failure.
           .catch(error => {
             if (!(isBudgetSpent(error) && isBudgetSpent(feed.failure?.error))) fail(error);
           })
@@ -226,8 +229,8 @@ export class TeeRun {
           write.then(end => commits?.ended(number, end)),
         );
       }
-      // Reading starts only now, after the sinks of all branches were called, so all arguments are
-      // valid.
+      // Reading starts only here. The sinks of all branches have been called by now, so all of their
+      // arguments are valid.
       feed.start();
     } catch (error) {
       fail(error);
@@ -244,7 +247,7 @@ export class TeeRun {
     return end;
   }
 
-  /** Runs the other branches without items, if the checkpoint is already complete. */
+  /** Runs the other branches without items, because the checkpoint is already complete. */
   async #readNothing(): Promise<void> {
     const { signal = new AbortController().signal } = this.#run;
     for (const branch of this.#others) await this.#deliverToSink(branch, signal);
@@ -276,7 +279,7 @@ export class TeeRun {
     });
   }
 
-  /** The input, as rows if a branch can take rows, otherwise as items. */
+  /** Returns the input as batches. They have rows if a branch accepts rows, otherwise items. */
   #batches(pull: Pull, { sinkRuns, engine }: Opened): AsyncIterable<EngineBatch> {
     const plan = Plan.in(this.#input);
     const takesRows = this.#committing.some(({ output, number }) => {
@@ -292,11 +295,11 @@ export class TeeRun {
     return engine.run(plan, pull, branches);
   }
 
-  /** The flow of a branch. Its input is created when the flow is opened. */
+  /** Returns the flow of a branch. The input of the branch is created when the flow is opened. */
   #flowOf(number: number): Flow<unknown> {
     const read = (run: Run) => this.#readFeed(number, run);
     const plan = Plan.in(this.#input);
-    // Without a complete plan, all batches are items.
+    // If the plan is not complete, all batches have items.
     if (plan?.isComplete !== true) return new OwnFlow(run => read(run) as Batches<unknown>);
     const engine = () => this.#engine;
     return sharedFlow(plan, {
@@ -313,7 +316,7 @@ type Opened = Pick<Session<unknown>, 'sinkRuns'> &
     readonly signal: AbortSignal | undefined;
   };
 
-/** The cursor of the input, and of each branch that commits. */
+/** Splits a cursor of `tee` into the cursor of the input and the cursors of the committing branches. */
 function cursorsOf(cursor: Cursor | undefined, branches: number) {
   const { tee = [], inner } = (cursor ?? {}) as {
     readonly tee?: readonly (Cursor | typeof ENDED)[];

@@ -16,13 +16,13 @@ import type { RowList } from './row-list.js';
 /** Identifies the rows of one call of `write`. */
 export interface WriteRange {
   /**
-   * A name for these rows. It is the same if they are written again, and never used for other rows. Use it
-   * for targets that drop rows by name if they already have them.
+   * A name for these rows. If the same rows are written again, they get the same name. The name is never used
+   * for other rows. Use it for targets that ignore rows whose name they already have.
    */
   readonly token: string;
   /**
-   * Whether these rows were passed to `write` before, so that all or some of them may be in the target.
-   * Always false with `transaction`, because failed transactions are rolled back.
+   * Whether these rows were passed to `write` before, so that some or all of them may already be in the
+   * target. Always false with `transaction`, because failed transactions are rolled back.
    */
   readonly again: boolean;
 }
@@ -36,7 +36,7 @@ export interface TargetCalls {
 }
 
 export interface TargetOptions extends TargetCalls, RetryOptions {
-  /** The maximum number of rows in a call of `write`. */
+  /** The maximum number of rows in one call of `write`. */
   readonly rows: number;
 }
 
@@ -45,19 +45,22 @@ export interface TargetRun extends RetryRun {
   readonly owner: CheckpointOwner;
 }
 
-/** The state and cursor that a commit records, besides its rows. */
+/** The state and the cursor that a commit records, besides the rows. */
 export interface CommitEnd {
   /** `complete` once nothing is left to do. */
   readonly state: Saved['state'];
   /** The cursor after the rows, as JSON, or `null`. */
   readonly cursor: string;
-  /** The files of the other branches of `tee`, and the file of damaged records. They are on disk. */
+  /**
+   * The files of the other branches of `tee`, and the file of damaged records. These files are already on
+   * disk.
+   */
   readonly files: readonly CommittedFile[];
 }
 
 /** Rows that are written in parts into an open transaction. */
 export interface OpenParts {
-  /** Takes the rows. */
+  /** The queue for the rows. */
   readonly queue: Channel<RowList>;
   /** Settles when the rows are committed, or the commit has failed. */
   readonly committing: Promise<void>;
@@ -66,8 +69,8 @@ export interface OpenParts {
 }
 
 /**
- * Commits rows and text together, through functions of the caller. If a commit fails, its outcome is unknown.
- * Therefore each retry first reads the saved text, in the same transaction.
+ * Commits rows and text together, by calling the caller's functions. If a commit fails, it may still have
+ * taken effect. Each retry therefore first reads the saved text, in the same transaction.
  */
 export class Target {
   readonly #options: TargetOptions;
@@ -83,9 +86,9 @@ export class Target {
     cursor: 'null',
     files: [],
   };
-  /** The text that `save` got last. */
+  /** The text with which `save` was called last. */
   #text: string;
-  /** The text for the running commit, once it is known. */
+  /** The text of the running commit, once it is known. */
   #nextText: string | undefined;
 
   constructor(options: TargetOptions, run: TargetRun) {
@@ -102,8 +105,8 @@ export class Target {
   }
 
   /**
-   * Reads the text of earlier runs. If there is none, saves an initial text, so that each commit replaces a
-   * saved text.
+   * Reads the text that earlier runs have saved. If there is none, saves an initial text, so that each commit
+   * replaces an existing text.
    */
   async open(): Promise<void> {
     let found: string | undefined;
@@ -144,8 +147,8 @@ export class Target {
   }
 
   /**
-   * Starts to commit rows that come in parts, because there are more than fit in memory. Such a commit cannot
-   * be retried.
+   * Starts a commit whose rows arrive in parts, because there are more rows than fit in memory. Such a commit
+   * cannot be retried.
    */
   openParts(): OpenParts {
     const queue = new Channel<RowList>(1);
@@ -155,7 +158,7 @@ export class Target {
     }
     let last: CommitEnd | undefined;
     const committing = this.#commitParts(read(), () => last as CommitEnd);
-    // After a failure, nothing reads the queue, so a producer must not wait for space in it.
+    // After a failure, no one reads the queue, so a producer must not wait for space in the queue.
     committing.catch(() => queue.end());
     const end = async (end: CommitEnd) => {
       last = end;
@@ -166,8 +169,8 @@ export class Target {
   }
 
   /**
-   * @param parts Ends after the last part.
-   * @param end Called after the last part.
+   * @param parts The parts of the rows, in order.
+   * @param end Called after the last part. Returns the state and the cursor to record.
    */
   async #commitParts(parts: AsyncIterable<RowList>, end: () => CommitEnd): Promise<void> {
     const { id, commits } = this.saved;
@@ -177,7 +180,7 @@ export class Target {
     let isTaken = false;
     const calledAgain = () => this.#calledAgain();
     async function* once() {
-      // The previous call has already consumed the parts from the queue.
+      // The previous call of `work` has already taken the parts out of the queue.
       if (isTaken) throw calledAgain();
       isTaken = true;
       for await (const part of parts) {
@@ -194,7 +197,7 @@ export class Target {
         return text;
       });
     } catch (error) {
-      // If the error came during the commit itself, its outcome is unknown, so the saved text is
+      // If the error came during the commit itself, the commit may still have taken effect. The saved text is
       // read to find out.
       if (
         text === undefined ||
@@ -228,7 +231,7 @@ export class Target {
     await this.#inTransaction(async tx => {
       const found = await this.#load(tx);
       if (found !== this.#text) {
-        // An earlier try of this commit has succeeded, but its answer was lost.
+        // An earlier attempt of this commit has succeeded, but the response was lost.
         if (found !== undefined && found === this.#nextText) return;
         throw this.#anotherRun();
       }
@@ -242,8 +245,8 @@ export class Target {
   }
 
   /**
-   * Commits without transactions: first saves which rows are about to be written, then writes them, then
-   * saves that they are written.
+   * Commits without transactions, in three steps: saves which rows are about to be written, writes the rows,
+   * then saves that they are written.
    */
   async #writePending(
     parts: () => Iterable<RowList>,
@@ -300,7 +303,7 @@ export class Target {
     );
   }
 
-  /** Reads the saved text after an error, with retries. Returns `undefined` if it cannot be read. */
+  /** Reads the saved text after an error, with retries. Returns `undefined` if the text cannot be read. */
   async #loaded(error: unknown): Promise<string | undefined> {
     for (let failures = 1; ; failures++) {
       await this.#retries.pause(failures, error);

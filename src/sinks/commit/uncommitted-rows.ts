@@ -30,34 +30,37 @@ export interface UncommittedRowsOptions extends TargetOptions {
   readonly workers?: number | undefined;
 }
 
-/** The parts of a run that the rows need for its commits. */
+/** The parts of a run that the rows need for committing. */
 export interface RowsRun extends Pull {
   readonly signal: AbortSignal;
-  /** Called with each cursor once the rows before it are held. Reading continues when the promise resolves. */
+  /**
+   * Called with each cursor once the rows before it are held. If it returns a promise, reading continues when
+   * the promise resolves.
+   */
   reached(cursor: Cursor): Promise<void> | undefined;
-  /** Resolves when no commit is running. */
+  /** Resolves once no commit is running. */
   idle(): Promise<void>;
-  /** Ends the run. */
+  /** Ends the run with an error. */
   fail(error: unknown): void;
   /**
-   * Commits up to a cursor, even if no commit is due, and waits for it. Absent in `tee`, where a commit needs
-   * all branches.
+   * Commits the rows before a cursor, even if no commit is due, and resolves once they are committed. Absent
+   * in `tee`, because a commit of `tee` needs all branches.
    */
   readonly commitNow?: ((cursor: Cursor) => Promise<void>) | undefined;
-  /** Called if the source has spent its budget and the rows before this cursor can be committed. */
+  /** Called if the source has spent its budget, and the rows before this cursor can still be committed. */
   spent(cursor: Cursor): Promise<void>;
 }
 
 /**
- * Maximum number of held rows, in multiples of the option `rows`. Any more rows are written into an open
- * transaction. In `tee`, branches wait for each other before they commit, so the limit is higher.
+ * The maximum number of held rows, as a multiple of the option `rows`. Further rows are written into an open
+ * transaction. In `tee`, branches wait for each other before they commit, so the maximum is higher.
  */
 const MAX_HELD = { alone: 1, inTee: 4 };
 
 /**
- * The rows of `committed` that wait for their commit. The text that the target saves with them is the
- * checkpoint of the run: the transaction that commits the rows also commits the cursor and the counts of
- * files, which are already on disk.
+ * The rows of `committed` that wait to be committed. The text that the target saves together with the rows is
+ * the checkpoint of the run. The transaction that commits the rows thus also commits the cursor and the
+ * counts of the files. The files are already on disk by then.
  *
  * If many rows arrive before a commit, for example because cursors are far apart, they are written into a
  * transaction that stays open until the commit. Such a commit cannot be retried.
@@ -67,24 +70,24 @@ export class UncommittedRows implements CheckpointStore {
   readonly everyMs: number;
   readonly #options: UncommittedRowsOptions;
   readonly #progress: Progress | undefined;
-  /** Fires when the run must end. */
+  /** The signal fires when the run must end. */
   readonly #broken: LinkedAbort;
   readonly #target: Target;
   #encoder: RowEncoder | undefined;
-  /** True if the next run continues where this one ends. */
+  /** Whether the next run continues where this run ends. */
   readonly #incremental: boolean;
   #lock: { readonly paths: readonly string[]; readonly lock: Lock } | undefined;
   #rowsBefore = 0;
   /** The rows since the start of the last commit: the ones before the last cursor, and the ones after it. */
   #reached = new RowList();
   #rest = new RowList();
-  /** The last cursor since the start of the last commit, and the latest time to commit it. */
+  /** The last cursor since the last commit started, and the latest time at which to commit it. */
   #cursor: Cursor | undefined;
   #dueAt: number | undefined;
-  /** The rows of the running commit. */
+  /** The rows that the running commit writes. */
   #taken = new RowList();
   #parts: OpenParts | undefined;
-  /** Whether the open transaction has rows that came after the last cursor. */
+  /** Whether the open transaction contains rows that came after the last cursor. */
   #partsPassCursor = false;
 
   constructor(
@@ -124,8 +127,8 @@ export class UncommittedRows implements CheckpointStore {
   }
 
   /**
-   * Locks the files of other branches against other runs. A checkpoint file would have its own lock, but this
-   * checkpoint is in the target.
+   * Locks the files of other branches of `tee` against other runs. A checkpoint file would have a lock, but
+   * the checkpoint of this run is in the target.
    *
    * @param paths The paths of the branches, as the caller gave them.
    */
@@ -133,7 +136,7 @@ export class UncommittedRows implements CheckpointStore {
     const [first] = paths;
     if (first === undefined) return;
     const name = createHash('sha256').update(JSON.stringify(paths)).digest('hex').slice(0, 16);
-    // The part of the folder's path that is the same for all items.
+    // The lock is in the part of the folder's path that does not depend on items.
     const file = path.join(path.dirname(`${first.split('{')[0]}x`), `.tee-${name}.lock`);
     await prepareFolder(fs, path.resolve(folder, file));
     this.#lock = { paths: lockPaths(file), lock: await takeLock(file, { fs }) };
@@ -155,7 +158,7 @@ export class UncommittedRows implements CheckpointStore {
     return this.added > 0;
   }
 
-  /** The number of rows in the target, including earlier runs. */
+  /** The number of rows in the target, including rows of earlier runs. */
   get rows(): number {
     return this.#target.saved.rows;
   }
@@ -165,7 +168,7 @@ export class UncommittedRows implements CheckpointStore {
     return this.#reached.count + this.#rest.count;
   }
 
-  /** The number of rows that this run has committed. */
+  /** The number of rows that this run alone has committed. */
   get added(): number {
     return this.rows - this.#rowsBefore;
   }
@@ -174,21 +177,20 @@ export class UncommittedRows implements CheckpointStore {
     await this.#target.open();
     const { state, commits, cursor, completed, rows, files = [] } = this.#target.saved;
     this.#rowsBefore = rows;
-    // No run has committed anything yet.
+    // The target has a text, but no run has committed anything yet.
     if (commits === 0) return undefined;
     return { state, cursor: parseCursor(cursor), completed, files };
   }
 
   /**
-   * Reads the rows of a flow and holds them until they are committed.
+   * Reads the rows of a flow, and holds each row until it is committed.
    *
    * @returns The cursor after the last row; `null` if the flow had no rows and no cursors; `undefined` if
    * rows came after the last cursor.
    */
   async write(input: AsyncIterable<unknown>, run: RowsRun): Promise<Cursor | null | undefined> {
     const { signal, commitNow } = run;
-    // The listener is not removed when all rows have arrived, because an abort must also end the
-    // last commit.
+    // The listener stays after all rows have arrived, because an abort must also end the last commit.
     signal.addEventListener('abort', () => this.#broken.abort(signal.reason), { once: true });
     const batches = new DeadlineReader(this.#encoder?.batches(input, run) ?? batchesOf(input, run));
     let { pending } = this.#target.saved;
@@ -216,20 +218,20 @@ export class UncommittedRows implements CheckpointStore {
         }
         if (cursor !== undefined) {
           const committing = this.#fixesWindow ? this.#commitReached(run) : run.reached(cursor);
-          // Awaited only if there is a commit, because a wait takes longer than holding a row.
+          // Awaited only if there is a commit, because even an immediate `await` takes longer than holding a
+          // row.
           if (committing !== undefined) await committing;
         }
         if (this.#isOverfull(run)) await this.#addPart(run);
       }
       if (pending !== undefined && (!pending.isLast || this.#held !== pending.rows))
         throw this.#otherRows(pending);
-      // Rows after the last cursor belong to the last commit.
+      // The rows after the last cursor belong to the last commit.
       this.#reachAll();
       return end;
     } catch (error) {
-      // The service charged for these rows, so they are committed. This is not possible if some of
-      // them may already be in the target, because these can be recognised only after all of them
-      // have arrived.
+      // The service has charged for these rows, so they are committed. This is impossible if some of them may
+      // already be in the target, because repeated rows can be recognised only once all of them have arrived.
       const isWhole = pending === undefined && !this.#partsPassCursor;
       if (isBudgetSpent(error) && isWhole && last !== undefined) await run.spent(last);
       throw error;
@@ -263,7 +265,7 @@ export class UncommittedRows implements CheckpointStore {
     if (this.#parts !== undefined) {
       const { queue, committing } = this.#parts;
       queue.fail(new Error('The run has ended'));
-      // The open transaction is rolled back, or its failure has already ended the run.
+      // Either the open transaction was rolled back, or its failure has already ended the run.
       await committing.catch(() => {});
     }
     this.#broken.unlink();
@@ -288,8 +290,8 @@ export class UncommittedRows implements CheckpointStore {
   }
 
   /**
-   * Whether an incremental run has only the cursor that it starts from. Without transactions, this cursor is
-   * saved immediately: until then, another run may not deliver the same rows.
+   * Whether an incremental run has no rows yet, only the cursor that it starts from. Without transactions,
+   * this cursor is saved immediately, because a later run may not deliver the same rows until it is saved.
    */
   get #fixesWindow(): boolean {
     return this.#incremental && this.#held === 0 && !this.#target.hasTransactions;
@@ -297,12 +299,12 @@ export class UncommittedRows implements CheckpointStore {
 
   /**
    * Commits the rows that may already be in the target, once all of them have arrived again. Returns whether
-   * they have.
+   * all of them have arrived.
    */
   async #isRepeated(pending: Pending, cursor: Cursor | undefined, run: RowsRun): Promise<boolean> {
     if (this.#held > pending.rows) throw this.#otherRows(pending);
-    // The cursor after them cannot be compared, because page tokens depend on the time of the
-    // request. An incremental source may now deliver more rows after them.
+    // The cursor after these rows cannot be compared with the saved cursor, because page tokens depend on the
+    // time of the request. In addition, an incremental source may now deliver more rows after them.
     const isEnd = cursor !== undefined && (this.#incremental || !pending.isLast);
     if (!isEnd || this.#held !== pending.rows) return false;
     await this.#commitReached(run);
@@ -313,16 +315,16 @@ export class UncommittedRows implements CheckpointStore {
     if (!this.#target.hasTransactions) return false;
     const max = commitNow === undefined ? MAX_HELD.inTee : MAX_HELD.alone;
     const most = this.#parts === undefined ? max : 1;
-    // Rows before a cursor need no open transaction if they can be committed.
+    // Rows before a cursor can be committed, so they need no open transaction.
     const rows = commitNow === undefined ? this.#held : this.#rest.count;
     return rows >= most * this.#options.rows;
   }
 
-  /** Writes the held rows into a transaction, which the next commit ends. */
+  /** Writes the held rows into a transaction that stays open until the next commit. */
   async #addPart(run: RowsRun): Promise<void> {
     const { idle, fail, signal } = run;
     await this.#commitReached(run);
-    // The transaction of a running commit stays open until that commit has ended.
+    // If a commit is running, its transaction stays open until the commit has ended, so this waits.
     await idle();
     signal.throwIfAborted();
     if (!this.#isOverfull(run)) return;

@@ -8,8 +8,8 @@ import {
 interface Entry {
   opening: Promise<OpenFile> | undefined;
   /**
-   * Stored when the file is open, because awaiting the promise again takes longer than a small
-   * write.
+   * The open file, stored in addition to the promise, because awaiting the promise again takes longer than a
+   * small write.
    */
   open: OpenFile | undefined;
   users: number;
@@ -18,19 +18,24 @@ interface Entry {
 /** A file to open. */
 interface FileToOpen {
   readonly part: string;
-  /** Whether an existing file of that name is removed first. Read when the file is opened. */
+  /**
+   * Whether to first remove an existing file of the same name. Read at the moment when the file is opened.
+   */
   readonly fresh: boolean;
 }
 
-/** Runs calls on a file, and adds the name of the file to their errors. */
+/** Runs calls on a file, and adds the name of the file to the errors that they throw. */
 type Guard = <T>(part: string, work: () => Promise<T>) => Promise<T>;
 
-/** A limited number of files that are open for writing. Closes the least recently used one to open another. */
+/**
+ * Keeps a limited number of files open for writing. To open another file, closes the file that was least
+ * recently used.
+ */
 export class FileHandles {
   readonly #fs: FileSystem;
   readonly #limit: number;
   readonly #guard: Guard;
-  /** Open files, the most recently used last. */
+  /** The open files by path. The most recently used file is last. */
   readonly #entries = new Map<string, Entry>();
   /** Callers that wait until enough other files are no longer in use. */
   #waiting: (() => void)[] = [];
@@ -41,7 +46,9 @@ export class FileHandles {
     this.#guard = guard;
   }
 
-  /** Opens at most `limit` different files, if they are not open yet, and uses them together. */
+  /**
+   * Opens the files that are not open yet, at most `limit` different ones, and passes all of them to `work`.
+   */
   async use<T>(
     files: readonly FileToOpen[],
     work: (files: readonly OpenFile[]) => Promise<T>,
@@ -80,12 +87,12 @@ export class FileHandles {
     await this.#guard(path, async () => (await entry?.opening)?.close());
   }
 
-  /** Closes all files and ignores errors. */
+  /** Closes all files. Ignores errors. */
   async abandon(): Promise<void> {
     await Promise.allSettled([...this.#entries.keys()].map(path => this.close(path)));
   }
 
-  /** Whether these files can be open at the same time as those in use. */
+  /** Returns whether these files can be open at the same time as all files that are in use. */
   #fit(files: readonly FileToOpen[]): boolean {
     let used = files.length;
     for (const [path, { users }] of this.#entries)

@@ -4,50 +4,59 @@ import type { EncodedBlock } from '../../files/rows.js';
 import { LINE_FEED, type Line } from '../../flow/line.js';
 import { releaseMemory } from '../../gzip/release-memory.js';
 
-/** Defines how the items of a sink are encoded in its files. */
+/** A file format of a sink: how items are encoded in the sink's files. */
 export interface FileFormat<T, Entry extends FileEntry = FileEntry> {
   /**
-   * Converts an item to an entry for the encoder of its file.
+   * Converts an item to an entry, which is then passed to the encoder of the item's file.
    *
-   * @throws DataError for an item that cannot be encoded. The encoder may throw it, too.
+   * @throws DataError for an item that cannot be encoded. The encoder may also throw it.
    */
   encode(item: T, origin: string | undefined): Entry;
-  /** Creates the encoder of a file. */
+  /** Creates the encoder for a file. */
   encoder(file: FileToEncode): Encoder<Entry>;
-  /** Set if a finished file cannot be continued. A commit then ends all open files, and lists only finished files. */
+  /**
+   * Set if a finished file cannot be continued later. A commit then ends all open files, and the checkpoint
+   * lists only finished files.
+   */
   readonly wholeFiles?: WholeFiles | undefined;
-  /** How a thread encodes posts in the same format, if it can. */
+  /** How a thread encodes posts in this format. Absent if threads cannot encode it. */
   readonly rows?: RowEncoding | undefined;
 }
 
-/** An item in the form in which an encoder takes it. */
+/** An item in the form that an encoder accepts. */
 export interface FileEntry {
-  /** The size of the entry in the file in bytes, without a line feed after it; 0 if it is unknown before encoding. */
+  /**
+   * The size in bytes that the entry will take in the file, not counting a line feed after it. 0 if the size
+   * is unknown before encoding.
+   */
   readonly byteLength: number;
 }
 
 export interface WholeFiles {
-  /** Maximum memory of all encoders of a run together, in bytes. If it is exceeded, the largest are flushed. */
+  /**
+   * The maximum total memory of all encoders of a run, in bytes. If it is exceeded, the encoders that hold
+   * the most are flushed.
+   */
   readonly maxHeldBytes: number;
   /**
-   * The size at which a file ends in a run with a checkpoint, unless `maxBytes` is set. A crash loses the
+   * In a run with a checkpoint, the size at which a file ends, unless `maxBytes` is set. A crash loses the
    * open files, so they must not become too large.
    */
   readonly committedBytes: number;
   /**
-   * In a run with a checkpoint, files are committed once the files that still get items have this number of
+   * In a run with a checkpoint, a commit is due once the files that are still getting items have this many
    * items on average.
    */
   readonly committedItems: number;
 }
 
-/** The arguments of an encoder. */
+/** What an encoder needs to know about its file. */
 export interface FileToEncode {
-  /** Whether the file is empty. */
+  /** Whether the file has no content yet. */
   readonly isNew: boolean;
-  /** Memory for blocks. It is reused once their bytes are written. */
+  /** The memory for blocks of encoded bytes. The memory of a block is reused once the block is written. */
   readonly buffers: Buffers;
-  /** Runs a task in another thread; returns `undefined` if there is none. */
+  /** Runs a task in another thread; returns `undefined` if there is no thread. */
   readonly inThread?: RunInThread | undefined;
 }
 
@@ -56,39 +65,42 @@ export interface Encoder<Entry> {
   /** Adds an entry. */
   add(entry: Entry): void;
   /**
-   * Adds rows that a thread encodes as a block. If the block fails, `flush` and `end` fail. Absent if blocks
-   * are already bytes of the file.
+   * Adds rows that a thread encodes as a block. If the block fails, `flush` and `end` fail. Absent if an
+   * encoded block is appended to the file unchanged.
    */
   addBlock?(rows: number, block: Promise<EncodedBlock>): void;
-  /** The number of rows that `addBlock` may add before the next `flush`. */
+  /** The maximum number of rows that `addBlock` may still add before the next `flush`. */
   readonly room?: number;
-  /** The value of `room` after a `flush`. */
+  /** The value of `room` directly after a `flush`. */
   readonly maxRoom?: number;
-  /** Memory of the items since the last `flush`, in bytes, without blocks. May be an estimate. */
+  /**
+   * The memory in bytes that the items added since the last `flush` occupy, not counting blocks added by
+   * `addBlock`. May be an estimate.
+   */
   readonly heldBytes: number;
-  /** The number of bytes that the next `flush` returns, if it differs from `heldBytes`. */
+  /** The number of bytes that the next `flush` will return. Absent if it is the same as `heldBytes`. */
   readonly size?: number;
-  /** Whether `flush` must be called now. */
+  /** Whether `flush` must be called before anything else is added. */
   readonly full: boolean;
   /**
-   * Returns the next bytes of the file, with everything that was added since the last call. The caller owns
-   * their memory.
+   * Returns the next bytes of the file, which contain everything that was added since the last call. The
+   * caller owns their memory.
    */
   flush(): Uint8Array | Promise<Uint8Array>;
   /** Returns the last bytes of the file, including everything that was added since the last `flush`. */
   end(): Uint8Array | Promise<Uint8Array>;
 }
 
-/** The largest buffer. Larger writes are not faster. */
+/** The size of the largest buffer in bytes. Larger writes are not faster. */
 export const MAX_BUFFER_BYTES = 1 << 20;
 export const MIN_BUFFER_BYTES = 1 << 14;
-/** The memory limit of all outputs together, in bytes, if the format sets none. */
+/** The limit on the memory of all outputs together, in bytes, for a format that does not set a limit. */
 const DEFAULT_MAX_BYTES = 16 << 20;
 const SPARE = 16;
 
 /**
- * The format of files of lines. Each line ends in a line feed, so that a file can be truncated after any line
- * and continued.
+ * Creates a format for files of lines. Each line ends with a line feed, so that a file can be truncated after
+ * any line and then continued.
  *
  * @param encode Returns the line of an item.
  */
@@ -105,14 +117,17 @@ export function linesFormat<T>({
   return { encode, encoder: file => new LinesEncoder(file, header), rows };
 }
 
-/** A full-size buffer with less space than this is flushed, because the next line may not fit. */
+/**
+ * A buffer of the maximum size is flushed when it has less free space than this, because the next line may
+ * not fit.
+ */
 const ROOM_FOR_A_LINE = MAX_BUFFER_BYTES / 16;
 const NOTHING = new Uint8Array();
 
 /** Appends lines to a buffer. */
 class LinesEncoder implements Encoder<Line> {
   readonly #buffers: Buffers;
-  /** Undefined after it was written to the buffer, in the same block as the first line. */
+  /** The header; `undefined` after it was added to the buffer, in the same block as the first line. */
   #header: Line | undefined;
   #buffer: Buffer | undefined;
   #used = 0;
@@ -147,7 +162,7 @@ class LinesEncoder implements Encoder<Line> {
   }
 
   flush(): Uint8Array {
-    // A block of a thread may follow, which must come after the header.
+    // A block from a thread may be written next, and it must come after the header.
     this.#addHeader();
     const lines = this.#buffer?.subarray(0, this.#used) ?? NOTHING;
     this.#size = nextSize(this.#size, this.#used);
@@ -167,7 +182,7 @@ class LinesEncoder implements Encoder<Line> {
     this.add(header);
   }
 
-  /** The buffer, replaced by a larger one if it has less space than this. */
+  /** Returns the buffer. If the buffer has fewer than `bytes` bytes, first replaces it by a larger one. */
   #bufferOf(bytes: number): Buffer {
     const buffer = this.#buffer;
     if (buffer !== undefined && bytes <= buffer.length) return buffer;
@@ -180,12 +195,12 @@ class LinesEncoder implements Encoder<Line> {
   }
 }
 
-/** The memory of items that wait to be written. It is limited in total, and reused. */
+/** The memory of items that wait to be written. The total is limited, and buffers are reused. */
 export class Buffers {
   readonly #limit: number;
   #held = 0;
   readonly #spare: Buffer[] = [];
-  /** The memory that was taken and not given back yet. */
+  /** The memory that was taken and not yet given back. */
   readonly #taken = new WeakSet<ArrayBufferLike>();
   #waiting: (() => void)[] = [];
 
@@ -193,7 +208,9 @@ export class Buffers {
     this.#limit = limit;
   }
 
-  /** Memory to collect items in. It does not count towards the limit before `hold`. */
+  /**
+   * Takes a buffer for collecting items. Its memory does not count towards the limit until `hold` is called.
+   */
   take(size: number): Buffer {
     const spare = size === MAX_BUFFER_BYTES ? this.#spare.pop() : undefined;
     const buffer = spare ?? Buffer.allocUnsafeSlow(size);
@@ -201,60 +218,66 @@ export class Buffers {
     return buffer;
   }
 
-  /** The memory that a block occupies until it is written: the whole buffer in which it was collected. */
+  /**
+   * Returns the memory that a block occupies until it is written, which is the whole buffer in which it was
+   * collected.
+   */
   memoryOf({ buffer, byteLength }: Uint8Array): number {
     return this.#taken.has(buffer) ? buffer.byteLength : byteLength;
   }
 
-  /** Gives back the memory of a written block. */
+  /** Gives back the memory of a block that was written. */
   give(block: Uint8Array): void {
     const bytes = this.memoryOf(block);
     const { buffer } = block;
     const isTaken = this.#taken.delete(buffer);
-    // Freed immediately, because the main thread creates so little garbage that it would be
-    // collected late.
+    // The memory is freed immediately, because the main thread creates so little garbage that the garbage
+    // collector would run late.
     if (!isTaken) releaseMemory(block);
     else if (bytes === MAX_BUFFER_BYTES && this.#spare.length < SPARE)
       this.#spare.push(Buffer.from(buffer as ArrayBuffer));
     this.hold(-bytes);
   }
 
-  /** Counts memory in bytes. Freed memory is negative. */
+  /**
+   * Adds to the memory that counts towards the limit, in bytes. A negative number subtracts memory that was
+   * freed.
+   */
   hold(bytes: number): void {
     this.#held += bytes;
     if (bytes < 0 && this.#held <= this.half) this.release();
   }
 
-  /** Whether items must be written before more are collected. */
+  /** Whether items must be written before more items are collected. */
   get full(): boolean {
     return this.#held > this.#limit;
   }
 
-  /** Whether a caller waits for memory. */
+  /** Whether any caller is waiting for memory. */
   get awaited(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Half of the limit. A wait for `relief` ends when at most this much is held. */
+  /** Half of the limit. `relief` waits until at most this much memory is held. */
   get half(): number {
     return this.#limit / 2;
   }
 
-  /** Waits until half of the memory is free. */
+  /** Waits until at most half of the limit is held. */
   relief(): Promise<void> {
     if (this.#held <= this.half) return Promise.resolve();
     return new Promise(resolve => this.#waiting.push(resolve));
   }
 
-  /** Ends all waits, for example after a failure. */
+  /** Ends all waits for memory, for example after a failure. */
   release(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
 
 /**
- * The size for an output's next buffer, computed from the `used` bytes of its last buffer. Busy outputs get
- * larger buffers.
+ * Returns the size of an output's next buffer. The size depends on how many bytes of the last buffer were
+ * used, so that busy outputs get larger buffers.
  */
 export function nextSize(last: number, used: number): number {
   if (used * 2 < last) return Math.max(MIN_BUFFER_BYTES, last / 4);

@@ -6,15 +6,15 @@ import { numberedName } from './output-names.js';
 export interface FilesByPath {
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
-  /** The file of a path. It gets another name if the path is reserved. */
+  /** Returns the file for a path. If the path is reserved, the file gets a different name. */
   fileAt(path: string): OutputFile;
-  /** Whether the path has a file. */
+  /** Returns whether there is a file for the path. */
   has(path: string): boolean;
-  /** Called when a file has ended because it was full. */
+  /** Called when a file has ended because it is full. */
   filledOne(): void;
 }
 
-/** The files of one path: one file, or several numbered files if their size is limited. */
+/** The files for one path: a single file, or several numbered files if the size of files is limited. */
 export class NumberedFiles {
   readonly #outputs: FilesByPath;
   readonly #path: string;
@@ -26,7 +26,7 @@ export class NumberedFiles {
     this.#outputs = outputs;
     this.#path = path;
     this.#maxBytes = maxBytes;
-    // Skips to the last file of an earlier run. It is continued unless it is finished.
+    // Starts with the last file of an earlier run. That file is continued unless it is finished.
     if (maxBytes !== undefined)
       while (outputs.has(numberedName(path, this.#number + 1))) this.#number++;
   }
@@ -34,11 +34,12 @@ export class NumberedFiles {
   add(entry: FileEntry): void {
     const file = this.fileFor(entry.byteLength);
     file.add(entry);
-    // A commit waits for full files, so a full file must end now and not with the next item.
+    // If a commit ends files, it is due when a file is full. The full file must therefore end now, instead of
+    // when the next item arrives.
     if (this.#outputs.endsFiles && this.#isFull(file, 0)) this.#end(file);
   }
 
-  /** The file for an entry of this size. */
+  /** Returns the file to which an entry of this size is added. */
   fileFor(byteLength: number): OutputFile {
     let file = this.#file;
     if (this.#maxBytes === undefined) {
@@ -47,8 +48,8 @@ export class NumberedFiles {
       this.#number = Math.max(1, this.#number);
       file = this.#outputs.fileAt(numberedName(this.#path, this.#number));
     }
-    // Repeated, because the next file may be full already: an output whose path is spelled
-    // differently may also write to it.
+    // This is a loop, because the next file may already be full: an output whose path is spelled differently
+    // may write to the same file.
     while (this.#isFull(file, byteLength)) {
       this.#end(file);
       file = this.#outputs.fileAt(numberedName(this.#path, ++this.#number));

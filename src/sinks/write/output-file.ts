@@ -3,74 +3,83 @@ import type { Buffers, Encoder, FileEntry } from './format.js';
 import { PART } from './output-names.js';
 import type { PartFile, PartFiles } from './part-files.js';
 
-/** The counts of a file on disk, for its entry in a checkpoint. */
+/** The counts of a file on disk, as stored in a checkpoint. */
 export interface FileCounts {
   readonly path: string;
   readonly posts: number;
   readonly bytes: number;
-  /** The number of bytes before compression. */
+  /** The size of the file before compression, in bytes. */
   readonly lineBytes: number;
 }
 
-/** The state that all output files of a sink share. */
+/** What all output files of a sink share. */
 export interface SharedByFiles {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
   /** Whether each commit ends all files. */
   readonly endsFiles: boolean;
   /**
-   * Creates the encoder of a file.
-   * @param isNew Whether the file is empty.
+   * Creates the encoder for a file.
+   * @param isNew Whether the file has no content yet.
    */
   encoderOf(path: string, isNew: boolean): Encoder<FileEntry>;
-  /** Called when the file has items that are not on disk. */
+  /** Called when a file has items that are not on disk yet. */
   changed(file: OutputFile): void;
-  /** Counts added items, and returns their number since the last commit. */
+  /** Counts added items. Returns the number of items that were added to all files since the last commit. */
   counted(items: number): number;
-  /** Called with each block of another thread. Counts its memory, and ends the run if it fails. */
+  /**
+   * Called with each block that another thread encodes. Counts the memory of the block, and ends the run if
+   * the block fails.
+   */
   expect(block: Promise<EncodedBlock>): void;
-  /** Counts items and bytes that were written to disk. */
+  /** Adds to the counts of items and bytes that were written to disk. */
   wrote(posts: number, bytes: number): void;
-  /** Called with the error of a write. Nothing is written after that. */
+  /** Called with the error of a failed write. Nothing is written after that. */
   fail(error: unknown): void;
 }
 
 /** The items that an encoder has collected since its last `flush`. */
 interface Collected {
   posts: number;
-  /** Memory of the items that were added one by one, in bytes. */
+  /** The memory in bytes of the items that were added one by one. */
   heldBytes: number;
-  /** Memory of the blocks that have arrived, in bytes. Includes blocks that arrive after the `flush`. */
+  /** The memory in bytes of the blocks that have arrived, including blocks that arrive after the `flush`. */
   blockBytes: number;
 }
 
 /**
- * A file being written. Its encoder collects items in memory and makes large blocks of them. Threads also
- * encode blocks, or write ranges of the file themselves. All of these are appended in the order in which they
- * were added.
+ * A file that is being written. Its encoder collects items in memory, and makes large blocks of them. Other
+ * threads also encode blocks, or write ranges of the file directly. Blocks and ranges are appended in the
+ * order in which they were added.
  */
 export class OutputFile implements PartFile {
   readonly path: string;
-  /** The number of posts in the part on disk. */
+  /** The number of posts in the `.part` file on disk. */
   posts: number;
-  /** The size of the part on disk. */
+  /** The size of the `.part` file on disk, in bytes. */
   bytes: number;
-  /** The size of the part before compression, in bytes. */
+  /** The size of the content of the `.part` file before compression, in bytes. */
   lineBytes: number;
   fresh: boolean;
   ino = 0;
   named = false;
-  /** Whether the file has ended, so that nothing can be added to it. */
+  /** Whether the file has ended. Nothing can be added to it then. */
   ended: boolean;
-  /** The number of items of all files when this file got its last item. */
+  /** The count of items in all files at the time when this file got its last item. */
   lastItem = 0;
   readonly #shared: SharedByFiles;
-  /** Created with the first item. */
+  /** The encoder, which is created with the first item. */
   #encoder: Encoder<FileEntry> | undefined;
   #collected: Collected | undefined;
-  /** The known bytes between `lineBytes` and the collected items: queued blocks, ranges, and blocks of an encoder. */
+  /**
+   * The known size of everything that comes after `lineBytes` and before the collected items: queued blocks,
+   * ranges, and blocks that an encoder has.
+   */
   #pendingBytes = 0;
-  /** The running writes. Unset for most files if there are many. */
+  /**
+   * The writes that are in progress. `undefined` if there are none, which saves memory if there are many
+   * files.
+   */
   #queue: Promise<void> | undefined;
 
   constructor(path: string, shared: SharedByFiles, before?: FileCounts) {
@@ -80,7 +89,7 @@ export class OutputFile implements PartFile {
     this.bytes = before?.bytes ?? 0;
     this.lineBytes = before?.lineBytes ?? 0;
     this.fresh = before === undefined;
-    // If each commit ends files, the files of an earlier run are finished.
+    // If each commit ends the files, then the files of an earlier run are finished.
     this.ended = before !== undefined && shared.endsFiles;
   }
 
@@ -88,30 +97,30 @@ export class OutputFile implements PartFile {
     return this.path + PART;
   }
 
-  /** Memory of the collected items, in bytes. */
+  /** The memory that the collected items occupy, in bytes. */
   get heldBytes(): number {
     const { heldBytes, blockBytes } = this.#collected ?? NOTHING;
     return heldBytes + blockBytes;
   }
 
-  /** The size so far before compression, including items in memory. */
+  /** The size of the file so far before compression, including items that are still in memory. */
   get size(): number {
     const encoder = this.#encoder;
     const collected = encoder === undefined ? 0 : (encoder.size ?? encoder.heldBytes);
     return this.lineBytes + this.#pendingBytes + collected;
   }
 
-  /** The number of rows that the next block may have. */
+  /** The maximum number of rows in the next block. */
   get room(): number {
     return this.#open().room ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The number of rows that a block may have after a `flush`. */
+  /** The maximum number of rows in a block directly after a `flush`. */
   get maxRoom(): number {
     return this.#open().maxRoom ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Adds an item. */
+  /** Adds an item to the file. */
   add(entry: FileEntry): void {
     const encoder = this.#encoder ?? this.#open();
     encoder.add(entry);
@@ -127,7 +136,7 @@ export class OutputFile implements PartFile {
   /**
    * Adds rows that another thread encodes as a block.
    *
-   * @param allocated The bytes that were allocated for the lines of these rows.
+   * @param allocated The number of bytes that were allocated for the lines of these rows.
    */
   addBlock(rows: number, block: Promise<EncodedBlock>, allocated = 0): void {
     const encoder = this.#open();
@@ -147,7 +156,7 @@ export class OutputFile implements PartFile {
           this.#pendingBytes += byteLength;
         }
       },
-      // Ignored here, because everything that waits for the block fails, too.
+      // Errors of the block are ignored here, because everything that waits for the block also fails.
       () => {},
     );
     this.#shared.expect(block);
@@ -155,8 +164,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Allocates space for a line with a line feed, which another thread writes or encodes. Returns its
-   * position, in a compressed file the position before compression.
+   * Allocates space for a line and its line feed, which another thread writes or encodes. Returns the
+   * position of the space. In a compressed file, this is the position before compression.
    */
   allocate(byteLength: number): number {
     this.flush();
@@ -165,7 +174,10 @@ export class OutputFile implements PartFile {
     return position;
   }
 
-  /** Appends a range that another thread writes to allocated space. Threads may end in any order. */
+  /**
+   * Appends a range that another thread writes to allocated space. Threads may finish their ranges in any
+   * order.
+   */
   appendRange(posts: number, bytes: number, written: Promise<void>): void {
     this.#shared.changed(this);
     this.#inTurn(bytes, async () => {
@@ -180,7 +192,7 @@ export class OutputFile implements PartFile {
       this.#pass(this.#encoder.flush());
   }
 
-  /** Writes the rest of the file. Nothing may be added after that. */
+  /** Writes everything that remains, and ends the file. Nothing may be added after that. */
   end(): void {
     if (this.ended) return;
     this.ended = true;
@@ -189,9 +201,9 @@ export class OutputFile implements PartFile {
     if (encoder !== undefined) this.#pass(encoder.end());
   }
 
-  /** Resolves to the counts once all items so far are on disk. */
+  /** Resolves to the counts of the file once all items added so far are on disk. */
   settle(): FileCounts | Promise<FileCounts> {
-    // A commit lists only files that are finished or can be continued.
+    // A checkpoint can list a file only if the file is finished or can be continued.
     if (this.#shared.endsFiles) this.end();
     else this.flush();
     const counts = () => {
@@ -201,7 +213,7 @@ export class OutputFile implements PartFile {
     return this.#queue === undefined ? counts() : this.#queue.then(counts);
   }
 
-  /** Waits for the running writes. */
+  /** Waits for the writes that are in progress. */
   async idle(): Promise<void> {
     await this.#queue;
   }
@@ -221,14 +233,14 @@ export class OutputFile implements PartFile {
     return this.#collected;
   }
 
-  /** Appends the bytes that the encoder has made of the collected items. */
+  /** Appends the bytes that the encoder has returned for the collected items. */
   #pass(encoded: Uint8Array | Promise<Uint8Array>): void {
     const { buffers } = this.#shared;
     const collected = this.#collected ?? NOTHING;
     const { posts, heldBytes } = collected;
     this.#collected = undefined;
     if (encoded instanceof Promise) {
-      // The memory of these items counts until they are encoded.
+      // The memory of these items counts towards the limit until they are encoded.
       const block = encoded.then(bytes => {
         buffers.hold(bytes.byteLength - heldBytes - collected.blockBytes);
         this.#pendingBytes -= collected.blockBytes;
@@ -247,13 +259,15 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Appends bytes, which are compressed if the sink compresses, or an encoded block.
+   * Appends content to the file. Bytes are compressed if the sink compresses; an encoded block is appended
+   * unchanged.
    *
-   * @param pending Its part of `#pendingBytes`.
+   * @param pending How much of `#pendingBytes` this content accounts for.
    */
   #append(posts: number, content: Uint8Array | Promise<EncodedBlock>, pending: number): void {
     const { buffers, parts } = this.#shared;
-    // The block is awaited later. Until then, a failure must not be an unhandled rejection.
+    // The block is awaited later. This handler prevents an unhandled rejection if the block fails before
+    // that.
     if (content instanceof Promise) content.catch(() => {});
     this.#inTurn(pending, async () => {
       const isEncoded = content instanceof Promise;
@@ -270,8 +284,8 @@ export class OutputFile implements PartFile {
   }
 
   /**
-   * Queues a write, and counts what it has written after it ends, because a commit counts only what is before
-   * its cursor. A failure ends the run.
+   * Queues a write. What it has written is counted only after the write has ended, because a commit must
+   * count only what comes before its cursor. A failed write ends the run.
    */
   #inTurn(pending: number, write: () => Promise<Omit<FileCounts, 'path'>>): void {
     const queue = (this.#queue ?? Promise.resolve()).then(async () => {

@@ -1,24 +1,29 @@
 import path from 'node:path';
 import { StorageError } from '../../base/errors.js';
 
-/** The suffix of a file that is being written. */
+/** The suffix of the name of a file that is not finished yet. */
 export const PART = '.part';
 
 export interface OutputNamesOptions {
-  /** The folder that relative paths start from. */
+  /** The folder against which relative paths are resolved. */
   readonly folder: string;
-  /** Paths that must not be used for outputs. */
+  /** Paths that outputs must not have. */
   readonly reserved: readonly string[];
-  /** The owner of each output, by absolute path, for all sinks that run together. */
+  /**
+   * Which sink owns each output, by the output's absolute path. All sinks that run together share this map.
+   */
   readonly claims: Map<string, unknown>;
 }
 
 const MIN_DIGITS = 4;
 const STEM = /^(.*?[^/\\])((?:\.[^./\\]+)?(?:\.(?:gz|zst))?)$/s;
-/** Inserted into the name of an output if its own name is reserved. `safeName` never returns it. */
+/**
+ * A mark that is inserted into the name of an output if the name itself is reserved. `safeName` never returns
+ * a name with this mark.
+ */
 const RESERVED_MARK = '%=';
 
-/** Assigns the names of outputs, so that none is reserved and no two sinks write the same file. */
+/** Assigns the names of outputs. No output gets a reserved name, and no two sinks write the same file. */
 export class OutputNames {
   readonly #folder: string;
   readonly #reserved: ReadonlySet<string>;
@@ -30,21 +35,21 @@ export class OutputNames {
     this.#claims = claims;
   }
 
-  /** The absolute path. It is the same for all spellings of a path. */
+  /** Returns the absolute path. All spellings of a path give the same absolute path. */
   absolute(file: string): string {
     const absolute = path.resolve(this.#folder, file);
-    // Returns the caller's string if both are equal, so that the copy can be freed. There may be many thousands of
-    // outputs.
+    // If both strings are equal, the caller's string is returned, so that the new copy can be freed. There
+    // may be many thousands of outputs.
     return absolute === file ? file : absolute;
   }
 
-  /** The path itself, or another path if the checkpoint, a lock or a part has that name. */
+  /** Returns the path itself. If the checkpoint, a lock or a part has that name, returns a different path. */
   unreserved(file: string): string {
     if (isPart(file) || this.#reserved.has(this.absolute(file))) return markedName(file);
     return file;
   }
 
-  /** Makes `owner` the only writer of the file, and returns its absolute path. */
+  /** Makes `owner` the only sink that may write the file. Returns the file's absolute path. */
   claim(file: string, owner: unknown): string {
     const key = this.absolute(file);
     const claimed = this.#claims.get(key);
@@ -58,13 +63,15 @@ export class OutputNames {
   }
 }
 
-/** Adds a number to the name of a file: `out/snow.jsonl.gz` and 2 give `out/snow.0002.jsonl.gz`. */
+/**
+ * Adds a number to the name of a file. For example, `out/snow.jsonl.gz` and 2 give `out/snow.0002.jsonl.gz`.
+ */
 export function numberedName(file: string, number: number): string {
   const [, stem = file, extension = ''] = STEM.exec(file) ?? [];
   return `${stem}.${String(number).padStart(MIN_DIGITS, '0')}${extension}`;
 }
 
-/** Marks the name of a file: `out/run.json` gives `out/run%=.json`. */
+/** Adds the reserved mark to the name of a file. For example, `out/run.json` gives `out/run%=.json`. */
 function markedName(file: string): string {
   if (isPart(file)) return file + RESERVED_MARK;
   const [, stem = file, extension = ''] = STEM.exec(file) ?? [];

@@ -16,11 +16,11 @@ export interface OutputsOptions extends OutputNamesOptions, PartFilesOptions {
   readonly maxBytes: number | undefined;
   readonly progress: Progress | undefined;
   onFailure(error: unknown): void;
-  /** Returns a function that runs tasks for a file in other threads. */
+  /** Returns a function that runs tasks for the given file in other threads. */
   tasksFor?(path: string): RunInThread;
 }
 
-/** The part of a format that encodes files. */
+/** The parts of a format that encode files. */
 type EncodesFiles = Pick<FileFormat<never>, 'encoder' | 'wholeFiles'>;
 
 /** The options that all outputs of a run share. */
@@ -29,7 +29,7 @@ export type SharedOptions = Pick<
   'afterFailure' | 'claims' | 'folder' | 'onFailure' | 'reserved'
 >;
 
-/** A range of a file whose lines another thread writes. */
+/** A range of a file. Another thread writes the lines in it. */
 export interface FileRange {
   readonly file: OutputFile;
   readonly position: number;
@@ -38,12 +38,13 @@ export interface FileRange {
 }
 
 /**
- * The divisor for the number of items in a commit. A file still grows if it got one of the last
- * fifth of these items.
+ * A file counts as still growing if it got an item among the last fifth of the items that a commit requires.
  */
 const GROWING_DIVISOR = 5;
 
-/** All output files of a sink. They share memory, the limit of open files, and the first failure. */
+/**
+ * All output files of a sink. The files share their memory, the limit on open files, and the first failure.
+ */
 export class Outputs implements SharedByFiles, FilesByPath {
   readonly buffers: Buffers;
   readonly parts: PartFiles;
@@ -52,20 +53,29 @@ export class Outputs implements SharedByFiles, FilesByPath {
   readonly #format: EncodesFiles;
   readonly #options: OutputsOptions;
   readonly #names: OutputNames;
-  /** Files by absolute path, in the order of their creation. */
+  /** The files by absolute path, in the order in which they were created. */
   readonly #files = new Map<string, OutputFile>();
-  /** Set if files are numbered. Only one output of a path may decide which file is the last. */
+  /**
+   * The numbered files by path. Used only if files are numbered, because only one object per path may decide
+   * which file is the last.
+   */
   readonly #byPath = new Map<string, NumberedFiles>();
   #changed = new Set<OutputFile>();
-  /** For each folder that may not exist yet, one of its files. */
+  /** One file from each folder that may not exist yet. */
   #begun = new Map<string, OutputFile>();
-  /** Settles when all blocks so far have arrived. Blocks are checked in order. */
+  /**
+   * Settles when all blocks so far have arrived. The blocks are checked in the order in which they were
+   * added.
+   */
   #expected: Promise<void> = Promise.resolve();
   #filled = false;
-  /** The number of items since the last commit, and the number from which to check again whether a commit is due. */
+  /**
+   * The number of items since the last commit, and the number of items at which to check again whether a
+   * commit is due.
+   */
   #items = 0;
   #lookAt = 0;
-  /** Aborted by the first failure. Its reason is that failure. */
+  /** Aborted by the first failure. That failure is the reason of its signal. */
   readonly #ended = new AbortController();
 
   constructor(fs: FileSystem, options: OutputsOptions, format: EncodesFiles) {
@@ -78,7 +88,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     this.parts = new PartFiles(fs, this.#names, options, this.#ended.signal);
   }
 
-  /** The files of a path. */
+  /** Returns the files for a path. */
   open(path: string): NumberedFiles {
     const { maxBytes } = this.#options;
     if (maxBytes === undefined) return new NumberedFiles(this, path, maxBytes);
@@ -91,8 +101,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Resumes the files of an earlier run. Files in `named` have their final names; all others are parts with
-   * the size in `counts`.
+   * Resumes the files of an earlier run. Files in `named` have their final names. All other files are parts,
+   * with the sizes in `counts`.
    */
   resume(counts: readonly FileCounts[], named: ReadonlySet<FileCounts>): void {
     for (const before of counts) this.#add(before.path, before).named = named.has(before);
@@ -115,7 +125,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.#files.has(this.#names.absolute(this.#names.unreserved(file)));
   }
 
-  /** Whether a file has its final name. */
+  /** Returns whether a file has its final name. */
   isNamed(file: string): boolean {
     return this.#files.get(this.#names.absolute(file))?.named === true;
   }
@@ -138,8 +148,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Whether a commit is due in order to end files: a file has become full since the last `settle`, or the files
-   * have enough items on average.
+   * Returns whether a commit is due in order to end files. It is due if a file has become full since the last
+   * `settle`, or if the files that still get items have the required number of items on average.
    */
   takeFilled(): boolean {
     const { wholeFiles } = this.#format;
@@ -148,8 +158,9 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Whether the files that still get items have enough items on average. Other files are not counted, because
-   * ending them costs nothing. If the average is too low, counts again only after more items have arrived.
+   * Returns whether the files that still get items have at least `committedItems` items on average. Files
+   * that no longer get items are not counted, because ending them costs nothing. If the average is too low,
+   * the files are not counted again until more items have arrived.
    */
   #haveItems(committedItems: number): boolean {
     if (this.#items < committedItems || this.#items < this.#lookAt) return false;
@@ -169,7 +180,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return this.buffers.full;
   }
 
-  /** Writes collected items, and waits until memory is free. */
+  /** Writes collected items, and waits until at most half of the memory is in use. */
   async relieve(): Promise<void> {
     this.#flushLargest();
     await this.buffers.relief();
@@ -177,8 +188,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Queues items that occupy half of the memory, largest first, because blocks of few items are larger on
-   * disk and slower to read.
+   * Queues items that occupy half of the memory for writing. Starts with the files that hold the most,
+   * because blocks with few items take more space on disk and are slower to read.
    */
   #flushLargest(): void {
     const files = Array.from(this.#changed).filter(({ heldBytes }) => heldBytes > 0);
@@ -191,7 +202,10 @@ export class Outputs implements SharedByFiles, FilesByPath {
     }
   }
 
-  /** Resolves to the counts of the files that changed since the last call, once all items so far are on disk. */
+  /**
+   * Resolves once all items so far are on disk. The result is the counts of the files that have changed since
+   * the last call.
+   */
   async settle(): Promise<FileCounts[]> {
     this.#filled = false;
     this.#items = 0;
@@ -204,12 +218,12 @@ export class Outputs implements SharedByFiles, FilesByPath {
     return counts;
   }
 
-  /** Syncs these files and all new names to disk. */
+  /** Syncs these files, and all new file names, to disk. */
   async sync(counts: readonly FileCounts[]): Promise<void> {
     await this.parts.sync(counts.map(({ path: name }) => this.fileAt(name)));
   }
 
-  /** Renames files to their final names, except empty files and files with items that are not yet on disk. */
+  /** Renames files to their final names. Skips empty files, and files with items that are not on disk yet. */
   async nameFiles(): Promise<void> {
     const files = [...this.#files.values()];
     await this.parts.rename(
@@ -217,17 +231,20 @@ export class Outputs implements SharedByFiles, FilesByPath {
     );
   }
 
-  /** Locks the single output against other runs. With several outputs, each part is checked instead. */
+  /**
+   * Locks the output against other runs if there is only one output. If there are several outputs, each part
+   * is checked instead.
+   */
   async lock(): Promise<void> {
     await this.parts.lock();
   }
 
-  /** Removes the lock in a way that survives a power failure. Nothing may be written after that. */
+  /** Removes the lock. The removal survives a power failure. Nothing may be written after that. */
   async unlock(): Promise<void> {
     await this.parts.unlock();
   }
 
-  /** Ends all writing and closes all files. Items that are not written yet are discarded. */
+  /** Stops all writing, and closes all files. Items that are not written yet are discarded. */
   async close(): Promise<void> {
     this.#end(new Error('The outputs are closed'));
     for (const file of this.#files.values()) await file.idle();
@@ -235,7 +252,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   /**
-   * Lets another thread write lines in allocated ranges of at most `maxOpen` different files. Resolves when
+   * Lets another thread write lines to allocated ranges, in at most `maxOpen` different files. Resolves once
    * they are written or the run has failed.
    */
   async writeRanges(ranges: readonly FileRange[], write: WriteRanges): Promise<void> {
@@ -259,8 +276,8 @@ export class Outputs implements SharedByFiles, FilesByPath {
   }
 
   expect(block: Promise<EncodedBlock>): void {
-    // Blocks are awaited in order, so that the run ends with the error of the first failed block,
-    // as soon as that fails.
+    // The blocks are awaited in order, so that the run ends with the error of the first failed block, as soon
+    // as that block fails.
     this.#expected = this.#expected
       .then(() => block)
       .then(
@@ -287,7 +304,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     if (this.#end(error)) this.#options.onFailure(error);
   }
 
-  /** The failure of a file that has ended the run. */
+  /** The failure that has ended the run, if a file has failed. */
   get failure(): unknown {
     return this.#ended.signal.reason;
   }
@@ -296,7 +313,7 @@ export class Outputs implements SharedByFiles, FilesByPath {
     this.#ended.signal.throwIfAborted();
   }
 
-  /** Ends all writing. Returns whether this is the first call. */
+  /** Stops all writing. Returns whether this is the first call. */
   #end(reason: unknown): boolean {
     if (this.#ended.signal.aborted) return false;
     this.#ended.abort(reason);

@@ -17,27 +17,30 @@ import { FileHandles } from './file-handles.js';
 import { type OutputNames, PART } from './output-names.js';
 
 export interface PartFilesOptions {
-  /** The compression of each block of lines. */
+  /** The compression for each block of lines. */
   readonly compression: Compression | undefined;
   readonly maxOpen: number;
-  /** The only path of all items, if there is one. It is locked against other runs. */
+  /**
+   * The path of the only output; `undefined` if the path depends on the items. This path is locked against
+   * other runs.
+   */
   readonly only: string | undefined;
-  /** Advice for the message of a failure. */
+  /** Returns advice for error messages: what happens if the script is run again. */
   afterFailure(): string;
 }
 
 /** A file that is being written. */
 export interface PartFile {
-  /** The final name of the file. */
+  /** The final path of the file. */
   readonly path: string;
-  /** The name of the file until it is finished. */
+  /** The path of the file until it is finished. */
   readonly part: string;
   readonly posts: number;
-  /** The size on disk in bytes. */
+  /** The size of the file on disk in bytes. */
   readonly bytes: number;
-  /** Whether this run has not created the file yet. An earlier run may have left a part of that name. */
+  /** True until this run has created the file. An earlier run may have left a part with the same name. */
   fresh: boolean;
-  /** The inode of the part; 0 until it is known. */
+  /** The inode number of the part; 0 until it is known. */
   ino: number;
   /** Whether the file has its final name. */
   named: boolean;
@@ -50,15 +53,17 @@ interface PartRange {
   readonly bytes: number;
 }
 
-/** Writes to open files by their descriptors. Resolves to the first failure, if any. */
+/**
+ * Writes to open files by their descriptors. Resolves to the first failure; `undefined` if there was none.
+ */
 export type WriteRanges = (
   fds: readonly number[],
 ) => Promise<{ readonly index: number; readonly error: Error } | undefined>;
 
-/** Maximum number of concurrent writes. More do not make a disk faster. */
+/** The maximum number of concurrent writes. More concurrent writes are not faster on a disk. */
 const CONCURRENT_WRITES = 8;
 
-/** The files on disk: each is a part until it is finished and gets its final name. */
+/** The output files on disk. Each file is a part until it is finished and gets its final name. */
 export class PartFiles {
   readonly #fs: FileSystem;
   readonly #options: PartFilesOptions;
@@ -67,12 +72,12 @@ export class PartFiles {
   readonly #handles: FileHandles;
   readonly #folders: OutputFolders;
   readonly #limit;
-  /** The lock of a single output. */
+  /** The lock of the output, if there is only one output. */
   #lock: Promise<Lock> | undefined;
   /** Finished files that are being renamed back to parts. */
   readonly #reopened = new Map<PartFile, Promise<void>>();
 
-  /** @param signal Ends all writing. */
+  /** @param signal A signal that stops all writing. */
   constructor(fs: FileSystem, names: OutputNames, options: PartFilesOptions, signal: AbortSignal) {
     const { maxOpen } = options;
     this.#fs = fs;
@@ -85,9 +90,9 @@ export class PartFiles {
   }
 
   /**
-   * Locks the only output, so that a second run is refused. Checkpoints have a lock of the same kind. If
-   * there is no checkpoint and the paths depend on the items, both runs write, and `#check` ends the run
-   * whose part was replaced by the other.
+   * Locks the only output, so that a second run is refused. A checkpoint is locked in the same way. If there
+   * is no checkpoint and the paths depend on the items, two runs may both write. `#check` then ends the run
+   * whose part was replaced by the other run.
    *
    * @throws StorageError if another run holds the lock.
    */
@@ -100,24 +105,24 @@ export class PartFiles {
   }
 
   /**
-   * Creates the folder of a file early, so that every run notices if the folder is removed later, however
-   * little it writes.
+   * Creates the folder of a file before anything is written. If the folder is removed later, even a run that
+   * writes little then notices it.
    */
   async begin(file: PartFile): Promise<void> {
     await this.#guard('write', file.part, () => this.#makeFolderOf(file.path));
   }
 
   /**
-   * Appends a block to a file, and returns its size on disk. Compresses the block if the sink compresses,
-   * unless it is already encoded.
+   * Appends a block to a file, and returns the number of bytes that the block takes on disk. If the sink
+   * compresses, the block is compressed first, unless it is already encoded.
    */
   write(file: PartFile, block: Uint8Array, isEncoded: boolean): Promise<number> {
     return this.#limit(async () => {
       this.#signal.throwIfAborted();
       const { compression } = this.#options;
       const { bytes: position } = file;
-      // Each block is a complete gzip member or zstd frame, so a file that is truncated to a committed length is
-      // valid.
+      // Each block is a complete gzip member or zstd frame, so a file is still valid after it was truncated
+      // to a committed length.
       const content =
         isEncoded || compression === undefined ? block : await compressBlock(block, compression);
       const { length: bytes } = content;
@@ -128,7 +133,7 @@ export class PartFiles {
     });
   }
 
-  /** Lets another thread write ranges of at most `maxOpen` different files. */
+  /** Lets another thread write to ranges of at most `maxOpen` different files. */
   async writeRanges(ranges: readonly PartRange[], write: WriteRanges): Promise<void> {
     this.#signal.throwIfAborted();
     await this.#use(ranges, async open => {
@@ -140,7 +145,7 @@ export class PartFiles {
     });
   }
 
-  /** Syncs these files and all new names to disk. */
+  /** Syncs these files, and all new file names, to disk. */
   async sync(files: readonly PartFile[]): Promise<void> {
     await this.#each(files, file =>
       this.#guard('write', file.part, async () => {
@@ -174,7 +179,7 @@ export class PartFiles {
     for (const { path, posts, bytes } of files) publish('file', () => ({ path, posts, bytes }));
   }
 
-  /** Removes the lock in a way that survives a power failure. Nothing may be written after that. */
+  /** Removes the lock. The removal survives a power failure. Nothing may be written after that. */
   async unlock(): Promise<void> {
     const { only } = this.#options;
     if (only === undefined || this.#lock === undefined) return;
@@ -185,7 +190,10 @@ export class PartFiles {
     await this.#syncFolders();
   }
 
-  /** Closes all files and removes the lock, even if it is still being taken. Nothing may be written after that. */
+  /**
+   * Closes all files and removes the lock, even if taking the lock has not completed yet. Nothing may be
+   * written after that.
+   */
   async close(): Promise<void> {
     await this.#handles.abandon();
     const lock = await this.#lock?.catch(() => undefined);
@@ -193,8 +201,8 @@ export class PartFiles {
   }
 
   /**
-   * Opens the files for the ranges that `write` writes. Creates new files, and renames finished files back to
-   * parts.
+   * Opens the files of the ranges, and calls `write` with them. Creates new files. If a file is already
+   * finished, first renames it back to a part.
    */
   async #use(
     ranges: readonly PartRange[],
@@ -221,7 +229,7 @@ export class PartFiles {
     await regularStatus(this.#fs, file.path);
   }
 
-  /** Renames a finished file back to a part, so that more can be added. */
+  /** Renames a finished file back to a part, so that more can be added to it. */
   #reopen(file: PartFile): Promise<void> {
     let reopened = this.#reopened.get(file);
     if (reopened === undefined) {
@@ -244,8 +252,8 @@ export class PartFiles {
         { path: file.path, retryable: true },
       );
     await this.#fs.rename(file.path, file.part);
-    // Synced before anything is added, because after a power failure, the final name must not lead
-    // to a file with unfinished data.
+    // The folder is synced before anything is added. Otherwise, after a power failure, the final name could
+    // refer to a file with unfinished data.
     await syncFolder(this.#names.absolute(path.dirname(file.path)), this.#fs);
     file.named = false;
   }
@@ -256,9 +264,10 @@ export class PartFiles {
   }
 
   /**
-   * Checks that a part is the file that this run created, with the length that it wrote.
+   * Checks that the part on disk is the file that this run created, and that it has the length that this run
+   * has written.
    *
-   * @param bytes The length before the `lstat`, because a write may end while the `lstat` runs.
+   * @param bytes The length before the call of `lstat`, because a write may end during that call.
    */
   async #check(file: PartFile, bytes = file.bytes): Promise<void> {
     const status = await regularStatus(this.#fs, file.part);
@@ -282,8 +291,8 @@ export class PartFiles {
   }
 
   async #each<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>): Promise<void> {
-    // Iterates lazily, because a promise for each of many thousands of files would take more memory
-    // than the files.
+    // The items are iterated lazily. For many thousands of files, a promise for each file would take more
+    // memory than the files.
     const rest = items[Symbol.iterator]();
     const failures: unknown[] = [];
     const worker = async () => {
@@ -307,7 +316,7 @@ export class PartFiles {
     }
   }
 
-  /** Throws if this run has created or found the folder of a file, and the folder is gone. */
+  /** Throws if the folder of a file is gone although this run has created or found it. */
   async #mustHaveFolderOf(file: string, cause?: unknown): Promise<void> {
     const folder = this.#names.absolute(path.dirname(file));
     if (!this.#folders.has(folder) || (await statusOf(this.#fs, folder)) !== undefined) return;
@@ -318,10 +327,13 @@ export class PartFiles {
   }
 }
 
-/** The folders of outputs. Each is created once, and folders with new names are synced at a commit. */
+/**
+ * The folders of outputs. Each folder is created once. If a folder has new file names, the next commit syncs
+ * it.
+ */
 class OutputFolders {
   readonly #fs: FileSystem;
-  /** Folders that exist or are being created, by path. */
+  /** The folders that exist or are being created, by path. */
   readonly #made = new Map<string, Promise<void>>();
   #changed = new Set<string>();
 
@@ -329,7 +341,7 @@ class OutputFolders {
     this.#fs = fs;
   }
 
-  /** Whether the folder exists or is being created. */
+  /** Returns whether the folder exists or is being created. */
   has(folder: string): boolean {
     return this.#made.has(folder);
   }
@@ -346,7 +358,7 @@ class OutputFolders {
     return made;
   }
 
-  /** Called when a file in the folder was created or renamed. */
+  /** Called when a file in the folder was created or renamed, so that the folder must be synced. */
   changed(folder: string): void {
     this.#changed.add(folder);
   }

@@ -3,12 +3,12 @@ import { DataError } from '../../base/errors.js';
 import { kindOf } from '../../flow/wrong-item.js';
 import { endsInZstd, NO_ZSTD, type PickOutput } from './path-template.js';
 
-/** Adds a suffix to a name that lacks it: `x.jsonl` and `.gz` give `x.jsonl.gz`. */
+/** Adds a suffix to a name that does not end in it. For example, `x.jsonl` and `.gz` give `x.jsonl.gz`. */
 export function withSuffix(file: string, suffix: string): string {
   return file.toLowerCase().endsWith(suffix) ? file : file + suffix;
 }
 
-/** Routes items by the caller's function. Refuses names with `..`. */
+/** Routes each item to the path that the caller's function returns. Refuses names with `..`. */
 export function routeByFunction<T, O>(
   pathOf: (item: T) => string,
   finish: (path: string) => string,
@@ -37,6 +37,7 @@ function checked(name: unknown, origin: string | undefined): string {
     throw refused(`${shown}, which leaves its folder; wrap values from posts in safeName()`);
   if (endsInZstd(name)) throw refused(`${shown}: ${NO_ZSTD}`);
   const normal = path.normalize(name);
-  // Returns the key that is in `outputs` if both are equal, so that the copy can be freed.
+  // If both strings are equal, the one that is already a key of `outputs` is returned, so that the copy can
+  // be freed.
   return normal === name ? name : normal;
 }

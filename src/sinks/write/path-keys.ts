@@ -3,15 +3,15 @@ import type { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 
 /**
- * The values of a path template's fields for each row. There are few combinations of keys, so each is stored
- * once.
+ * For each row, the values of the fields of a path template. There are few different combinations of values,
+ * so each combination is stored once.
  */
 export interface PathKeys {
   readonly names: readonly PostKey[];
-  /** For each row, the index of its combination of keys in `sets`. */
+  /** For each row, the index of its combination of values in `sets`. */
   readonly indexes: Uint32Array;
   readonly sets: (readonly (string | number)[])[];
-  /** The index of a combination in `sets`, by its JSON. */
+  /** The index of each combination in `sets`, by the JSON of the combination. */
   readonly byText: Map<string, number>;
 }
 
@@ -24,7 +24,7 @@ export const PATH_KEYS: RecordColumnKind<PathKeys, readonly PostKey[]> = {
       sets: [],
       byText: new Map(),
     };
-    // A template without fields has one combination for all rows.
+    // A template without fields has a single combination, which is empty, for all rows.
     if (names.length === 0) keys.sets.push([]);
     else rows.each(row => setKeys(keys, row, rows.item(row) as Activity));
     return keys;
@@ -37,7 +37,7 @@ export function pathKeys(names: readonly PostKey[]): RecordColumn<PathKeys, read
   return { kind: PATH_KEYS, options: names };
 }
 
-/** @throws DataError if the post lacks a key. */
+/** @throws DataError if the post does not have a value for a field. */
 function setKeys({ names, indexes, sets, byText }: PathKeys, row: number, post: Activity): void {
   const keys = names.map(name => POST_KEYS[name](post));
   const text = JSON.stringify(keys);

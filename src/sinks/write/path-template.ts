@@ -7,7 +7,7 @@ import { Activity } from '../../post/activity.js';
 import { POST_KEYS, type PostKey } from '../../post/post-keys.js';
 import { MIN_NAME_BYTES, percent, safeName } from './safe-name.js';
 
-/** A field of a path template, which is written in `{}`. */
+/** A field of a path template. In the template, it is written in `{}`. */
 export type PathField = PostKey | 'tag';
 
 export interface PathTemplate {
@@ -16,9 +16,14 @@ export interface PathTemplate {
   /** Whether the path needs a tag, which only `routeByTag` provides. */
   readonly needsTag: boolean;
   readonly fields: readonly PathField[];
-  /** The values that the path depends on, one for each field. They are cheaper to compare than paths. */
+  /**
+   * For each field, a function that returns the value of the field. Values are cheaper to compare than paths.
+   */
   readonly keys: readonly ((activity: Activity, tag: string) => string | number)[];
-  /** The path for these keys. It never leads out of the folder at the start of the template. */
+  /**
+   * Returns the path for these values of the fields. It never leads out of the folder at the start of the
+   * template.
+   */
   fill(keys: readonly (string | number)[]): string;
 }
 
@@ -27,7 +32,9 @@ interface Field {
   text(key: string | number): string;
 }
 
-/** The longest name in bytes that common file systems allow, minus space for `.0001`, `.gz` and `.part`. */
+/**
+ * The maximum length of a name in common file systems, in bytes, minus space for `.0001`, `.gz` and `.part`.
+ */
 const LONGEST_NAME = 255 - 20;
 
 const FIELDS: Readonly<Record<PathField, Field>> = {
@@ -48,7 +55,7 @@ const FIELDS: Readonly<Record<PathField, Field>> = {
 };
 
 /**
- * Reads a template such as `out/{tag}/{day}.jsonl`, or throws an `OptionError`.
+ * Parses a template such as `out/{tag}/{day}.jsonl`. Throws an `OptionError` if it is invalid.
  *
  * @param writesZstd Whether the files are compressed with zstd.
  */
@@ -80,18 +87,21 @@ export function parsePathTemplate(
   };
 }
 
-/** Values that readers of datasets take for NULL before they decode `%6E`. DuckDB ignores the case. */
+/**
+ * Matches values that readers of datasets take for NULL, because they compare a value before they decode
+ * `%6E`. DuckDB ignores the case.
+ */
 const READ_AS_NULL = /^(?:n(?=ull$)|_(?=_hive_default_partition__$))/i;
 
 /**
- * A lone surrogate in the form in which `safeName` writes it. DuckDB refuses a dataset with such a name,
- * because it does not decode to UTF-8.
+ * Matches a lone surrogate as `safeName` writes it. DuckDB refuses a dataset with such a name, because it is
+ * not valid UTF-8 after decoding.
  */
 const LONE_SURROGATE = /%ED%([AB][\dA-F])%([89AB][\dA-F])/g;
 
 /**
- * The name of a partition's value, such as `snow` in `tag=snow`. Readers of datasets expect one `=` in each
- * name, so others are escaped.
+ * Returns the name of a partition's value, such as `snow` in `tag=snow`. Readers of datasets expect one `=`
+ * in each name, so any further `=` is escaped.
  */
 function partitionName(text: string, limit: number): string {
   const longer = (text.match(/[=\p{Cs}]/gu) ?? []).length;
@@ -102,8 +112,8 @@ function partitionName(text: string, limit: number): string {
 }
 
 /**
- * A name for a lone surrogate that decodes to an escape such as `\ud800`. It differs from the name of a post
- * that contains this escape as text.
+ * Returns a name for a lone surrogate that decodes to an escape such as `\ud800`. The name differs from the
+ * name of a tag that contains this escape as text.
  */
 function escapeOf(_: string, ...bytes: readonly string[]): string {
   const [high = 0, low = 0] = bytes.map(byte => Number.parseInt(byte, 16) & 0x3f);
@@ -122,8 +132,8 @@ function fieldName(call: string, name: string): PathField {
 }
 
 /**
- * The reason why no name may end in `.zst` if zstd is not used: uncompressed contents under such a name would
- * mislead every reader.
+ * Why no name may end in `.zst` if files are not compressed with zstd: a reader would try to decompress such
+ * a file.
  */
 export const NO_ZSTD = 'files are written plain or as gzip, so use .gz';
 
@@ -142,7 +152,7 @@ function checkLiterals(
     throw optionError(call, 'path', `must ${must}, got ${JSON.stringify(template)}`);
 }
 
-/** The rule that the template breaks, as a message states it; `undefined` if there is none. */
+/** Returns the rule that the template breaks, as worded in a message; `undefined` if it breaks none. */
 function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string | undefined {
   const last = literals.at(-1) as string;
   const isFixed = literals.length === 1;
@@ -155,7 +165,10 @@ function ruleBrokenBy(literals: readonly string[], writesZstd: boolean): string 
   return undefined;
 }
 
-/** The maximum size of each field in bytes, so that every name in the path fits the file system. */
+/**
+ * Returns the maximum size of each field's value in bytes. With these limits, every name in the path is short
+ * enough for the file system.
+ */
 function nameLimits(call: string, template: string, literals: readonly string[]): number[] {
   const marked = literals.join('\0').split(path.sep);
   return marked.flatMap(name => {
@@ -171,7 +184,7 @@ function nameLimits(call: string, template: string, literals: readonly string[])
 /** The name of a sink that writes files. */
 export type FileSinkName = 'files' | 'csv' | 'parquet';
 
-/** For each sink, the kind of its files and the extensions of its paths. */
+/** For each sink, what its files contain and the extensions that their paths may have. */
 const SINKS: Readonly<
   Record<FileSinkName, { readonly writes: string; readonly extensions: readonly string[] }>
 > = {
@@ -180,13 +193,16 @@ const SINKS: Readonly<
   parquet: { writes: 'Parquet', extensions: ['parquet'] },
 };
 
-/** The parts of a path that tell the contents of the file. */
+/** The parts of a path that tell what the file contains. */
 export interface PathExtension {
-  /** The extension in lower case without its dot, such as `csv` for `posts.CSV.gz`. Absent if the name has none. */
+  /**
+   * The extension in lower case without its dot, such as `csv` for `posts.CSV.gz`. Absent if the name has no
+   * extension.
+   */
   readonly extension: string | undefined;
   /** The sink that writes files with this extension. */
   readonly sink: FileSinkName | undefined;
-  /** `.gz` or `.zst`, if the name ends in one of them. */
+  /** `.gz` or `.zst`, if the name ends in one of these. */
   readonly compression: string | undefined;
 }
 
@@ -199,11 +215,11 @@ export function pathExtension(path: string): PathExtension {
 }
 
 /**
- * Returns what is wrong with the extension of a path for a sink, as the end of a message that starts with the
- * name of the option. Ignores the extension of a compression: `posts.csv.gz` is CSV.
+ * Returns why a sink cannot write to a path with this extension, as the end of a message that starts with the
+ * name of the option. Ignores a compression extension: `posts.csv.gz` is CSV.
  *
- * @param makesLines Whether a function of the caller creates the lines. These may be CSV or JSON, but not
- * Parquet.
+ * @param makesLines Whether a function of the caller creates the lines. Such lines may be CSV or JSON, but
+ * not Parquet.
  */
 export function extensionProblem(
   sink: string,
@@ -235,8 +251,8 @@ export type PickOutput<T, O> = (item: T, origin: string | undefined) => O;
 type Keys = Map<string | number, Keys | object>;
 
 /**
- * Routes items by a template. Outputs are kept in a tree keyed by the fields of the template, so that each
- * path is built only once.
+ * Routes items by a template. The outputs are stored in a tree that is keyed by the values of the template's
+ * fields, so that each path is built only once.
  */
 export function routeByTemplate<O extends object>(
   template: PathTemplate,

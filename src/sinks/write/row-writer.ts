@@ -8,39 +8,42 @@ import type { Outputs } from './outputs.js';
 import type { PathKeys } from './path-keys.js';
 import { type PathTemplate, untagged } from './path-template.js';
 
-/** Maximum number of files that one call to a thread writes. */
+/** The maximum number of files that a thread writes in one call. */
 const FILES_AT_A_TIME = 32;
 /**
- * If posts go to more files than this, with few bytes each, the main thread collects their lines and writes
- * the files.
+ * If the posts of a stored file go to more files than this, with fewer bytes per file than this, then the
+ * main thread collects the lines and writes the files.
  */
 const MANY_FILES = 64;
 const FEW_BYTES = 16 * 1024;
-/** Maximum number of combinations of a tag and keys, since a combination is stored as a 32-bit number. */
+/** The maximum number of combinations of a tag and keys. Each combination is stored as a 32-bit number. */
 const MAX_COMBINATIONS = 2 ** 32;
 
-/** Adjacent posts in a file, either as lines at a position or as a block. */
+/** Adjacent posts in a file, either as lines at a position or as one block. */
 interface Range {
   readonly file: OutputFile;
   readonly position: number;
   bytes: number;
   /** The indices of the posts in the rows. */
   readonly rows: number[];
-  /** The maximum number of posts in the range. */
+  /** The maximum number of posts that the range may have. */
   readonly room: number;
 }
 
-/** The posts for one file, and for the files after it if their size is limited. */
+/**
+ * The posts that go to one file. If the size of files is limited, further posts go to the next numbered
+ * files.
+ */
 interface Partition {
   readonly output: NumberedFiles;
-  /** The last range. The next post extends it if it is adjacent in the same file. */
+  /** The last range. If the next post is adjacent to it in the same file, the post extends the range. */
   range: Range | undefined;
 }
 
 interface Partitioned {
-  /** For each post, a number for its tag and keys. */
+  /** For each post, a number that identifies the combination of its tag and keys. */
   readonly combinations: Uint32Array;
-  /** The partition of each combination. */
+  /** The partition for each combination. */
   readonly partitions: readonly Partition[];
   readonly files: number;
 }
@@ -50,20 +53,20 @@ interface RowWriterOptions<T> {
   readonly maxOpen: number;
   readonly format: FileFormat<T>;
   readonly encoding: RowEncoding;
-  /** The number of the encoding in `DecodedRows.encode`. */
+  /** The index of the encoding, as passed to `DecodedRows.encode`. */
   readonly encodingNumber: number;
   readonly keys: RecordColumn<PathKeys>;
 }
 
 /**
- * Writes decoded posts. Decides on the main thread, in order, which file each post goes to. Then the thread
- * that holds the posts writes their lines to these files, or encodes them in blocks. If posts are scattered
- * over many files, the main thread collects the lines instead.
+ * Writes posts of decoded files. The main thread decides, in order, which file each post goes to. Then the
+ * thread that holds the posts writes their lines to these files, or encodes them as blocks. If the posts are
+ * scattered over many files, the main thread collects the lines instead.
  */
 export class RowWriter<T> {
   readonly #outputs: Outputs;
   readonly #options: RowWriterOptions<T>;
-  /** Files by the keys that fill the template, as JSON, so that each path is built only once. */
+  /** The outputs, by the JSON of the values that fill the template, so that each path is built only once. */
   readonly #byKeys = new Map<string, NumberedFiles>();
 
   constructor(outputs: Outputs, options: RowWriterOptions<T>) {
@@ -72,9 +75,9 @@ export class RowWriter<T> {
   }
 
   /**
-   * Writes posts, and releases their file once its content is no longer needed. Returns `false`, without
-   * having done anything, if the posts cannot be partitioned by numbers, or are better encoded as items on
-   * the main thread.
+   * Writes posts, and releases their stored file once its content is no longer needed. Returns `false`
+   * without doing anything if the posts cannot be partitioned by numbers, or if it is faster to encode them
+   * as items on the main thread.
    */
   async write(posts: StoredRows, origin: string | undefined): Promise<boolean> {
     const { kind, compression } = this.#options.encoding;
@@ -99,14 +102,14 @@ export class RowWriter<T> {
     return true;
   }
 
-  /** Lets the thread encode the posts of each range as a block. */
+  /** Makes the thread that holds the posts encode each range as a block. */
   #encode(posts: StoredRows, ranges: readonly Range[]): void {
     const { rows, tags, ends } = listOf(posts, ranges);
     const list = { rows, tags, tagNames: posts.tagNames };
     const blocks = posts.encode(list, ends, this.#options.encodingNumber, items =>
       this.#encodeHere(items, posts.file.origin),
     );
-    // A failure ends the run through the outputs.
+    // The outputs end the run if a block fails, so the rejection is ignored here.
     blocks.catch(() => {});
     for (const [index, { file, rows, bytes }] of ranges.entries()) {
       const block = blocks.then(all => all[index]!);
@@ -114,7 +117,10 @@ export class RowWriter<T> {
     }
   }
 
-  /** Encodes posts without writing them. @throws The error of the first post that cannot be encoded. */
+  /**
+   * Encodes posts on the main thread without writing them. @throws The error of the first post that cannot be
+   * encoded.
+   */
   async #encodeHere(items: readonly unknown[], origin: string): Promise<void> {
     const { format } = this.#options;
     const encoder = format.encoder({ isNew: true, buffers: this.#outputs.buffers });
@@ -124,7 +130,7 @@ export class RowWriter<T> {
     }
   }
 
-  /** Collects the lines on the main thread. */
+  /** Collects the lines of the posts on the main thread. */
   async #collect(posts: StoredRows, { combinations, partitions }: Partitioned) {
     const content = await posts.file.content();
     const { rows } = posts;
@@ -138,7 +144,10 @@ export class RowWriter<T> {
     posts.file.release();
   }
 
-  /** Lets the thread write the lines. Never rejects: a failure ends the run through the outputs. */
+  /**
+   * Makes the thread that holds the posts write their lines. Never rejects: the outputs end the run if a
+   * write fails.
+   */
   async #writeRanges(posts: StoredRows, ranges: readonly Range[]) {
     const writes: Promise<void>[] = [];
     const filesAtATime = Math.min(FILES_AT_A_TIME, this.#options.maxOpen);
@@ -161,7 +170,10 @@ export class RowWriter<T> {
     await Promise.all(writes);
   }
 
-  /** Partitions posts by file; `undefined` if they have too many combinations of tags and keys. */
+  /**
+   * Partitions posts by the file that they go to. Returns `undefined` if there are too many combinations of
+   * tags and keys.
+   */
   #partition(posts: StoredRows, origin: string | undefined): Partitioned | undefined {
     const { rows, tags, tagNames } = posts;
     const { path: template, keys: column } = this.#options;
@@ -178,7 +190,8 @@ export class RowWriter<T> {
     for (const combination of distinctOf(combinations)) {
       const tag = tagNames?.[Math.floor(combination / width)] ?? '';
       const output = this.#outputOf(keysOf(places, keySets[combination % width] ?? [], tag));
-      // Several combinations may give the same path, and several paths may lead to the same file.
+      // Several combinations may give the same path, and several spellings of a path may lead to the same
+      // file.
       const first = output.fileFor(0);
       let partition = byFile.get(first);
       if (partition === undefined) {
@@ -202,10 +215,11 @@ export class RowWriter<T> {
 }
 
 /**
- * Assigns each post to a place in its file. Adjacent posts in a file form one range.
+ * Assigns each post to a place in the file that it goes to. Posts that are adjacent in that file form one
+ * range.
  *
- * @param areLines Whether each post takes the bytes of its line. If not, sizes are unknown before encoding,
- * so a range ends only when it is full, and the next range continues in the same file.
+ * @param areLines Whether each post is written as its line. Otherwise, sizes are unknown before encoding, so
+ * a range ends only when it has the maximum number of posts, and the next range continues in the same file.
  */
 function rangesOf(
   { bounds, rows }: StoredRows,
@@ -241,7 +255,10 @@ function rangeAt(file: OutputFile, position: number, room: number): Range {
   return { file, position, bytes: 0, rows: [], room };
 }
 
-/** The rows of all ranges in one list, with their tags, and the index in the list at which each range ends. */
+/**
+ * Returns the rows of all ranges in one list, with their tags, and for each range the index in the list at
+ * which it ends.
+ */
 function listOf(
   { rows, tags }: StoredRows,
   ranges: readonly { readonly rows: readonly number[] }[],
@@ -262,7 +279,7 @@ function listOf(
   return { rows: listed, tags: listedTags, ends };
 }
 
-// The loops over all posts are separate functions, because V8 optimises short functions sooner.
+// The loops over all posts are in separate functions, because V8 optimises short functions sooner.
 function combinationsOf(
   rows: Uint32Array,
   keys: Uint32Array,
@@ -275,7 +292,7 @@ function combinationsOf(
   return combinations;
 }
 
-/** Returns the distinct combinations, in the order of first occurrence. */
+/** Returns the distinct combinations, in the order in which they first occur. */
 function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   const distinct = new Set<number>();
   let last = -1;
@@ -287,7 +304,10 @@ function distinctOf(combinations: Uint32Array): ReadonlySet<number> {
   return distinct;
 }
 
-/** The values to fill the template with: the key of each place, or the tag for a place without a key. */
+/**
+ * Returns the values that fill the template: for each place, the key at that index, or the tag if the place
+ * has no key.
+ */
 function keysOf(
   places: readonly number[],
   keys: readonly (string | number)[],

@@ -6,7 +6,7 @@ const RESERVED =
 const UNSAFE = /[\0-\x1f\x7f-\x9f"*/:<>?\\|%]|\p{Cs}/gu;
 const HASH_LENGTH = 32;
 
-/** The minimum value of the argument `maxBytes` of `safeName`. */
+/** The minimum that `safeName` accepts as `maxBytes`. */
 export const MIN_NAME_BYTES = HASH_LENGTH + 8;
 
 const TEXT = required(
@@ -15,12 +15,12 @@ const TEXT = required(
 const MAX_BYTES = required(whole('the bytes that a name may have', { min: MIN_NAME_BYTES }));
 
 /**
- * Converts any string to a single safe file name: without separators, control characters, leading or trailing
- * dots, names reserved by Windows, or names that `files` uses. Unsafe characters are percent-encoded as
- * UTF-8. A name longer than `maxBytes` (200 by default) is cut and ends in `%~` and a hash of the whole
- * string. Different strings give different names, even on file systems that normalize Unicode. Names keep
- * their case. If the file system ignores case, `files` refuses a second output whose name differs only in
- * case.
+ * Converts any string to a single safe file name. The result has no separators, control characters, or
+ * leading or trailing dots, and is not a name that Windows reserves or that `files` uses. Unsafe characters
+ * are percent-encoded as UTF-8. A name longer than `maxBytes` (200 by default) is truncated, and ends in `%~`
+ * and a hash of the whole string. Different strings give different names, even on file systems that normalize
+ * Unicode. Names keep their case. If the file system ignores case, `files` refuses a second output whose name
+ * differs only in case.
  *
  * @throws OptionError For an argument that is not a string, and for a `maxBytes` below 40.
  * @example
@@ -37,8 +37,8 @@ export function safeName(text: string, maxBytes = 200): string {
 }
 
 function encode(text: string): string {
-  // Some file systems treat composed and decomposed forms as the same name, so only the composed form is kept
-  // unescaped.
+  // Some file systems treat the composed and the decomposed form of a character as the same name, so
+  // characters in decomposed form are escaped.
   const foldable = text.normalize('NFC') !== text;
   return text
     .replace(UNSAFE, percent)
@@ -50,7 +50,7 @@ function encode(text: string): string {
 
 export function percent(character: string): string {
   const unit = character.charCodeAt(0);
-  // A lone surrogate has no UTF-8 form, so the three bytes of its code point are used.
+  // A lone surrogate has no UTF-8 form, so the three bytes that would encode its code point are used.
   const bytes =
     character.length === 1 && unit >= 0xd800 && unit <= 0xdfff
       ? [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)]
@@ -58,10 +58,10 @@ export function percent(character: string): string {
   return bytes.map(byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-/** A character: literal, or as percent-encoded bytes of UTF-8. */
+/** Matches one character, either literal or as percent-encoded UTF-8 bytes. */
 const CHARACTER = /%[0-7][\dA-F]|%[C-F][\dA-F](?:%[89AB][\dA-F])+|./gsu;
 
-/** Truncates to at most `maxBytes` bytes, at a whole character. */
+/** Truncates an encoded name to at most `maxBytes` bytes, without splitting a character. */
 function cut(encoded: string, maxBytes: number): string {
   let end = 0;
   let bytes = 0;
