@@ -8,39 +8,40 @@ import type { CheckedLimits } from '../json/records.js';
 import { FileRecords, type RecordKind } from './file-records.js';
 import type { Decoding } from './plan.js';
 
-/** Maximum stored size of a file that is decoded as a whole, in bytes. */
+/** The maximum stored size of a file that is decoded in one piece, in bytes. */
 export const MAX_FILE_BYTES = 8 * 1024 * 1024;
 /**
- * Maximum number of records in a file that is decoded as a whole, because each record takes memory on the
- * main thread. Files of posts have far fewer.
+ * The maximum number of records in a file that is decoded in one piece, because each record takes memory on
+ * the main thread. Files of posts have far fewer records.
  */
 export const MAX_RECORDS = 256 * 1024;
-/** The assumed size of a record, for the initial capacity. */
+/** The assumed size of a record in bytes. It determines the initial capacity of the arrays of rows. */
 const BYTES_A_RECORD = 2_048;
 
-/** Reads a column of the rows of a file. */
+/** Reads one column of all rows of a file. */
 export type ReadColumn = (rows: FileRecords) => unknown;
 
 export interface Decoded {
   readonly rows: FileRecords;
-  /** The results of each `ReadColumn`, in the order of the columns. */
+  /** The results of the `ReadColumn` functions, in the order of the columns. */
   readonly columns: readonly unknown[];
   /** Records that are not items, such as messages of the service. */
   readonly messages: readonly Uint8Array[];
 }
 
-/** Inflates a whole file. Resolves to `undefined` if it is damaged or too large. */
+/** Inflates a whole file. Returns or resolves to `undefined` if the file is damaged or too large. */
 export type Inflate = (
   file: Buffer,
   maxBytes: number,
 ) => Buffer | undefined | Promise<Buffer | undefined>;
 
 /**
- * Inflates a file, cuts it into records, and reads the columns of the records that are items. Runs the same
- * code as `gunzip`, `jsonLines`, `activities` and later stages. Returns `undefined` if any of this fails or
- * the file is too large. The stages then process the file and deliver everything before the error.
+ * Inflates a file, cuts it into records, and reads the columns of the records that are items. Uses the same
+ * code as the stages `gunzip`, `jsonLines`, `activities` and the stages after them. Returns `undefined` if
+ * any of this fails or the file is too large. In that case, the stages themselves process the file and
+ * deliver everything before the error.
  *
- * @param file Its memory may be reused after the call.
+ * @param file The stored bytes. The caller may reuse their memory after the call.
  */
 export async function decodeFile(
   file: Buffer,
@@ -51,8 +52,8 @@ export async function decodeFile(
   if (file.length > MAX_FILE_BYTES) return undefined;
   try {
     const bytes = gunzip === undefined ? copyOf(file) : await contentOf(file, gunzip, inflate);
-    // Files that start with a byte order mark are left to the stages: `jsonLines` skips the mark, the check of a
-    // job's files refuses it.
+    // If a file starts with a byte order mark, the stages process it. `jsonLines` skips the mark, but the
+    // check of a job's files refuses it.
     if (bytes === undefined || startsWithMark(bytes)) return undefined;
     const { rows, messages } =
       cutLines(bytes, limits, records) ?? (await cutRecords(bytes, limits, records));
@@ -66,15 +67,15 @@ export async function decodeFile(
 
 function contentOf(file: Buffer, { plain, maxBytes }: InflateLimits, inflate: Inflate) {
   if (file.length === 0 || compressionOf(file) !== 'plain') return inflate(file, maxBytes);
-  // For a file of a few bytes, `isZstd` returns `undefined`, because it may be the start of a zstd
+  // If a file has only a few bytes, `isZstd` returns `undefined`, because the file may be the start of a zstd
   // frame.
   const passes = plain === 'pass' && isZstd(file) === false && file.length <= maxBytes;
   return passes ? copyOf(file) : undefined;
 }
 
 /**
- * Copies the content of a file, because `file` is reused. It does not use Node's shared pool,
- * because the memory may be transferred.
+ * Copies the content of a file, because the memory of `file` is reused. The copy is not allocated from Node's
+ * shared pool, because it may be transferred to another thread.
  */
 function copyOf(file: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(file.length);
@@ -83,8 +84,8 @@ function copyOf(file: Buffer): Buffer {
 }
 
 /**
- * Cuts a file in which each line is a complete object, with less work than `LineFramer`. Returns `undefined`
- * for other files.
+ * Cuts a file in which each line is a complete object. Does less work than `LineFramer`. Returns `undefined`
+ * for any other file.
  */
 function cutLines(bytes: Buffer, limits: CheckedLimits, kind: RecordKind): Records | undefined {
   const records = new Records(bytes, kind);
@@ -110,8 +111,8 @@ async function cutRecords(
   const records = new Records(bytes, kind);
   let end = 0;
   for (const { length } of framed) {
-    // The framer copies a last line without a line end, so its offset has to be found. Only white space and commas
-    // stand between records.
+    // If the last line has no line end, the framer returns a copy of it, so the position of a record has to
+    // be found. Only white space and commas can be between records.
     const start = bytes.indexOf(OPEN_OBJECT, end);
     end = start + length;
     records.add(start, end);
@@ -138,32 +139,36 @@ class Records {
     this.#kind = kind;
   }
 
-  /** @throws RangeError if there are too many records. */
+  /** @throws RangeError if there are too many records */
   add(start: number, end: number): void {
     const { rows, messages } = this;
     if (rows.count + messages.length === MAX_RECORDS) throw new RangeError('Many records');
     const mark = this.#kind.mark(rows.content, start, end);
     if (mark !== -1) rows.add(start, end - start, mark);
-    // Must be a copy, because transferring a view to another thread transfers its whole memory.
+    // Copies the message, because transferring a view to another thread would transfer the memory of the
+    // whole file.
     else messages.push(new Uint8Array(rows.content.subarray(start, end)));
   }
 }
 
 /**
- * Without `O_NONBLOCK`, opening a pipe would wait until another process writes to it. Windows does not have
- * the flag.
+ * Without `O_NONBLOCK`, opening a named pipe would wait until another process writes to it. Windows does not
+ * have this flag.
  */
 const TO_READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** The initial size of the buffer, which fits most files, so that it seldom grows. */
+/** The initial size of the reused buffer in bytes. Most files fit in it, so it seldom grows. */
 const SMALLEST = 1024 * 1024;
 
-/** Reused for all files, because allocating new memory costs more than reading a small file from the cache. */
+/**
+ * A buffer that all files reuse. Allocating new memory costs more than reading a small file from the system's
+ * cache.
+ */
 let buffer = Buffer.alloc(0);
 
 /**
- * Returns the content of a file, valid until the next call. Returns `undefined` if the file cannot be read,
- * is not a regular file, is too large to be decoded as a whole, or is smaller than `minBytes`.
+ * Returns the content of a file. The next call overwrites it. Returns `undefined` if the file cannot be read,
+ * is not a regular file, is too large to be decoded in one piece, or is smaller than `minBytes`.
  */
 export function readWhole(path: string, minBytes: number): Buffer | undefined {
   let file: number | undefined;

@@ -3,19 +3,19 @@ import type { RecordColumn } from './record-columns.js';
 import type { DecodedRows, OpenFileRange, RowList } from './rows.js';
 import { answerOfThread, type EngineThread } from './worker-thread.js';
 
-/** The part of a decoded file that the main thread has. */
+/** The part of a decoded file that is on the main thread. */
 interface DecodedContents {
-  /** The records of the file. A thread may hold their content. */
+  /** The positions of the records. Their content may be on another thread. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** Records that are not items, such as messages of the service. */
   readonly messages: readonly Uint8Array[];
 }
 
-/** The content of a file that a thread has decoded, and holds. */
+/** The content of a file that is on the thread that has decoded it. */
 interface HeldContent {
   readonly thread: EngineThread;
-  /** The number of the file in calls to the thread. */
+  /** The id of the file in calls to the thread. */
   readonly file: number;
   readonly bytes: number;
   /** Called once the thread no longer holds the content. */
@@ -29,10 +29,13 @@ export class DecodedFile implements DecodedRows {
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   readonly messages: readonly Uint8Array[];
   bytes: number;
-  /** The items by row, if several readers share the file, so that each record is parsed only once. */
+  /**
+   * The items that have been created, by row. Set if several readers share the file, so that each record is
+   * parsed only once.
+   */
   items: Map<number, unknown> | undefined;
   #held: HeldContent | undefined;
-  /** Set when the content is requested from its thread. */
+  /** Set once the content has been requested from its thread. */
   #content: Promise<Buffer> | undefined;
   #readers = 1;
   #isKept = false;
@@ -77,8 +80,8 @@ export class DecodedFile implements DecodedRows {
   }
 
   /**
-   * Takes the content from the thread. If several readers share the file, gets a copy instead,
-   * because the thread may still have to encode the content for the other readers.
+   * Moves the content from its thread to the main thread. If several readers share the file, copies the
+   * content instead, because its thread may still have to encode it for the other readers.
    */
   content(): Promise<Buffer> {
     this.#content ??= this.#fetch();
@@ -92,13 +95,13 @@ export class DecodedFile implements DecodedRows {
     return Array.from(rows, row => this.rows.record(row));
   }
 
-  /** @throws DataError if an item lacks what a column reads. */
+  /** @throws DataError if an item lacks the data that a column reads */
   async replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void> {
     for (const [{ kind }, data] of this.columns)
       for (const [row, item] of items) kind.replace?.(data, row, item);
     const rows = Uint32Array.from(items.keys());
-    // These must be copies, because transferring a view to another thread transfers its whole
-    // memory.
+    // Copies the records, because transferring a view to another thread would transfer the whole memory
+    // behind it.
     const raw = Array.from(items.values(), item => new Uint8Array(item.raw));
     if (this.#content === undefined) {
       this.#held?.thread.tell('replace', [this.#held.file, rows, raw]);
@@ -125,7 +128,7 @@ export class DecodedFile implements DecodedRows {
     held?.thread.tell('free', [held.file]);
     held?.onFree();
     if (this.#isKept) return;
-    // A failure is ignored here because the reader of the content reports it.
+    // Ignores a failure, because the reader of the content reports it.
     this.#content?.then(
       () => this.rows.release(),
       () => {},

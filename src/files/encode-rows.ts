@@ -2,38 +2,41 @@ import { type Compression, compressBlockSync } from '../gzip/compression.js';
 import type { FileRecords } from './file-records.js';
 import type { EncodedBlock, RowList, RowParts } from './rows.js';
 
-/** Calls `use` with the position and the tag of each row in a range of a list. */
+/** Calls `use` for each row in a range of a list, with the position and the tag of the row. */
 export type EachRow = (
   use: (content: Buffer, start: number, end: number, tag: string | undefined) => void,
 ) => void;
 
 /**
- * Defines how a format encodes rows on the thread that has decoded them. `src/worker.ts` lists the kinds for
- * threads.
+ * Defines how a format encodes rows on the thread that has decoded them. The kinds that threads can use are
+ * listed in `src/worker.ts`.
  */
 export interface EncoderKind<Options = unknown> {
-  /** The name of the kind in calls to threads. */
+  /** The name by which threads look up this kind, because functions cannot be sent to a thread. */
   readonly name: string;
   /**
-   * Returns a function that encodes rows, either to the bytes of a file, which are compressed afterwards, or
-   * to parts. That function throws a DataError for a value that the format cannot hold.
+   * Returns a function that encodes rows. It returns either the bytes of a file, which are compressed
+   * afterwards, or separate parts. It throws a DataError if the format cannot hold a value.
    */
   create(options: Options): (each: EachRow) => Uint8Array | RowParts;
-  /** Whether the format needs threads after the last file, in order to assemble its parts. */
+  /**
+   * Whether the format still needs threads after the last file has been decoded, in order to assemble its
+   * parts.
+   */
   readonly hasTasks: boolean;
 }
 
-/** The encoding of rows for one sink. */
+/** How the rows for one sink are encoded. */
 export interface RowEncoding<Options = unknown> {
-  /** The format of the rows. If absent, each row is the bytes of its record and a line feed. */
+  /** The format of the rows. If absent, each row is written as the bytes of its record and a line feed. */
   readonly kind?: EncoderKind<Options> | undefined;
-  /** The options of the kind, which are sent to threads. */
+  /** The options of the format. They are sent to threads. */
   readonly options?: Options;
-  /** The compression of blocks of bytes. */
+  /** How blocks of bytes are compressed. If absent, they are not. */
   readonly compression?: Compression | undefined;
 }
 
-/** Encodes a range of a list of rows as one block. */
+/** Encodes a range of a list of rows into one block. */
 export type EncodeRows = (
   rows: FileRecords,
   list: RowList,
@@ -50,8 +53,7 @@ export function rowsEncoder({ kind, options, compression }: RowEncoding): Encode
         : encode(use => eachRow(rows, list, from, to, use));
     if ('parts' in made) return { ...made, lineBytes: 0 };
     const bytes = compression === undefined ? made : compressBlockSync(made, compression);
-    // Copies the bytes, so that they need only their own memory and do not share memory with the
-    // content.
+    // Copies the bytes, so that they do not keep the memory of the whole file alive.
     const parts = [new Uint8Array(bytes)];
     return { rows: to - from, parts, lineBytes: made.length };
   };
@@ -75,7 +77,7 @@ function eachRow(
   }
 }
 
-/** Encodes items on this thread, as the same bytes that a thread encodes of their rows. */
+/** Encodes items on this thread. Returns the same bytes that a thread would encode for their rows. */
 export interface ItemEncoder {
   /** The size of the encoded items since the last `take`, in bytes. */
   readonly byteLength: number;

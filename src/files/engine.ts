@@ -18,16 +18,16 @@ import { type Steps, throughSteps } from './step.js';
 import { FileDecoder, type PlanReader } from './thread-pool.js';
 
 /**
- * Maximum number of posts in a batch. Parsed posts live as long as their batch, so garbage collection would
- * copy the posts of a larger batch.
+ * The maximum number of posts in a batch. Parsed posts live as long as their batch. If batches were larger,
+ * garbage collection would copy the posts.
  */
 const ITEMS_A_BATCH = 64;
 
 /**
  * Runs a plan. Decodes whole files in threads, or on the main thread if the input is small or threads are
- * unavailable. Then the steps of the plan decide on the main thread, in the order of the files, which posts
- * pass. A file that cannot be decoded as a whole, such as a damaged file, passes through the stages of the
- * plan instead, which throw the exact error.
+ * unavailable. Then the steps of the plan decide which posts pass. They run on the main thread, in the order
+ * of the files. If a file cannot be decoded in one piece, for example because it is damaged, the stages of
+ * the plan process it and throw the exact error.
  */
 export class Engine implements PostEngine {
   readonly #readers: PlanReader[] = [];
@@ -35,7 +35,7 @@ export class Engine implements PostEngine {
   /** The decoder of the running plan. */
   #decoder: FileDecoder | undefined;
 
-  /** Adds a reader, which must happen before `run`. Returns the number of the reader. */
+  /** Adds a reader. Must be called before `run`. Returns the index of the reader. */
   add(reader: PlanReader): number {
     return this.#readers.push(reader) - 1;
   }
@@ -47,22 +47,24 @@ export class Engine implements PostEngine {
     );
   }
 
-  /** Whether the flow has a complete plan, so that this engine can encode its rows. */
+  /** Whether the flow has a complete plan, so that this engine can write or encode its rows. */
   canRun(input: AsyncIterable<unknown>): boolean {
     const plan = Plan.in(input);
     return plan?.isComplete === true && (plan.shared === undefined || plan.shared.engine === this);
   }
 
-  /** The batches of a flow: rows if the engine can run the plan of the flow, otherwise items. */
+  /**
+   * Returns the batches of a flow: as rows if the engine can run the plan of the flow, otherwise as items.
+   */
   batches(input: AsyncIterable<unknown>, pull: Pull): AsyncIterable<EngineBatch> {
     const plan = Plan.in(input);
     return plan !== undefined && this.canRun(input) ? this.run(plan, pull) : batchesOf(input, pull);
   }
 
   /**
-   * Runs a plan and yields its posts. The reader of a batch with `rows` must release their file.
+   * Runs a plan and yields its posts. If a batch has `rows`, its reader must release the file of these rows.
    *
-   * @param branches Plans of branches that share the posts.
+   * @param branches The plans of the branches that share the posts of this plan.
    */
   run(plan: Plan, pull: Pull, branches: readonly Plan[] = []): AsyncIterable<EngineBatch> {
     if (plan.shared === undefined) this.#steps = [plan, ...branches].flatMap(({ steps }) => steps);
@@ -71,12 +73,15 @@ export class Engine implements PostEngine {
     return { [Symbol.asyncIterator]: () => new FlowRun<EngineBatch, Pull>(open, pull) };
   }
 
-  /** Runs tasks for a file in threads. */
+  /**
+   * Returns a function that runs tasks in threads. The path of the file that the tasks are for appears in
+   * errors.
+   */
   tasksFor(path: string): RunInThread {
     return (task, input) => this.#decoder?.threads?.run(task, input, path);
   }
 
-  /** Ends the threads. Content that they hold is lost. */
+  /** Ends the threads. Content that the threads still hold is lost. */
   async close(): Promise<void> {
     await this.#decoder?.threads?.close();
   }
@@ -89,7 +94,8 @@ export class Engine implements PostEngine {
         yield shared.engine?.readsFor(steps) === true ? batch : await asItems(batch);
       return;
     }
-    // With a reader of damaged records, the stages must process every file, because only they report damage.
+    // If damaged records are reported to a reader, the stages must process every file, because only the
+    // stages report damage.
     if (run.damaged === undefined) this.#decoder = this.#decoderOf(plan);
     const { open } = plan.begin() as FilesOfPlan;
     for await (const file of open(run, this.#decoder)) {
@@ -114,7 +120,7 @@ export class Engine implements PostEngine {
   }
 }
 
-/** A source of whole files whose plans this engine runs. */
+/** A source of whole files, with a plan that this engine can run. */
 export interface FilesOfPlan extends PlanSource {
   readonly open: FileSource;
 }
@@ -125,8 +131,8 @@ export function filesOfPlan(open: FileSource): FilesOfPlan {
 
 async function* planItems(plan: Plan, run: Run): Batches<never> {
   const engine = new Engine();
-  // No threads are used here: the posts are needed on the main thread anyway, so threads would take
-  // more time and memory than inflating in the pool.
+  // Decodes without threads. The posts are needed on the main thread anyway, so threads would take more time
+  // and memory than Node's thread pool, which inflates the files.
   engine.add({ isHere: true });
   try {
     for await (const batch of engine.run(plan, run)) yield* inSmallBatches(batch);
@@ -151,12 +157,12 @@ async function* inSmallBatches(batch: EngineBatch): Batches<never> {
       from = to;
     } while (from < end);
   } finally {
-    // This runs even if the reader stops early, because other readers of the file continue.
+    // This also runs if the reader stops early. Memory is kept, because the reader may still use the posts.
     rows.file.leave();
   }
 }
 
-/** Delivers the bytes of a file as batches. The last batch has the cursor. */
+/** Delivers the bytes of a file in batches. The last batch has the cursor after the file. */
 export async function* bytesOfFile({
   blocks,
   cursor,
@@ -170,7 +176,7 @@ export async function* bytesOfFile({
   yield { items: last === undefined ? [] : [last], cursor, origin };
 }
 
-/** A flow from a source of whole files. */
+/** Creates a flow from a source of whole files. */
 export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileBytes> {
   return new OwnFlow(
     async function* (run) {
@@ -181,10 +187,10 @@ export function fileFlow(open: FileSource, identity: FlowIdentity): Flow<FileByt
 }
 
 /**
- * Several sources as one flow.
+ * Combines several sources into one flow.
  *
  * @param open Reads the sources if the engine cannot run one plan for all of them.
- * @param join Combines sources of whole files, which decides the order of the files.
+ * @param join Combines sources of whole files, and thereby decides the order of the files.
  */
 export function joinedFlow<T>(
   sources: readonly AsyncIterable<unknown>[],

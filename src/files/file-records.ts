@@ -3,58 +3,64 @@ import { LF } from '../json/byte-codes.js';
 
 const LINE_FEED = Buffer.of(LF);
 
-/** Distinguishes items of the flow from other records in a file, such as messages of the service. */
+/** Tells the items of a flow from the other records in a file, such as messages of the service. */
 export interface RecordKind<T = unknown> {
-  /** The name of the kind in calls to threads. */
+  /** The name by which threads look up this kind, because functions cannot be sent to a thread. */
   readonly name: string;
   /**
-   * Returns -1 if the record is not an item. Otherwise returns a number for columns to use, such as the
-   * offset of the id within the record. The record does not start with a byte order mark or white space.
+   * Returns -1 if the record is not an item. Otherwise returns a number that columns use, such as the offset
+   * of the id within the record. The record does not start with a byte order mark or white space.
    */
   mark(content: Buffer, start: number, end: number): number;
-  /** Creates the item of a record. Views of the record stay valid as long as the item. */
+  /** Creates the item for a record. The item may keep views of the record. */
   item(record: Buffer): T;
   /**
-   * Objects that are never freed. V8 discards the optimised code for a class if a garbage collection finds no
-   * object of it, for example between two files.
+   * Objects that are never freed. If a garbage collection finds no object of a class, for example between two
+   * files, V8 discards the optimised code for the class.
    */
   readonly staying?: readonly unknown[];
 }
 
-/** Records in the form in which columns read them. They come from a decoded file, or from items of another source. */
+/**
+ * Records in the form in which columns read them. They belong to a decoded file, or are items of another
+ * source.
+ */
 export interface Records extends RowBounds {
   /** The bytes of all records. Empty if the records are items, because each item has separate bytes. */
   readonly content: Buffer;
   readonly count: number;
   /** The size of all records in bytes. */
   readonly byteLength: number;
-  /** For each record, the result of `RecordKind.mark`; 0 if the records are items. */
+  /** For each record, the result of `RecordKind.mark`. All are 0 if the records are items. */
   readonly marks: Uint32Array;
-  /** The item of a row, created once for all columns. */
+  /** Returns the item of a row. It is created once and shared by all columns. */
   item(row: number): unknown;
-  /** Calls `use` with the bytes of each row. Skips rows that a column has dropped, because they have no bytes. */
+  /**
+   * Calls `use` with the bytes of each row. Skips rows that a column has dropped, because these have no
+   * bytes.
+   */
   each(use: (row: number, content: Buffer, start: number, end: number) => void): void;
-  /** Replaces all records. After that, the earlier content is unused. */
+  /** Replaces all records. The earlier content is then no longer used. */
   rewrite(written: RewrittenRecords, itemOf: (record: Buffer) => unknown): void;
 }
 
-/** The new bytes of all records, with their positions. A record with length 0 is dropped. */
+/** The new bytes of all records, and their positions. A record with length 0 has been dropped. */
 export interface RewrittenRecords extends RowBounds {
   readonly content: Buffer;
 }
 
-/** The positions of records in the content of their file. */
+/** The positions of records in the content of a file. */
 export interface RowBounds {
   readonly starts: Uint32Array;
   readonly lengths: Uint32Array;
 }
 
 /**
- * The positions of the rows of a decoded file and, on the thread that holds it, their content. A row is a
- * record that is an item.
+ * The positions of the rows of a decoded file. On the thread that holds the file, also their content. A row
+ * is a record that is an item.
  */
 export class FileRecords implements Records {
-  /** The bytes of the file. Replaced if a column or a step makes records longer. */
+  /** The bytes of the file. They are replaced if a column or a step makes records longer. */
   content: Buffer;
   count = 0;
   starts: Uint32Array;
@@ -72,7 +78,7 @@ export class FileRecords implements Records {
     this.marks = new Uint32Array(room);
   }
 
-  /** Rows whose content is on another thread. */
+  /** Creates the rows of a file whose content is on another thread. */
   static elsewhere(kind: RecordKind, { starts, lengths }: RowBounds): FileRecords {
     const rows = new FileRecords(Buffer.alloc(0), kind, 0);
     rows.count = starts.length;
@@ -85,7 +91,7 @@ export class FileRecords implements Records {
     return this.content.length;
   }
 
-  /** A copy of the positions of the rows. */
+  /** Returns a copy of the positions of the rows. */
   bounds(): RowBounds {
     return { starts: this.starts.slice(0, this.count), lengths: this.lengths.slice(0, this.count) };
   }
@@ -107,7 +113,7 @@ export class FileRecords implements Records {
     return this.#items[row];
   }
 
-  /** The bytes of a row, as a view of the content. */
+  /** Returns the bytes of a row, as a view of the content. */
   record(row: number): Buffer {
     const start = this.starts[row]!;
     return this.content.subarray(start, start + this.lengths[row]!);
@@ -129,14 +135,14 @@ export class FileRecords implements Records {
     this.forgetItems();
   }
 
-  /** Drops the cached items. They describe earlier records, and keep memory. */
+  /** Drops the cached items. They keep memory and may be out of date after records were replaced. */
   forgetItems(): void {
     this.#items = [];
   }
 
   /**
-   * The lines of a range of rows, as views of the content. Writing many views takes less time than copying
-   * them to one buffer.
+   * Returns the lines for a range of rows, as views of the content. Writing many views takes less time than
+   * copying them into one buffer.
    */
   lines(rows: Uint32Array, from: number, to: number): Buffer[] {
     const { content, starts, lengths } = this;
@@ -144,8 +150,8 @@ export class FileRecords implements Records {
     for (let index = from; index < to; ) {
       const start = starts[rows[index]!]!;
       let end = start + lengths[rows[index++]!]!;
-      // Rows that are adjacent in the content and in the list, with one line feed between them, are written as one
-      // piece.
+      // If rows are adjacent both in the content and in the list, with one line feed between them, they are
+      // returned as one piece.
       while (index < to && starts[rows[index]!] === end + 1 && content[end] === LF)
         end += 1 + lengths[rows[index++]!]!;
       if (content[end] === LF) pieces.push(content.subarray(start, end + 1));
@@ -154,22 +160,22 @@ export class FileRecords implements Records {
     return pieces;
   }
 
-  /** Replaces records. If the new records need more space, the memory of the first content is released. */
+  /** Replaces some records. If the new records need more space, releases the memory of the old content. */
   replace(rows: Uint32Array, records: readonly Uint8Array[]): void {
     const before = this.content;
     const size = moveRecords(before.length, this, rows, records);
     if (size > before.length) {
-      // The memory does not come from Node's shared pool, because it may be transferred.
+      // This memory does not come from Node's shared pool, because it may be transferred to another thread.
       this.content = Buffer.allocUnsafeSlow(size);
       before.copy(this.content);
       releaseMemory(before);
     }
-    // Bytes after a shorter record stay unchanged, because another record may follow on the same
-    // line.
+    // If the new record is shorter than the old one, the bytes after it stay unchanged, because another
+    // record may follow on the same line.
     for (const [at, record] of records.entries()) this.content.set(record, this.starts[rows[at]!]!);
   }
 
-  /** Frees the memory. Views of it become empty. */
+  /** Frees the memory of the content. All views of it become empty. */
   release(): void {
     releaseMemory(this.content);
   }
@@ -189,8 +195,8 @@ export class FileRecords implements Records {
 }
 
 /**
- * Computes the positions of replacing records: longer ones move to the end of the content. Returns the new
- * size of the content.
+ * Updates the positions of records that are replaced. If a new record is longer than the old one, it moves to
+ * the end of the content. Returns the new size of the content.
  */
 export function moveRecords(
   size: number,

@@ -21,25 +21,25 @@ import { type Step, type Steps, throughSteps } from './step.js';
 /** Runs a stage on batches of items. */
 export type PlanStage = (input: Batches<never>, run: Run) => Batches<unknown>;
 
-/** Provides the files of a plan and runs the plan. Operators that extend the plan do not read it. */
+/** Provides the files of a plan and can run the plan. Operators that extend the plan do not use this. */
 export interface PlanSource {
-  /** The items of a plan, for a reader outside this package's sinks. */
+  /** Delivers the items of a plan to a reader that is not a sink of this package. */
   items(plan: Plan, run: Run): Batches<never>;
 }
 
 /** How a file is converted to records. */
 export interface Decoding {
-  /** The options of `gunzip`; absent if the file must not be inflated. */
+  /** The options of `gunzip`. Absent if the plan has no `gunzip`, so that files are not inflated. */
   readonly gunzip?: InflateLimits | undefined;
   /** The limits of `jsonLines`. */
   readonly limits: CheckedLimits;
-  /** The kind of the records. */
+  /** Tells which records are items, and creates the items. */
   readonly records: RecordKind;
 }
 
-/** A plan that runs once for several readers. Each reader continues with separate steps. */
+/** The posts of a plan that runs once for several readers. Each reader continues with separate steps. */
 export interface SharedPosts {
-  /** The engine that runs the plan, if any. No other engine can write or encode the rows. */
+  /** The engine that runs the plan, if any. Another engine cannot write or encode the rows. */
   readonly engine: PostEngine | undefined;
   read(run: Run): AsyncIterable<EngineBatch>;
 }
@@ -54,24 +54,25 @@ interface PlanParts {
   /** Called when a run begins. */
   readonly check?: (() => void) | undefined;
   readonly shared?: SharedPosts | undefined;
-  /** Whether the items are routed by tag before they are shared. */
+  /** Whether the items have been routed by tag before the readers share them. */
   readonly isRouted?: boolean;
   /**
-   * The stages that inflate and cut a file and convert its records to activities, as far as the plan includes
-   * them.
+   * The stages that inflate a file, cut it into records and convert the records to activities. Only those
+   * that the plan includes so far.
    */
   readonly stages: readonly PlanStage[];
   readonly gunzip?: InflateLimits | undefined;
   readonly limits?: CheckedLimits | undefined;
-  /** The kind of the records. Set once the plan includes `activities`. */
+  /** Tells which records are items. Set once the plan includes `activities`. */
   readonly records?: RecordKind | undefined;
   readonly steps: Steps;
 }
 
 /**
  * The built-in stages of a flow, starting with a source of whole files. Each stage adds itself to the plan of
- * its input. Once a plan includes `activities`, the engine can run it, and calls `stages` only for files that
- * it cannot decode as a whole. A method returns `undefined` if its stage cannot be part of the plan.
+ * its input. Once a plan includes `activities`, the engine can run it. The engine then uses `stages` only for
+ * files that it cannot decode in one piece. The methods that add a stage return `undefined` if the stage
+ * cannot be part of the plan.
  */
 export class Plan implements FlowPlan {
   readonly #parts: PlanParts;
@@ -85,9 +86,9 @@ export class Plan implements FlowPlan {
   }
 
   /**
-   * The plan of several sources together, if the files of all sources are converted to posts in the same way.
+   * Returns one plan for several sources, if the files of all sources are converted to posts in the same way.
    *
-   * @param join Combines the sources, which decides the order of the files.
+   * @param join Combines the sources, and thereby decides the order of the files.
    */
   static joined(
     sources: readonly AsyncIterable<unknown>[],
@@ -109,7 +110,7 @@ export class Plan implements FlowPlan {
       : undefined;
   }
 
-  /** The plan of a flow, if it has one. */
+  /** Returns the plan of a flow, if it has one. */
   static in(input: AsyncIterable<unknown>): Plan | undefined {
     const plan = planOf(input);
     return plan instanceof Plan ? plan : undefined;
@@ -136,16 +137,18 @@ export class Plan implements FlowPlan {
   with(step: Step): Plan | undefined {
     const { steps, shared } = this.#parts;
     const { columns = [] } = step;
-    // Columns are read when a file is decoded. A column that must be first cannot follow a step that replaces items.
+    // Columns are read when a file is decoded. A step whose column has `isFirst` therefore cannot follow a
+    // step that replaces items.
     const isTooLate = steps.some(one => one.replaces) && columns.some(({ kind }) => kind.isFirst);
-    // Routed items are left to the step itself, which throws the same error as in a flow without a plan.
+    // If the items are routed, the step is not added to the plan. It then runs outside the plan and throws
+    // the same error as in a flow without a plan.
     const isRefused = (columns.length > 0 && this.#isRouted) || isTooLate;
     if (!this.isComplete || step.isPlanned === false || isRefused) return undefined;
     if (shared !== undefined && step.replaces) return undefined;
     return new Plan({ ...this.#parts, steps: [...steps, step] });
   }
 
-  /** The plan of one reader of these posts, which other readers share. */
+  /** Returns the plan of one of several readers that share these posts. */
   sharing(shared: SharedPosts): Plan {
     return new Plan({ ...this.#parts, shared, isRouted: this.#isRouted, steps: [] });
   }
@@ -166,12 +169,12 @@ export class Plan implements FlowPlan {
     return isRouted === true || steps.some(({ routes }) => routes);
   }
 
-  /** Whether the items are posts, which the engine can deliver. */
+  /** Whether the plan includes `activities`, so that the engine can deliver its items. */
   get isComplete(): boolean {
     return this.#parts.records !== undefined;
   }
 
-  /** The shared source of the posts, if branches of `tee` share them. */
+  /** Set if branches of `tee` share the posts of one plan. */
   get shared(): SharedPosts | undefined {
     return this.#parts.shared;
   }
@@ -180,7 +183,7 @@ export class Plan implements FlowPlan {
     return this.#parts.steps;
   }
 
-  /** How a whole file is converted to records. */
+  /** How a file is converted to records. */
   get decoding(): Decoding {
     const { gunzip, limits, records } = this.#parts;
     if (limits === undefined || records === undefined)
@@ -194,12 +197,12 @@ export class Plan implements FlowPlan {
     return this.#parts.source;
   }
 
-  /** The items, for a reader outside this package's sinks. */
+  /** Returns the items, for a reader that is not a sink of this package. */
   items(run: Run): Batches<never> {
     return this.#parts.source.items(this, run);
   }
 
-  /** The posts of a file that cannot be decoded as a whole. */
+  /** Returns the posts of a file that cannot be decoded in one piece. */
   postsOf(file: Batches<Uint8Array>, run: Run): Batches<unknown> {
     return this.#parts.stages.reduce<Batches<unknown>>(
       (batches, stage) => stage(batches as Batches<never>, run),
@@ -212,15 +215,15 @@ export class Plan implements FlowPlan {
   }
 }
 
-/** How files are converted to posts, as far as the plan includes it. */
+/** Returns how files are converted to posts, as far as the plan includes this. */
 function decodingOf({ gunzip, limits, records }: PlanParts) {
   return { gunzip, limits, records };
 }
 
 /**
- * The output of `gunzip`, `jsonLines` or `activities`, the stages that convert files to posts.
+ * Creates the flow of `gunzip`, `jsonLines` or `activities`, the stages that convert files to posts.
  *
- * @param extend Adds the stage to the plan of its input, if it has one.
+ * @param extend Adds the stage to the plan of its input, if the input has a plan.
  */
 export function stageFlow<In, Out>(
   input: AsyncIterable<In>,
@@ -233,13 +236,13 @@ export function stageFlow<In, Out>(
   return plannedFlow([input], plan, { open, identity: identityOf(input) });
 }
 
-/** The flow of one reader, if several readers share one run of a plan. */
+/** Creates the flow of one of several readers that share one run of a plan. */
 export function sharedFlow(plan: Plan, shared: SharedPosts): Flow<unknown> {
   const own = plan.sharing(shared);
   return new OwnFlow(run => own.items(run), { plan: own });
 }
 
-/** Creates an operator that can be part of plans, see `Step`. */
+/** Creates an operator that can be part of a plan; see `Step`. */
 export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   return input => {
     const open = (run: Run) =>
@@ -249,13 +252,13 @@ export function stepOperator<In, Out>(step: Step): Operator<In, Out> {
   };
 }
 
-/** How to run a flow that has no plan. */
+/** How a flow runs if it has no plan. */
 export interface Unplanned<T> {
   readonly open: (run: Run) => Batches<T>;
   readonly identity: FlowIdentity;
 }
 
-/** A flow that runs by its plan, if it has one. */
+/** Creates a flow that runs by its plan, if the plan is complete. */
 export function plannedFlow<T>(
   inputs: readonly AsyncIterable<unknown>[],
   plan: Plan | undefined,

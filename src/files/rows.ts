@@ -2,27 +2,27 @@ import type { Batch, Cursor } from '../flow/flow.js';
 import type { FileRecords, Records, RewrittenRecords } from './file-records.js';
 import type { RecordColumn } from './record-columns.js';
 
-/** Rows of a file, and the tags that route them. */
+/** A list of rows of a file, and the tags to which the rows are routed. */
 export interface RowList {
   readonly rows: Uint32Array;
-  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
+  /** For each row in the list, the index of its tag in `tagNames`. Absent if the flow has no `routeByTag`. */
   readonly tags?: Uint32Array | undefined;
   readonly tagNames?: readonly string[] | undefined;
 }
 
-/** Encoded rows as separate parts, which the format assembles, such as the columns of a row group. */
+/** Encoded rows as separate parts, which the format assembles later, such as the columns of a row group. */
 export interface RowParts {
   readonly rows: number;
   readonly parts: readonly Uint8Array[];
 }
 
-/** Encoded rows, either as bytes of a file in one part, or as `RowParts`. */
+/** A block of encoded rows: either the bytes of a file in one part, or `RowParts`. */
 export interface EncodedBlock extends RowParts {
-  /** The size of the lines before compression, in bytes; 0 for `RowParts`. */
+  /** The size of the lines before compression, in bytes. 0 for `RowParts`. */
   readonly lineBytes: number;
 }
 
-/** A range of rows to write to one output, each with a line feed. */
+/** A range of rows to write to one output file. Each row is written with a line feed. */
 export interface OpenFileRange {
   /** The descriptor of an open file of this process. */
   readonly fd: number;
@@ -31,61 +31,70 @@ export interface OpenFileRange {
   readonly to: number;
 }
 
-/** A decoded file in the form in which steps and sinks use it. */
+/** A decoded file, as steps and sinks use it. */
 export interface DecodedRows {
   /** The path or URL of the file, for error messages. */
   readonly origin: string;
-  /** The records of the rows. A thread may hold their content. */
+  /** The positions of the records. Their content may be on another thread. */
   readonly rows: FileRecords;
   readonly columns: ReadonlyMap<RecordColumn, unknown>;
   /** The size of the content in bytes. */
   readonly bytes: number;
-  /** Whether a thread holds the content, and can `write` and `encode` rows. */
+  /** Whether the content is on another thread, which can `write` and `encode` its rows. */
   readonly isInThread: boolean;
   /**
-   * Lets the thread write rows as lines to open files. Resolves to the range that could not be written.
+   * Lets the thread that holds the content write rows to open files, one line for each row. If a range cannot
+   * be written, resolves to its index and the error.
    *
-   * @throws StorageError if the thread has ended.
+   * @throws StorageError if the thread has ended
    */
   write(
     rows: Uint32Array,
     ranges: readonly OpenFileRange[],
   ): Promise<{ readonly index: number; readonly error: Error } | undefined>;
   /**
-   * Lets the thread encode rows in blocks. For each block, `ends` has the index in `list` after its last row.
-   * Resolves to `undefined` if a row cannot be encoded.
+   * Lets the thread that holds the content encode rows in blocks. For each block, `ends` holds the index in
+   * `list` after the last row of the block. Resolves to `undefined` if a row cannot be encoded.
    *
-   * @param encoding The number that `Engine.add` returned for the encoding.
-   * @throws StorageError if the thread has ended.
+   * @param encoding The index that `Engine.add` returned for the reader with this encoding.
+   * @throws StorageError if the thread has ended
    */
   encode(
     list: RowList,
     ends: readonly number[],
     encoding: number,
   ): Promise<readonly EncodedBlock[] | undefined>;
-  /** Returns the content. The thread then no longer holds it. */
+  /** Moves the content to the main thread and returns it. */
   content(): Promise<Buffer>;
-  /** The bytes of some records, valid until the content is released. */
+  /** Returns the bytes of some records. They are valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]>;
-  /** Replaces records by the records of items. Only a step with `replaces` may call this. */
+  /**
+   * Replaces the records of some rows with the bytes of new items. Only a step with `replaces` may call this.
+   */
   replace(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<void>;
-  /** The item of a row. The content must be on this thread. */
+  /** Returns the item of a row. The content must be on the main thread. */
   itemOf(row: number): unknown;
   /**
-   * Adds a reader. The memory is freed once all readers have called `release`. After this call, records must
-   * not be replaced.
+   * Adds another reader of the file. The memory is freed once all readers have called `release`. After this
+   * call, no record may be replaced.
    */
   share(): void;
-  /** Frees the memory of the content once all readers have released it. Views of it become empty. */
+  /**
+   * Frees the memory of the content once all readers have called `release`. All views of the content become
+   * empty.
+   */
   release(): void;
-  /** Like `release`, but keeps memory on this thread, because the reader that has taken the content still uses it. */
+  /**
+   * Like `release`, but does not free memory on the main thread, because the reader still uses the items in
+   * it.
+   */
   leave(): void;
 }
 
 /** Creates the item of a row that is routed to a tag. */
 type RoutedItem = (tag: string, item: unknown) => unknown;
 
-/** The distinct combinations of tags. */
+/** The distinct combinations of tags. Each combination is a list of tags. */
 type TagSets = readonly (readonly string[])[];
 
 interface RowTags {
@@ -95,17 +104,23 @@ interface RowTags {
 }
 
 /**
- * The rows that have passed the steps so far: rows of a decoded file, or items of another source. Both
- * classes have the same methods, so that a step works with either.
+ * The rows that have passed the steps so far. They are rows of a decoded file or items of another source.
+ * Both classes have the same methods, so that a step works with either.
  */
 export type Rows = StoredRows | ItemRows;
 
-/** Rows of a decoded file: their numbers, and the columns of the file. A step returns other rows of the same file. */
+/**
+ * Rows of a decoded file: their indexes, and the columns of the file. Each step returns a list of rows of the
+ * same file.
+ */
 export class StoredRows {
   readonly file: DecodedRows;
-  /** Row numbers in the order of the records. A row that is routed to several tags is listed once for each tag. */
+  /**
+   * The indexes of the rows, in the order of the records. A row that is routed to several tags is listed once
+   * for each tag.
+   */
   readonly rows: Uint32Array;
-  /** For each row, the index of its tag in `tagNames`; absent before `routeByTag`. */
+  /** For each row in `rows`, the index of its tag in `tagNames`. Absent if the flow has no `routeByTag`. */
   readonly tags: Uint32Array | undefined;
   readonly tagNames: readonly string[] | undefined;
   readonly #routed: RoutedItem | undefined;
@@ -118,7 +133,7 @@ export class StoredRows {
     this.#routed = tags.item;
   }
 
-  /** All rows of a file. */
+  /** Lists all rows of a file. */
   static of(file: DecodedRows): StoredRows {
     const rows = new Uint32Array(file.rows.count);
     for (let row = 0; row < rows.length; row++) rows[row] = row;
@@ -134,19 +149,23 @@ export class StoredRows {
     return this.file.rows;
   }
 
-  /** The number of elements in each column. */
+  /** The number of elements in each column, one for every row of the file. */
   get columnSize(): number {
     return this.bounds.count;
   }
 
-  /** A column with an element for every row of the file. @throws Error for a column that was not read. */
+  /**
+   * Returns a column, which has an element for every row of the file.
+   *
+   * @throws Error if the column was not read
+   */
   column<Data>(column: RecordColumn<Data>): Data {
     const data = this.file.columns.get(column as RecordColumn);
     if (data === undefined) throw new Error(`The column ${column.kind.name} is not read`);
     return data as Data;
   }
 
-  /** A range of the rows. */
+  /** Returns a range of the rows. */
   slice(from: number, to: number): StoredRows {
     const { file, rows, tags, tagNames } = this;
     return new StoredRows(file, rows.subarray(from, to), {
@@ -156,12 +175,15 @@ export class StoredRows {
     });
   }
 
-  /** The rows that pass a test. Calls the test once for each row, in order. Must not be used after `routeByTag`. */
+  /**
+   * Returns the rows for which `test` returns true. Calls `test` once for each row, in order. Must not be
+   * used after `routeByTag`.
+   */
   filter(test: (row: number) => boolean): StoredRows {
     const { file, rows } = this;
     const passed = new Uint32Array(rows.length);
     let count = 0;
-    // Uses an index, because V8 has to compile more code for an iterator in each run.
+    // Loops over an index, because an iterator would make V8 compile more code in each run.
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index]!;
       if (test(row)) passed[count++] = row;
@@ -172,8 +194,8 @@ export class StoredRows {
   /**
    * Lists each row once for each of its tags.
    *
-   * @param sets For each row of the file, the number of its combination of tags.
-   * @param item Creates the item of a row and a tag.
+   * @param sets For each row of the file, the index in `tagSets` of its combination of tags.
+   * @param item Creates the item for a row and a tag.
    */
   routed(sets: Uint32Array, tagSets: TagSets, item: RoutedItem): StoredRows {
     const numbers = new Map<string, number>();
@@ -187,29 +209,31 @@ export class StoredRows {
     return new StoredRows(this.file, rows, { tags, tagNames: [...numbers.keys()], item });
   }
 
-  /** The bytes of some records, valid until the content is released. */
+  /** Returns the bytes of some records. They are valid until the content is released. */
   records(rows: Uint32Array): Promise<readonly Uint8Array[]> {
     return this.file.records(rows);
   }
 
-  /** Replaces the records of rows by the records of items. Only a step with `replaces` may call this. */
+  /**
+   * Replaces the records of some rows with the bytes of new items. Only a step with `replaces` may call this.
+   */
   async replaced(items: ReadonlyMap<number, { readonly raw: Uint8Array }>): Promise<StoredRows> {
     await this.file.replace(items);
     return this;
   }
 
-  /** The item of a row. The content must be on this thread. */
+  /** Returns the item of a row. The content must be on the main thread. */
   item(row: number): unknown {
     return this.file.itemOf(row);
   }
 
   /**
-   * Lets the thread that holds the content encode rows of this file as blocks, then releases the file. For
-   * each block, `ends` has the index in `list` after its last row.
+   * Lets the thread that holds the content encode rows of this file in blocks, then releases the file. For
+   * each block, `ends` holds the index in `list` after the last row of the block.
    *
-   * @param encoding The number that `Engine.add` returned for the encoding.
-   * @param encodeHere Encodes items on this thread. Called if the thread cannot encode a row, because it
-   * throws the exact error.
+   * @param encoding The index that `Engine.add` returned for the reader with this encoding.
+   * @param encodeHere Encodes items on the main thread. It is called if the thread cannot encode a row, in
+   *   order to throw the exact error.
    */
   async encode(
     list: RowList,
@@ -229,7 +253,7 @@ export class StoredRows {
     }
   }
 
-  /** The items, as views of the content of the file. */
+  /** Returns the items. They are views of the content of the file. */
   async items(): Promise<unknown[]> {
     const { file, rows, tags, tagNames } = this;
     await file.content();
@@ -240,7 +264,7 @@ export class StoredRows {
   }
 }
 
-// This is a separate function because V8 optimises a short loop over typed arrays sooner.
+// A separate function, because V8 optimises a short loop over typed arrays sooner than a long function.
 function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (readonly number[])[]) {
   let count = 0;
   for (let at = 0; at < rows.length; at++) count += tagSets[sets[rows[at]!]!]!.length;
@@ -258,7 +282,10 @@ function eachTagOf(rows: Uint32Array, sets: Uint32Array, tagSets: readonly (read
   return { rows: routed, tags };
 }
 
-/** Reads the columns of items. Created once for each run, because the reader of a column may have much state. */
+/**
+ * Reads the columns of items. One object is created for each run, because the function that reads a column
+ * may hold much state.
+ */
 export class ItemColumns {
   readonly #readers = new Map<RecordColumn, (records: Records) => unknown>();
 
@@ -273,11 +300,11 @@ export class ItemColumns {
 }
 
 /**
- * Items of a source without decoded files, such as a page of a search, as rows. Their columns are read when a
- * step asks for them.
+ * Items as rows, for a source without decoded files, such as the pages of a search. A column is read when a
+ * step asks for it.
  */
 export class ItemRows implements Records {
-  /** The items by row. Reading a column may rewrite them. */
+  /** The item of each row. Reading a column may rewrite the items. */
   items: readonly unknown[];
   readonly #columns: ItemColumns;
 
@@ -294,7 +321,7 @@ export class ItemRows implements Records {
     return this.items.length;
   }
 
-  /** The numbers of the rows. */
+  /** The indexes of the rows. */
   get rows(): Uint32Array {
     const rows = new Uint32Array(this.count);
     for (let row = 0; row < rows.length; row++) rows[row] = row;
@@ -384,8 +411,8 @@ const NO_CONTENT = Buffer.alloc(0);
 let constant = { zeros: new Uint32Array(64), ones: new Uint32Array(64).fill(1) };
 
 /**
- * Returns an array of at least `count` equal numbers. The array never changes, so batches share it: creating
- * one for each batch would take time.
+ * Returns arrays of at least `count` zeros and ones. The arrays never change, so all batches share them.
+ * Creating new arrays for each batch would take time.
  */
 function filled(count: number): typeof constant {
   if (count > constant.zeros.length)
@@ -393,7 +420,7 @@ function filled(count: number): typeof constant {
   return constant;
 }
 
-/** Items that arrived together, either as rows of a decoded file or as items. */
+/** A batch of the engine: either rows of a decoded file, or items of another source. */
 export type EngineBatch =
   | {
       readonly rows: StoredRows;
@@ -403,7 +430,7 @@ export type EngineBatch =
     }
   | (Batch<unknown> & { readonly rows?: undefined });
 
-/** A batch as items, for a reader that keeps them. */
+/** Converts a batch to items that its reader can keep. */
 export async function asItems(batch: EngineBatch): Promise<Batch<unknown>> {
   if (batch.rows === undefined) return batch;
   const { rows, cursor, origin } = batch;

@@ -4,48 +4,56 @@ import type { RecordColumn } from './record-columns.js';
 import { type EngineBatch, ItemColumns, ItemRows, type Rows } from './rows.js';
 
 /**
- * A built-in stage after `activities`. It decides on the main thread, in order, which items pass: rows of a
- * decoded file, whose content stays on its thread, or items of another source. `stepOperator` (plan.ts)
- * creates an operator from it.
+ * A built-in stage after `activities`. It decides which items pass, on the main thread and in order. The
+ * items are rows of a decoded file, whose content may stay on another thread, or items of another source.
+ * `stepOperator` (plan.ts) creates an operator from a step.
  */
 export interface Step {
-  /** The step as a checkpoint records it. */
+  /** How a checkpoint records the step. */
   readonly identity?: FlowStep | undefined;
   /** The columns that `pass` reads. */
   readonly columns?: readonly RecordColumn[];
   /**
-   * Whether it can be part of a plan. Must be false if a function of the caller gets the items.
+   * Whether the step can be part of a plan. Must be false if the step passes items to a function of the
+   * caller.
    * @default true
    */
   readonly isPlanned?: boolean | undefined;
-  /** Whether it replaces some items. No other reader may then share the file. */
+  /** Whether the step replaces some items. If so, no other reader can share the file. */
   readonly replaces?: boolean | undefined;
-  /** Whether its items differ from the records. No step that reads columns can then follow. */
+  /**
+   * Whether the step changes the items, so that they differ from the records, as `routeByTag` does. No step
+   * that reads columns can follow.
+   */
   readonly routes?: boolean | undefined;
   /**
-   * Called with items that do not come from a decoded file. @throws DataError for the first item of the wrong
-   * kind
+   * Checks items that do not come from a decoded file.
+   *
+   * @throws DataError for the first item of the wrong kind
    */
   check?(batch: Batch<unknown>): void;
-  /** Starts a run. `resume` is a cursor that `cursor` has returned. */
+  /**
+   * Starts a run of the step. `run.resume` is a cursor that the step's method `cursor` has returned in an
+   * earlier run.
+   */
   start(run: Run): StepRun;
 }
 
-/** A step in a run. */
+/** The state of a step during a run. */
 export interface StepRun {
-  /** The cursor from which the input resumes. */
+  /** The cursor from which the input of the step resumes. */
   readonly resume: Cursor | undefined;
-  /** Returns the rows that the step lets pass. */
+  /** Returns the rows that pass the step. */
   pass(rows: Rows): Rows | Promise<Rows>;
   /** Adds the state of the step to a cursor of its input. */
   cursor?(inner: Cursor): Cursor;
-  /** Whether no further item will pass. The source is then closed. */
+  /** Whether no more items will pass the step. The source is then closed. */
   readonly isDone?: boolean;
 }
 
 export type Steps = readonly Step[];
 
-/** A running step, with the check of its items. */
+/** A step that has been started, and the check of its items. */
 interface Started {
   readonly run: StepRun;
   readonly check: Step['check'];
@@ -62,7 +70,8 @@ export async function* throughSteps(
   open: (run: Run) => AsyncIterable<EngineBatch>,
 ): AsyncGenerator<EngineBatch, void, undefined> {
   let { resume } = run;
-  // Starts the steps in reverse order, because each step unwraps the cursor for the step before it.
+  // Starts the last step first. Each step removes its own state from the cursor and gives the rest to the
+  // step before it.
   const started = steps
     .toReversed()
     .map(step => {
@@ -81,8 +90,8 @@ export async function* throughSteps(
     yield last;
     last = undefined;
   }
-  // The last batch is delivered after the input is closed, so that the source does not run while
-  // the reader works on these items.
+  // Delivers the last batch only after the input is closed, so that the source does not continue to run while
+  // the reader works on this batch.
   if (last !== undefined) yield last;
 }
 
@@ -96,8 +105,8 @@ async function applied(
     for (const { check, run } of steps) {
       if (rows instanceof ItemRows) check?.({ items: rows.items, origin });
       const passed = run.pass(rows);
-      // Awaits promises only if necessary, because for small batches the extra turn of the event
-      // loop is measurable.
+      // Awaits only if `pass` returned a promise. For small batches, the extra turn of the event loop is
+      // measurable.
       rows = passed instanceof Promise ? await passed : passed;
     }
   } catch (error) {

@@ -10,9 +10,13 @@ import type { Decoding } from './plan.js';
 import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
 import type { OpenFileRange, RowList } from './rows.js';
 
-// The calls that a thread answers. It decodes files, and holds their content until it is written or taken.
+// The calls that a thread answers. The thread decodes files, and holds their content until it is written or
+// moved to the main thread.
 
-/** Features that threads can run. `src/worker.ts` has the only list. */
+/**
+ * What threads can do: the kinds of records, columns, encoders and tasks that they know. `src/worker.ts` has
+ * the only list.
+ */
 export interface ThreadAbilities {
   readonly records: readonly RecordKind[];
   readonly columns: readonly RecordColumnKind[];
@@ -26,35 +30,38 @@ interface Named {
   readonly options: unknown;
 }
 
-/** The data with which a thread is started. Kinds are referred to by name. */
+/** The data with which a thread is started. It refers to kinds by their names. */
 export interface ThreadStart {
   readonly decoding: Omit<Decoding, 'records'> & { readonly records: string };
   readonly columns: readonly Named[];
-  /** For each reader of the plan, how it encodes rows, if it does. */
+  /** For each reader of the plan, how it encodes rows. `undefined` if it does not encode rows. */
   readonly encodings: readonly (
     | (Pick<RowEncoding, 'compression'> & { readonly kind: Named | undefined })
     | undefined
   )[];
 }
 
-/** The calls that the main thread makes with `EngineThread.ask`. Each file has a number, which `decode` sets. */
+/**
+ * The calls that the main thread makes with `EngineThread.ask`. Each file has an id, which the main thread
+ * chooses when it calls `decode`.
+ */
 export type ThreadCalls = ReturnType<typeof callsOf>;
 
 /** The answer to a call. */
 interface Answer<T> {
   readonly result: T;
-  /** Arrays of the answer that are transferred. Others are copied. */
+  /** The arrays in the result that are transferred. All other data is copied. */
   readonly moved: readonly Memory[];
 }
 
-/** Answers the calls of the main thread. Runs in a thread that the main thread has started. */
+/** Answers the calls of the main thread. Runs in a worker thread. */
 export function serveThread(abilities: ThreadAbilities): void {
   const port = parentPort!;
   const calls = callsOf(abilities, workerData as ThreadStart, () => port.close());
-  // V8 discards the optimised code that reads buffers when a thread transfers its first buffer. At this
-  // point, there is no such code yet.
+  // When a thread transfers its first buffer, V8 discards the optimised code that reads buffers. Transferring
+  // a buffer here costs nothing, because no such code exists yet.
   releaseMemory(Buffer.allocUnsafeSlow(1));
-  // Calls run one after another, because the main thread expects answers in the order of its calls.
+  // Calls run one after another, because the main thread expects the answers in the order of its calls.
   let last = Promise.resolve();
   port.on('message', ({ name, args }: { name: keyof ThreadCalls; args: unknown[] }) => {
     const call = calls[name] as (...args: unknown[]) => Answer<unknown> | Promise<Answer<unknown>>;
@@ -84,11 +91,11 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
   const held = new Map<number, FileRecords>();
   return {
     /**
-     * Decodes a file, given its path or its bytes. Bytes are returned as `input`. `decoded` is absent if the
-     * stages must process the file.
+     * Decodes a file, given its path or its bytes. If bytes were given, returns them as `input`. If the
+     * stages must process the file, `decoded` is `undefined`.
      *
-     * @param size The size of the file at a path when it was listed. A file that has become shorter is
-     * refused.
+     * @param size The size of the file when its path was listed. If the file has become shorter, it is
+     *   refused.
      */
     async decode(file: number, pathOrBytes: string | Uint8Array, size: number) {
       const [stored, input] =
@@ -113,8 +120,8 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /**
-     * Writes rows as lines at positions of open files. Returns a failure as an object, because an error loses
-     * its code between threads.
+     * Writes rows to open files, one line for each row. Returns a failure as a plain object, because an error
+     * that is sent to another thread loses its code.
      */
     write(file: number, rows: Uint32Array, ranges: readonly OpenFileRange[]) {
       const content = held.get(file)!;
@@ -129,8 +136,8 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /**
-     * Encodes rows in blocks. For each block, `ends` has the index in the list after its last row. If this
-     * fails, the main thread encodes the items again and throws the exact error.
+     * Encodes rows in blocks. For each block, `ends` holds the index in the list after the last row of the
+     * block. If this fails, the main thread encodes the items again and throws the exact error.
      */
     encode(file: number, encoding: number, list: RowList, ends: readonly number[]) {
       const encodeRows = encoders[encoding]!;
@@ -146,7 +153,10 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       }
     },
 
-    /** Runs a task. Returns a failure as an object, because an error loses its class between threads. */
+    /**
+     * Runs a task. Returns a failure as a plain object, because an error that is sent to another thread loses
+     * its class.
+     */
     run(name: string, input: unknown) {
       const task = named(abilities.tasks, name);
       try {
@@ -177,7 +187,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(bytes, [bytes]);
     },
 
-    /** Returns the content of a file and no longer holds it. */
+    /** Returns the content of a file. The thread then no longer holds it. */
     take(file: number) {
       const bytes: Uint8Array = held.get(file)!.content;
       held.delete(file);
@@ -191,7 +201,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
       return answer(undefined);
     },
 
-    /** Ends the thread: without the listener, nothing keeps it running. */
+    /** Ends the thread. Once its listener is closed, nothing keeps the thread running. */
     end() {
       close();
       return answer(undefined);
@@ -216,7 +226,10 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** Repeats the write for the rest: a call may write fewer bytes if the disk is nearly full. */
+/**
+ * Writes lines at a position of a file. A system call may write fewer bytes than requested if the disk is
+ * nearly full, so the rest is written again.
+ */
 function writeAll(fd: number, lines: readonly Buffer[], position: number): void {
   let skip = writevSync(fd, lines, position);
   let at = position;

@@ -14,25 +14,31 @@ import type { ThreadStart } from './thread-calls.js';
 import { answerOfThread, EngineThread } from './worker-thread.js';
 
 const MAX_THREADS = 16;
-/** Starting threads and optimising their code takes longer than they save for a smaller input. */
+/**
+ * The input size from which threads are used. For smaller inputs, starting threads and optimising their code
+ * takes longer than the threads save.
+ */
 const MIN_INPUT_BYTES = 32 * 1024 * 1024;
 
-/** A reader of the rows of a plan, in addition to its steps. */
+/** A reader of the rows of a plan, such as a sink. */
 export interface PlanReader {
   /**
-   * Maximum number of threads. If set, threads decode even small inputs. If several readers set it, the
-   * lowest applies. Default: one thread per core, for large inputs only.
+   * The maximum number of threads. If this is set, threads decode even small inputs. If several readers set
+   * it, the lowest number applies. By default, there is one thread per core, and only for large inputs.
    */
   readonly workers?: number | undefined;
-  /** Whether it only reads posts on the main thread. If this is true for all readers, no threads start. */
+  /**
+   * Whether this reader only reads posts on the main thread. If this is true for all readers, no threads
+   * start.
+   */
   readonly isHere?: boolean;
-  /** The columns that it reads. */
+  /** The columns that this reader needs. */
   readonly columns?: readonly RecordColumn[] | undefined;
-  /** The encoding of the rows, if the reader encodes them. */
+  /** How this reader encodes the rows. Absent if it does not encode rows. */
   readonly encoding?: RowEncoding | undefined;
 }
 
-/** The maximum number of threads for a run, and the bytes of expected input from which they start. */
+/** How many threads a run may start, and how many bytes of input must be expected before they start. */
 export interface ChosenThreads {
   /** The number of threads; 0 if the main thread does all work. */
   readonly size: number;
@@ -47,22 +53,22 @@ export function chooseThreads(readers: readonly PlanReader[]): ChosenThreads {
 }
 
 /**
- * Limits without threads: the number of files that are decoded before they are read, and the maximum size of
- * their contents.
+ * How many files are decoded ahead of the reader if there are no threads. `MAX_CONTENT_BYTES` is the maximum
+ * size of their contents.
  */
 const AHEAD = 2;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Decodes the files of a run. Uses threads once enough input is expected. Uses the main thread before that,
- * and always if `workers` is 0, all readers want posts on the main thread, or the script of the threads is
- * missing.
+ * Decodes the files of a run. Uses threads once enough input is expected, and the main thread until then.
+ * Always uses the main thread if `workers` is 0, if all readers want posts on the main thread, or if the
+ * script for the threads is missing.
  */
 export class FileDecoder implements Decoder {
   /** The threads, once they have started. */
   threads: Threads | undefined;
   readonly #setup: FileSetup;
-  /** Created for the first file that is decoded on the main thread. */
+  /** The functions that read columns on the main thread. Created for the first file that is decoded there. */
   #readers: readonly ReadColumn[] | undefined;
   readonly #chosen: ChosenThreads;
   #expectedBytes = 0;
@@ -108,13 +114,19 @@ export class FileDecoder implements Decoder {
   }
 }
 
-/** The number of files that a thread decodes or holds, so that the next file is ready when one is written. */
+/**
+ * How many files each thread decodes or holds at a time. With 2 files, the next file is ready when the first
+ * has been written.
+ */
 const FILES_A_THREAD = 2;
-/** Memory on the main thread for the columns, rows and ranges of each post that a thread holds. */
+/**
+ * The assumed memory on the main thread for each post that a thread holds: its columns, its row and its
+ * range.
+ */
 const BYTES_A_POST = 64;
 /**
- * Maximum size of the file contents that all threads hold, and of the data about their posts. A single file
- * may be larger.
+ * The maximum size of the file contents that all threads hold together, including the data about their posts
+ * on the main thread. A single file may exceed it.
  */
 const MAX_HELD_BYTES = 96 * 1024 * 1024;
 
@@ -124,8 +136,8 @@ interface Waiting {
 }
 
 /**
- * Worker threads that decode whole files. They hold the content until it is written or taken. They start with
- * `start` or with the first file.
+ * Worker threads that decode whole files. They hold the content of each file until it is written or moved to
+ * the main thread. They start when `start` is called or when the first file is decoded.
  */
 export class Threads {
   readonly #script: URL;
@@ -133,33 +145,33 @@ export class Threads {
   readonly #setup: FileSetup;
   readonly #threads: EngineThread[] = [];
   /**
-   * Files that wait for a thread, in their order. A later file never overtakes an earlier one, because the
-   * reader waits for the earlier file before it frees others.
+   * Files that wait for a thread, in order. A later file never overtakes an earlier file: the reader waits
+   * for the earlier file before it frees other files.
    */
   readonly #waiting: Waiting[] = [];
   #files = 0;
-  /** The expected number of files, if known. No thread is needed after the last file. */
+  /** The expected number of files, if known. After the last file, threads are no longer needed. */
   #expectedFiles: number | undefined;
   #heldBytes = 0;
   readonly #ending: Promise<void>[] = [];
   #closed = false;
 
-  /** @param size Maximum number of threads. */
+  /** @param size The maximum number of threads. */
   constructor(script: URL, size: number, setup: FileSetup) {
     this.#script = script;
     this.#size = size;
     this.#setup = setup;
   }
 
-  /** The number of files to start decoding before the first is read. */
+  /** How many files a source starts to decode before the first file is read. */
   get ahead(): number {
     return FILES_A_THREAD * this.#size;
   }
 
   /**
-   * Starts the threads early, so that the first file does not wait for its thread. `files` is the number of
-   * expected files: once the last file has started, a thread ends when it is idle, while the sink completes
-   * its outputs.
+   * Starts the threads early, so that the first file does not have to wait for one. `files` is the number of
+   * expected files. After the last file has been started, each idle thread ends while the sink completes its
+   * outputs.
    */
   start(files: number): void {
     if (this.#closed) return;
@@ -168,7 +180,7 @@ export class Threads {
     while (this.#threads.length < wanted) if (this.#start() === undefined) return;
   }
 
-  /** Decodes a file. Resolves to `undefined` if the stages must process it, see `Decoder`. */
+  /** Decodes a file. Resolves to `undefined` if the stages must process the file; see `Decoder`. */
   decode(input: StoredFile): Promise<DecodedFile | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ input, resolve });
@@ -179,8 +191,8 @@ export class Threads {
   /**
    * Runs a task in the least busy thread. Returns `undefined` if there are no threads.
    *
-   * @param path The file that the task is for.
-   * @throws DataError like the task; StorageError if the thread has ended.
+   * @param path The path of the file that the task is for, for errors.
+   * @throws DataError if the task throws one; StorageError if the thread has ended.
    */
   run<In, Out>(task: ThreadTask<In, Out>, input: In, path: string): Promise<Out> | undefined {
     const [thread] = this.#closed ? [] : this.#alive().sort((a, b) => a.load - b.load);
@@ -192,7 +204,7 @@ export class Threads {
     });
   }
 
-  /** Ends the threads. Content that they hold is lost. */
+  /** Ends the threads. Content that they still hold is lost. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#dispatch();
@@ -243,7 +255,7 @@ export class Threads {
         );
       }
     } catch {
-      // The thread has ended, so the stages on the main thread process the file.
+      // The thread has ended. The stages on the main thread process the file.
     }
     onFree();
     return undefined;
@@ -253,7 +265,7 @@ export class Threads {
     return this.#threads.filter(({ failed }) => !failed);
   }
 
-  /** A thread that can accept a file now. */
+  /** Returns a thread that can accept a file now. Starts one if necessary. */
   #free(): EngineThread | undefined {
     if (this.#closed) return undefined;
     const [best] = this.#alive().sort((a, b) => a.files - b.files);
@@ -272,21 +284,22 @@ export class Threads {
 
   #start(): EngineThread | undefined {
     try {
-      // The first transfer makes V8 discard optimised code that reads columns, so it happens before there is any.
+      // When the first buffer is transferred, V8 discards the optimised code that reads columns. This
+      // transfer happens before there is such code.
       if (this.#threads.length === 0) releaseMemory(Buffer.allocUnsafeSlow(1));
       const thread = new EngineThread(this.#script, threadStartOf(this.#setup));
       this.#threads.push(thread);
       return thread;
     } catch {
-      // Threads may be forbidden by Node's permission model.
+      // Starting a thread failed. Node's permission model may forbid threads.
       return undefined;
     }
   }
 }
 
 /**
- * The script that the build creates, next to the compiled file, or in `dist` if the sources run directly.
- * `undefined` in a user's bundle.
+ * Returns the URL of the script for threads, which the build creates. It is next to the compiled file, or in
+ * `dist` if the sources run directly. Returns `undefined` in a user's bundle, which lacks it.
  */
 export function scriptOfThreads(): URL | undefined {
   for (const place of ['./engine-worker.cjs', '../../dist/engine-worker.cjs'])
@@ -299,15 +312,21 @@ export function scriptOfThreads(): URL | undefined {
   return undefined;
 }
 
-/** The processing of each file in a run: how it is decoded, which columns are read, and how its rows are encoded. */
+/**
+ * How each file of a run is processed: how it is decoded, which columns are read, and how its rows are
+ * encoded.
+ */
 export interface FileSetup {
   readonly decoding: Decoding;
   readonly columns: readonly RecordColumn[];
-  /** For each reader of the plan, how it encodes rows, if it does. */
+  /** For each reader of the plan, how it encodes rows. `undefined` if it does not encode rows. */
   readonly encodings: readonly (RowEncoding | undefined)[];
 }
 
-/** The setup with names instead of kinds, because functions cannot be sent to threads. */
+/**
+ * Converts the setup to data that can be sent to a thread. Functions cannot be sent, so kinds are replaced
+ * with their names.
+ */
 export function threadStartOf({ decoding, columns, encodings }: FileSetup): ThreadStart {
   return {
     decoding: { ...decoding, records: decoding.records.name },
@@ -322,7 +341,7 @@ export function threadStartOf({ decoding, columns, encodings }: FileSetup): Thre
   };
 }
 
-/** The data of each column. */
+/** Returns the data of each column by its column. */
 export function columnsOf(
   { columns }: FileSetup,
   read: readonly unknown[],

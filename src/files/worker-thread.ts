@@ -3,12 +3,12 @@ import { StorageError } from '../base/errors.js';
 import type { Memory } from './record-columns.js';
 import type { ThreadCalls, ThreadStart } from './thread-calls.js';
 
-/** Limits of a worker's heap. The content of files is outside of the heap. */
+/** The limits of a worker's heap. The contents of files are outside the heap. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 
 /**
- * A thread that takes longer than this to end is terminated, because it hangs. Its calls take milliseconds,
- * but on a busy machine a thread can take seconds to start.
+ * If a thread takes longer than this to end, it hangs and is terminated. Its calls take milliseconds, but on
+ * a busy machine a thread can take seconds to start.
  */
 const HUNG_MS = 30_000;
 
@@ -21,24 +21,24 @@ type Args<Name extends keyof ThreadCalls> = Parameters<ThreadCalls[Name]>;
 type Result<Name extends keyof ThreadCalls> = Awaited<ReturnType<ThreadCalls[Name]>>['result'];
 
 /**
- * A worker thread, with the calls that it has not answered yet. It keeps the process alive only while there
- * are such calls.
+ * A worker thread, and the calls that it has not answered yet. It keeps the process alive only while there
+ * are unanswered calls.
  */
 export class EngineThread {
-  /** The number of files that it decodes or holds. */
+  /** The number of files that this thread decodes or holds. */
   files = 0;
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
-  /** Calls without an answer. Answers come in the order of the calls. */
+  /** Calls without an answer. The thread answers calls in order. */
   readonly #waiting: Waiting[] = [];
   #failure: Error | undefined;
 
-  /** @throws If the thread cannot be started. */
+  /** @throws Error if the thread cannot be started */
   constructor(script: URL, start: ThreadStart) {
     const worker = new Worker(script, {
       workerData: start,
       resourceLimits: RESOURCE_LIMITS,
-      // The hooks and flags of the main thread are not needed here and would only slow down the
+      // The import hooks and flags of the main thread are not needed in this thread and would slow down its
       // start.
       execArgv: [],
     });
@@ -55,7 +55,7 @@ export class EngineThread {
     });
   }
 
-  /** The number of calls that it has not answered yet. */
+  /** The number of calls that the thread has not answered yet. */
   get load(): number {
     return this.#waiting.length;
   }
@@ -67,7 +67,7 @@ export class EngineThread {
   /**
    * Calls a function in the thread. Rejects if the thread ends before it answers.
    *
-   * @param moved Arrays among the arguments that are transferred to the thread. Others are copied.
+   * @param moved The arrays in `args` that are transferred to the thread. All other data is copied.
    */
   ask<Name extends keyof ThreadCalls>(
     name: Name,
@@ -84,18 +84,18 @@ export class EngineThread {
     });
   }
 
-  /** Calls a function in the thread and ignores its outcome, even if the thread has ended. */
+  /** Calls a function in the thread and ignores the outcome, even if the thread has ended. */
   tell<Name extends keyof ThreadCalls>(name: Name, args: Args<Name>): void {
     this.ask(name, args).catch(() => {});
   }
 
   /**
-   * Ends the thread after all earlier calls. `terminate` would abort the whole process if it came while the
-   * thread creates a decoder: Node 20 then fails with "close before init".
+   * Ends the thread after all earlier calls. This does not use `terminate`: if that ran while the thread
+   * creates a decoder, Node 20 would abort the whole process with "close before init".
    */
   async end(): Promise<void> {
-    // Does not use `call`, because a thread with an unreadable answer counts as failed but still
-    // runs.
+    // Sends the message directly instead of using `ask`. If an answer was unreadable, the thread counts as
+    // failed and `ask` would reject, but the thread still runs.
     const end: keyof ThreadCalls = 'end';
     this.#worker.postMessage({ name: end, args: [] });
     const hung = setTimeout(() => void this.#worker.terminate(), HUNG_MS);

@@ -6,9 +6,9 @@ interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
-/** The state of a stream, generator or iterable that the caller created. */
+/** What is known about a stream, generator or iterable that the caller created. */
 interface StreamState {
-  /** Set when a listener handles its `error` event, so that a failure does not end the process. */
+  /** Set once a listener handles the stream's `error` event, so that a failure does not end the process. */
   isGuarded?: boolean;
   /** The error with which the stream has failed. */
   failure?: { readonly error: unknown };
@@ -19,8 +19,8 @@ interface StreamState {
 }
 
 /**
- * A WeakMap instead of a property, because these objects belong to the caller: they may be frozen,
- * and code that lists their properties must not see another one.
+ * A WeakMap is used instead of a property, because these objects belong to the caller. They may be frozen,
+ * and code that lists their properties must not see an additional one.
  */
 const states = new WeakMap<object, StreamState>();
 
@@ -34,9 +34,9 @@ function stateOf(stream: object): StreamState {
 }
 
 /**
- * Remembers the streams and generators that a flow, an operator or a sink was made of, so that `closeHeld`
- * can close them even before they are opened. From now on, an error of one of these streams does not end the
- * process.
+ * Remembers the streams and generators from which a flow, an operator or a sink was created. `closeHeld` can
+ * then close them even if they were never opened. From now on, an error of one of these streams does not end
+ * the process.
  */
 export function hold<Holder extends object>(holder: Holder, parts: readonly unknown[]): Holder {
   guardAll(parts);
@@ -48,12 +48,16 @@ export function guardAll(streams: readonly unknown[]): void {
   for (const stream of streams) guard(stream);
 }
 
-/** The error that a stream has failed with since `hold`, if any. */
+/** Returns the error with which a stream has failed since it was guarded, if any. */
 export function failureOf(stream: object): { readonly error: unknown } | undefined {
   return states.get(stream)?.failure;
 }
 
-/** @throws OptionError for a source that was closed. Most closed sources yield no items, as if they were complete. */
+/**
+ * Refuses a source that was closed, because most closed sources yield no items, as if they were complete.
+ *
+ * @throws OptionError if the source was closed
+ */
 export function refuseClosed(source: object): void {
   if (states.get(source)?.isClosed) throw usedBefore('source', 'source');
 }
@@ -61,8 +65,9 @@ export function refuseClosed(source: object): void {
 /**
  * Marks a stream as used before a flow is piped through it.
  *
- * @param isOver Whether the stream no longer accepts writes. A run would wait for it, or end immediately.
- * @throws The error that the stream has failed with, or an OptionError if it was used before.
+ * @param isOver Whether the stream no longer accepts writes. A run would then wait for the stream, or end
+ *   immediately.
+ * @throws The error with which the stream has failed, or an OptionError if the stream was used before.
  */
 export function useOnce(stream: object, isOver: boolean): void {
   const state = stateOf(stream);
@@ -75,10 +80,10 @@ function usedBefore(option: string, name: string): OptionError {
 }
 
 /**
- * Closes the streams and generators that a value consists of or was made of. Closed ones are
- * unaffected. Flows close what they have opened.
+ * Closes the streams and generators that a value consists of or was created from. Streams that are already
+ * closed are unaffected. Flows close what they have opened themselves.
  *
- * @param error The reason to close stages and sinks with. Undefined if the run has ended normally.
+ * @param error The reason with which stages and sinks are closed. Undefined if the run has ended normally.
  */
 export function closeHeld(value: unknown, error?: unknown): void {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
@@ -107,18 +112,18 @@ function close(stream: object, error: unknown): void {
       stateOf(stream).isClosed = true;
       Promise.resolve(stream.return()).catch(ignore);
     } else if (hasMethod(stream, 'write') && hasMethod(stream, 'abort')) {
-      // Tar parsers have `abort` instead of `destroy`.
+      // Tar parsers have no `destroy`. They have `abort`.
       if (error !== undefined) stream.abort(error);
     }
   } catch {
-    // The failure is ignored, because the error that ended the run is more useful than a failure to
-    // close a stream.
+    // Ignores a failure to close the stream, because the error that ended the run is more useful.
   }
 }
 
 function guard(value: unknown): void {
   if (typeof value !== 'object' || value === null || states.get(value)?.isGuarded) return;
-  // These streams are never closed. A listener would hide their errors until the process ends.
+  // Standard output and standard error are never closed. A listener would hide their errors until the process
+  // ends.
   if (value === process.stdout || value === process.stderr) return;
   if (!hasMethod(value, 'on')) return;
   const state = stateOf(value);
@@ -129,5 +134,5 @@ function guard(value: unknown): void {
 }
 
 function ignore(): void {
-  // A stream that has failed rejects with its error, which the run has already received.
+  // If a stream has failed, it rejects with its error. The run has already received that error.
 }

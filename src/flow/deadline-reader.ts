@@ -1,6 +1,7 @@
 /**
- * Reads an input one value at a time, and stops waiting for a value at a deadline. A `Channel` would read
- * ahead, but asking a flow for the next batch tells it that the previous batch was processed.
+ * Reads an input one value at a time, and stops waiting for a value at a deadline. A `Channel` cannot be used
+ * here, because it would read ahead: when a flow is asked for the next batch, it takes the previous batch as
+ * processed.
  */
 export class DeadlineReader<T> {
   readonly #iterator: AsyncIterator<T>;
@@ -12,31 +13,33 @@ export class DeadlineReader<T> {
   }
 
   /**
-   * Returns the next value, or `late` if it has not arrived by the deadline. A later call then returns it.
+   * Returns the next value. Returns `late` if the value has not arrived by the deadline. A later call then
+   * returns that value.
    *
-   * @param deadline a time of `performance.now()`; without it, waits forever
+   * @param deadline a time of `performance.now()`; without a deadline, waits as long as necessary
    */
   async next(deadline?: number): Promise<IteratorResult<T> | 'late'> {
     this.#next ??= this.#iterator.next();
-    // The error is thrown when the value is awaited. Until then it must not end the process.
+    // The error is thrown when the value is awaited below. Until then, it must not end the process as an
+    // unhandled rejection.
     this.#next.catch(() => {});
     if (deadline !== undefined && !(await isBefore(this.#next, deadline))) return 'late';
     const next = this.#next;
     this.#next = undefined;
-    // An input that has thrown has ended.
+    // If the input throws, it has ended.
     this.#ended = true;
     const result = await next;
     this.#ended = result.done === true;
     return result;
   }
 
-  /** Closes an input that was not read to its end. */
+  /** Closes the input, unless it was read to its end. */
   async close(): Promise<void> {
     if (!this.#ended) await this.#iterator.return?.();
   }
 }
 
-/** Resolves to whether a promise settles before a time of `performance.now()`. */
+/** Resolves to true if a promise settles before a time of `performance.now()`, otherwise to false. */
 async function isBefore(promise: Promise<unknown>, time: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>(resolve => {

@@ -30,8 +30,8 @@ export function deliverToSink(
 }
 
 /**
- * The input of a sink. Counts the items of each batch as written once the sink asks for the next batch,
- * unless the sink counts them itself.
+ * Returns the input of a sink. Counts the items of each batch as written when the sink asks for the next
+ * batch, unless the sink counts its items itself.
  */
 export function countDelivered(
   input: Flow<unknown>,
@@ -39,7 +39,7 @@ export function countDelivered(
   { signal, progress }: SinkRun = {},
 ): Flow<unknown> {
   const { composed, counts } = internalsOf(sink.value);
-  // A sink at the end of `compose` counts its own items.
+  // If the sink was created by `compose`, the sink at its end counts the items.
   if (progress === undefined || composed !== undefined || counts) return input;
   const open = async function* (pull: Pull) {
     for await (const batch of batchesOf(input, pull)) {

@@ -5,8 +5,8 @@ import type { FlowIdentity, FlowStep } from './flow.js';
 type Options = Readonly<Record<string, Json | undefined>>;
 
 /**
- * Describes how two flows differ, or returns `undefined` if they are the same. Lines of different flows must
- * not be mixed in the same files.
+ * Describes how two flows differ. Returns `undefined` if they are the same. The lines of two different flows
+ * must not be mixed in the same files.
  */
 export function flowDifference(before: FlowIdentity, now: FlowIdentity): string | undefined {
   const length = Math.max(before.length, now.length);
@@ -14,7 +14,7 @@ export function flowDifference(before: FlowIdentity, now: FlowIdentity): string 
   return steps.find(difference => difference !== undefined);
 }
 
-/** Describes how two steps differ, or returns `undefined` if they are the same. */
+/** Describes how two steps differ. Returns `undefined` if they are the same. */
 export function stepDifference(
   before: FlowStep | undefined,
   now: FlowStep | undefined,
@@ -34,8 +34,8 @@ export function stepDifference(
 }
 
 /**
- * The first option, in the order of `now`, whose value has changed. A missing service is not a change,
- * because older versions did not record it.
+ * Returns the first option whose value has changed, in the order of `now`. If `before` has no `service`, that
+ * is not a change, because older versions did not record it.
  */
 export function changedOption(before: Options, now: Options): string | undefined {
   const names = new Set([...Object.keys(now), ...Object.keys(before)]);
@@ -47,8 +47,8 @@ export function changedOption(before: Options, now: Options): string | undefined
 }
 
 /**
- * Whether a flow has an `incremental` source, alone or among joined sources. The next run of such a
- * flow continues where a complete run ended.
+ * Whether a flow has an `incremental` source, alone or among joined sources. The next run of such a flow
+ * continues where the last complete run ended.
  */
 export function isIncremental(flow: FlowIdentity): boolean {
   return flow.some(
@@ -56,7 +56,7 @@ export function isIncremental(flow: FlowIdentity): boolean {
   );
 }
 
-/** The flows that a step of `merge` or `concat` joins. */
+/** Returns the identities of the flows that a `merge` or `concat` step joins. */
 function joinedSources({ step, sources }: FlowStep): readonly FlowIdentity[] | undefined {
   const isJoined = (step === 'merge' || step === 'concat') && Array.isArray(sources);
   const isFlow = (flow: unknown) => Array.isArray(flow) && flow.every(isRecord);

@@ -2,13 +2,13 @@ import { onceAborted } from '../base/abortable.js';
 import { MillraceError } from '../base/errors.js';
 import { isRecord } from '../base/record.js';
 
-/** The pull that a run is opened with, and a signal that fires when the run ends. */
+/** The pull with which a run is opened, and a signal that fires when the run ends. */
 type Opened<P> = Omit<P, 'signal'> & { readonly signal: AbortSignal };
 
 /**
- * One run of a flow. Its signal fires when the puller's signal does, and when the puller stops early. A
- * source that waits on the signal can then close immediately; the `return()` of a generator would queue
- * behind that wait.
+ * One run of a flow. Its signal fires when the signal of the pull fires, and when the reader stops early. A
+ * source that waits for the signal can then close immediately. Calling only the `return()` of a generator
+ * would wait until its current wait ends.
  */
 export class FlowRun<
   Batch extends { readonly cursor?: unknown },
@@ -22,9 +22,9 @@ export class FlowRun<
   #unlink: () => void = () => {};
   #pending = 0;
   #ended = false;
-  /** The last delivered cursor. */
+  /** The last cursor that was delivered. */
   #cursor: unknown;
-  /** An abort that the reader has not received yet. */
+  /** Set if an abort has ended the run, and the reader has not received its reason yet. */
   #failure: { readonly reason: unknown } | undefined;
 
   constructor(open: (run: Opened<P>) => AsyncIterable<Batch>, pull: P) {
@@ -53,8 +53,8 @@ export class FlowRun<
     } catch (error) {
       if (this.#ended && error instanceof Stopped) return { done: true, value: undefined };
       this.#finish(error);
-      // The reason of an abort is not an error of the source, so it gets no cursor: a sink may not
-      // have written everything that was delivered.
+      // An abort is not an error of the source, so its reason gets no cursor. A sink may not have written
+      // everything that was delivered.
       if (error !== this.#pull.signal?.reason) addCursor(error, this.#cursor);
       throw error;
     } finally {
@@ -86,7 +86,10 @@ export class FlowRun<
     return this.#open({ ...this.#pull, signal: this.#controller.signal })[Symbol.asyncIterator]();
   }
 
-  /** Closes the source between two pulls. At that time nothing waits on the signal, and no pull may follow. */
+  /**
+   * Closes the source between two pulls. At that time, nothing waits for the signal, and the reader may never
+   * pull again.
+   */
   #close(reason: unknown): void {
     this.#failure = { reason };
     this.#finish(reason);
@@ -108,14 +111,17 @@ export class FlowRun<
 }
 
 /**
- * The reason to destroy a stream with when the run has ended: the reason of an abort or the error of a later
- * stage. `undefined` if the reader stopped early.
+ * Returns the reason with which a stream is destroyed when the run has ended: the reason of an abort or the
+ * error of a later stage. Returns `undefined` if the reader stopped early.
  */
 export function stopReason(signal: AbortSignal): unknown {
   return signal.reason instanceof Stopped ? undefined : signal.reason;
 }
 
-/** The reason of a run's signal once the run has ended. The reader of the run never receives it. */
+/**
+ * The reason of a run's signal if the run ended without an abort or an error. The reader of the run never
+ * receives it.
+ */
 class Stopped extends Error {
   constructor() {
     super('The run is over');
@@ -152,8 +158,8 @@ interface BatchRun<T> {
 }
 
 /**
- * The items of a run, one at a time. Overlapping calls of `next` are answered in order. Calls `onEnd` once
- * the run is read to its end, has failed or is closed.
+ * Reads a run one item at a time. Overlapping calls of `next` are answered in order. Calls `onEnd` once the
+ * run has been read to its end, has failed or was closed.
  */
 export class FlowItems<T> implements AsyncIterator<T, undefined> {
   readonly #run: BatchRun<T>;
@@ -189,7 +195,7 @@ export class FlowItems<T> implements AsyncIterator<T, undefined> {
   }
 
   async #take(): Promise<IteratorResult<T, undefined>> {
-    // If an abort comes in the middle of a batch, the rest of the batch is not delivered.
+    // If an abort arrives in the middle of a batch, the rest of the batch is not delivered.
     while (this.#run.ended || this.#index >= this.#items.length) {
       const result = await this.#run.next().catch(error => {
         this.#onEnd();

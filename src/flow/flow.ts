@@ -18,85 +18,91 @@ import { isWebReadable, webItems } from './web-streams.js';
 
 /**
  * The place in a source from which a new run can start. A cursor is JSON, so that a checkpoint can hold it.
- * Members with `toJSON` are converted when the cursor is saved. That may be after later pulls, so their
- * result must not change. An operator with state wraps the cursor of its input. Only the stage that created a
- * cursor reads it.
+ * If a member has `toJSON`, it is converted when the cursor is saved. The cursor may be saved after later
+ * pulls, so the result of `toJSON` must not change. An operator that has state wraps the cursor of its input.
+ * Only the stage that created a cursor reads it.
  */
 export interface Cursor {
   readonly [key: string]: Json | { toJSON(): Json } | Cursor | readonly (Json | Cursor)[];
 }
 
-/** Items that arrived together, and the cursor to resume from once they are stored. */
+/** Items that arrived together, and a cursor from which to resume after them. */
 export interface Batch<T> {
   /**
    * The items, in order. May be empty, because a filter that drops all items still forwards the cursor.
-   * Read-only; items and array stay valid after the next pull.
+   * Read-only. The array and its items stay valid after the next pull.
    */
   readonly items: readonly T[];
   /**
    * Set only if a new run could start after these items. In a flow of bytes, it marks the end of a file or
-   * document. There, decoders and framers must be complete, or they fail.
+   * document. If a decoder or framer is in the middle of a record at that point, it fails.
    */
   readonly cursor?: Cursor | undefined;
-  /** The URL or file that the items came from, for error messages. */
+  /** The URL or file from which the items came, for error messages. */
   readonly origin?: string | undefined;
 }
 
-/** The batches of a flow. Their sizes carry no meaning. */
+/** The batches of a flow. The size of a batch carries no meaning. */
 export type Batches<T> = AsyncIterable<Batch<T>>;
 
 /** The request with which a reader opens a flow. */
 export interface Pull {
-  /** Ends the run with the reason of the signal. */
+  /** Ends the run, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
-  /** The cursor to start from; absent to start from the beginning. */
+  /** The cursor from which the run starts. If absent, the run starts from the beginning. */
   readonly resume?: Cursor | undefined;
   /** Counters that stages add to. */
   readonly progress?: Progress | undefined;
   /**
-   * Takes the records that built-in stages cannot use, which they then skip. Sinks with the option `damaged`
-   * set it. If it is absent and the stage has no `onDamaged`, such a record ends the run.
+   * Receives the records that built-in stages cannot use and therefore skip. A sink with the option `damaged`
+   * sets this member. If it is absent and the stage has no `onDamaged`, such a record ends the run.
    */
   readonly damaged?: DamagedRecords | undefined;
 }
 
-/** Takes the records that stages cannot use. */
+/** Receives the records that stages cannot use. */
 export interface DamagedRecords {
   /** Called by a stage at the start of each run. */
   stage(): DamagedStage;
 }
 
-/** Takes the damaged records of one run of a stage. */
+/** Receives the damaged records of one run of a stage. */
 export interface DamagedStage {
-  /** Takes a record. The stage continues when the promise resolves; a rejection ends the run. */
+  /**
+   * Receives a damaged record. The stage continues when the promise resolves. If it rejects, the run ends.
+   */
   keep(record: DamagedRecord, error: unknown): Promise<void>;
-  /** Called before a cursor is delivered. All records so far come before this cursor. */
+  /** Called before a cursor is delivered. All records that were kept so far come before this cursor. */
   reached(cursor: Cursor): void;
 }
 
-/** The argument with which a stage is opened. Its signal always exists, and fires when the run ends. */
+/** The argument with which a stage is opened. It always has a signal, which fires when the run ends. */
 export interface Run extends Pull {
   readonly signal: AbortSignal;
 }
 
-/** Starts a run. Called at the first pull of each run, so each run has separate state. */
+/** Starts a run. Called at the first pull of each run, so each run has its own state. */
 export type OpenFlow<T> = (run: Run) => Batches<T>;
 
-/** A stage as a checkpoint records it: its name, and the options that decide its output. Never contains a secret. */
+/**
+ * How a checkpoint records a stage: the name of the stage, and the options that decide its output. Never
+ * contains a secret.
+ */
 export interface FlowStep {
   readonly step: string;
   readonly [option: string]: Json;
 }
 
 /**
- * Identifies a flow: its source, then the stages that decide its output. A checkpoint records it and refuses
- * to resume another flow. Stages without a `FlowStep` are not part of the identity.
+ * Identifies a flow: its source, then the stages that decide its output. A checkpoint records the identity
+ * and refuses to resume a flow with a different one. Stages without a `FlowStep` are not part of the
+ * identity.
  */
 export type FlowIdentity = readonly FlowStep[];
 
 /**
- * A lazy stream: `for await` reads its items, stages read its batches. Nothing is opened before the
- * first read, and each reader starts a separate run.
+ * A lazy stream. `for await` reads its items; stages read its batches. Nothing is opened before the first
+ * read. Each reader starts a separate run.
  *
  * @example
  * const squares = new Flow(async function* () {
@@ -107,13 +113,13 @@ export type FlowIdentity = readonly FlowStep[];
 export class Flow<T> implements AsyncIterable<T> {
   readonly #open: OpenFlow<T>;
   readonly #signal: AbortSignal | undefined;
-  /** Identifies the flow. A checkpoint compares it, so that it never resumes another flow. */
+  /** Identifies the flow. A checkpoint records it, so that it never resumes a different flow. */
   readonly identity: FlowIdentity;
 
   /**
    * @param open Called for each run, at its first pull.
-   * @param signal Ends `for await` over the items, even in the middle of a batch.
-   * @param identity Identifies the flow to checkpoints, see `FlowIdentity`.
+   * @param signal Ends a `for await` loop over the items, even in the middle of a batch.
+   * @param identity Identifies the flow for checkpoints; see `FlowIdentity`.
    */
   constructor(open: OpenFlow<T>, signal?: AbortSignal, identity: FlowIdentity = []) {
     checkValue('new Flow', 'open', OPEN, open);
@@ -123,7 +129,7 @@ export class Flow<T> implements AsyncIterable<T> {
     this.identity = identity;
   }
 
-  /** The batches of a new run, which starts when they are first read. */
+  /** Returns the batches of a new run. The run starts at the first read. */
   batches(pull: Pull = {}): Batches<T> {
     return { [Symbol.asyncIterator]: () => new FlowRun(this.#open, pull) };
   }
@@ -136,7 +142,7 @@ export class Flow<T> implements AsyncIterable<T> {
 
 /** Describes a flow that consists of built-in stages. Only the engine reads it. */
 export interface FlowPlan {
-  /** The same plan with a check, which runs at the start of each run and may throw. */
+  /** Returns the same plan with a check that runs at the start of each run and may throw. */
   guarded(check: () => void): FlowPlan;
 }
 
@@ -146,9 +152,12 @@ interface OwnFlowOptions {
   readonly plan?: FlowPlan | undefined;
 }
 
-/** A flow of this package. When its run ends, it is waited for until it has closed everything that it holds. */
+/**
+ * A flow of this package. When its run ends, the reader waits until the flow has closed everything that it
+ * holds.
+ */
 export class OwnFlow<T> extends Flow<T> {
-  /** A way to get the same items without the flow, for the engine. */
+  /** How the engine can get the same items without reading the flow. */
   readonly plan: FlowPlan | undefined;
 
   constructor(open: OpenFlow<T>, { signal, identity, plan }: OwnFlowOptions = {}) {
@@ -157,7 +166,7 @@ export class OwnFlow<T> extends Flow<T> {
   }
 }
 
-/** The plan of a flow; `undefined` for flows without one and for other iterables. */
+/** Returns the plan of a flow. Returns `undefined` if the flow has no plan, and for other iterables. */
 export function planOf(input: AsyncIterable<unknown>): FlowPlan | undefined {
   return input instanceof OwnFlow ? input.plan : undefined;
 }
@@ -167,7 +176,7 @@ export function sourceFlow<T>(step: FlowStep, open: OpenFlow<T>): Flow<T> {
   return new OwnFlow(open, { identity: [step] });
 }
 
-/** A flow that ends with a signal and counts in a progress. Sinks that run its plan get both, too. */
+/** Creates a flow that ends when the signal fires and that counts its items in the given progress. */
 export function boundFlow<T>(
   input: AsyncIterable<T>,
   { signal, progress }: Pick<Run, 'signal' | 'progress'>,
@@ -180,8 +189,8 @@ export function boundFlow<T>(
 }
 
 /**
- * Wraps batches so that, when the signal fires, a read waits only a moment for them and is then
- * abandoned.
+ * Wraps batches so that, after the signal fires, a read waits only a moment for the next batch. The read is
+ * then abandoned.
  */
 function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   return {
@@ -198,22 +207,23 @@ function abandoned<T>(batches: Batches<T>, signal: AbortSignal): Batches<T> {
   };
 }
 
-/** A stage between source and sink: takes any async iterable and returns a `Flow`. */
+/** A stage between a source and a sink. It takes any async iterable and returns a `Flow`. */
 export type Operator<In, Out> = (input: AsyncIterable<In>) => Flow<Out>;
 
-/** The second argument of a sink, after its input. */
+/** The second argument of a sink. The first argument is its input. */
 export interface SinkRun {
   /** Fires when the run must end. */
   readonly signal?: AbortSignal | undefined;
   readonly progress?: Progress | undefined;
 }
 
-/** The end of a pipeline. Reads its input to the end, and resolves to a result. */
+/** The end of a pipeline. A sink reads its input to the end and resolves to a result. */
 export type Sink<In, Result = void> = (input: AsyncIterable<In>, run?: SinkRun) => Promise<Result>;
 
 /**
- * A function that `pipeline` takes as a sink. `pipeline` always passes a `Flow`, so a sink with its own checkpoint can
- * open the batches at its cursor. The batches use the signal and progress of the pipeline.
+ * A function that `pipeline` takes as a sink. `pipeline` always passes a `Flow`. A sink that has its own
+ * checkpoint can therefore open the batches at the cursor of that checkpoint. The batches use the signal and
+ * progress of the pipeline.
  *
  * @example
  * await pipeline(source, async (posts: Flow<Activity>) => {
@@ -230,12 +240,12 @@ export interface PerBatchOptions extends OperatorOptions {
 }
 
 /**
- * Creates a stateless operator from a function on the items of one batch. Cursors pass through unchanged.
+ * Creates a stateless operator from a function that transforms the items of one batch. The cursors pass
+ * through unchanged.
  *
  * @param transform Returns the new items of the batch.
  * @throws OptionError Immediately, if `transform` is not a function or an option is invalid.
- * @example
- * const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
+ * @example const english = perBatch<Activity, Activity>(posts => posts.filter(({ lang }) => lang === 'en'));
  */
 export function perBatch<In, Out>(
   transform: (items: readonly In[]) => readonly Out[],
@@ -258,8 +268,8 @@ export function perBatch<In, Out>(
 /** Options of `operator`: how a checkpoint identifies the operator. */
 export interface OperatorOptions {
   /**
-   * The step that a checkpoint records for this operator. The checkpoint refuses to resume with a different operator.
-   * Set it for operators that hold state or decide which items pass.
+   * The step that a checkpoint records for this operator. The checkpoint refuses to resume with a different
+   * operator. Set this option if the operator holds state or decides which items pass.
    */
   readonly step?: FlowStep | undefined;
 }
@@ -276,11 +286,12 @@ const PER_BATCH_OPTIONS = {
 } satisfies OptionTable<PerBatchOptions>;
 
 /**
- * Creates an operator that holds state, changes the batches, waits or reads ahead. `run` is called once for
- * each run, so that a flow can be read twice. It must forward cursors, and never ahead of their items.
+ * Creates an operator that may hold state, change the batches, wait or read ahead. `run` is called once for
+ * each run, so that a flow can be read twice. It must forward cursors, but never before the items that come
+ * before the cursor.
  *
- * @param run Gets the batches of the input and the run. An operator that wraps cursors ignores these batches:
- * it unwraps the cursor and calls `open` with it.
+ * @param run Gets the batches of the input and the run. If the operator wraps cursors, it must ignore these
+ *   batches, unwrap `run.resume`, and get its batches from `open`.
  * @throws OptionError Immediately, if `run` is not a function or an option is invalid.
  * @example
  * const counted = operator<string, string>(async function* (input) {
@@ -317,13 +328,19 @@ function opened<In, Out>(input: AsyncIterable<In>, run: RunOperator<In, Out>): O
   return at => run(batchesOf(input, at), at, resume => batchesOf(input, { ...at, resume }));
 }
 
-/** Returns the identity of a flow with one more stage. Other iterables have an empty identity. */
+/**
+ * Returns the identity of a flow, with an additional step if one is given. An iterable that is not a `Flow`
+ * has an empty identity.
+ */
 export function identityOf(input: AsyncIterable<unknown>, step?: FlowStep): FlowIdentity {
   const identity = input instanceof Flow ? input.identity : [];
   return step === undefined ? identity : [...identity, step];
 }
 
-/** The batches of any async iterable. An iterable that is not a `Flow` gives batches of one item without cursors. */
+/**
+ * Returns the batches of any async iterable. If the iterable is not a `Flow`, each batch has one item and no
+ * cursor.
+ */
 export function batchesOf<T>(input: AsyncIterable<T>, pull: Pull = {}): Batches<T> {
   if (input instanceof Flow) return (input as Flow<T>).batches(pull);
   return new OwnFlow<T>(run => iterableBatches(input, run)).batches(pull);

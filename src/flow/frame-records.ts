@@ -3,16 +3,16 @@ import type { Batches } from './flow.js';
 import { bytesOf } from './wrong-item.js';
 
 /**
- * Limits the items in a batch. Each item takes some hundred bytes besides its content, so a block of tiny
- * items is delivered in several batches.
+ * The maximum number of items in a batch. Each item takes some hundred bytes in addition to its content, so a
+ * block of tiny items is delivered in several batches.
  */
 const MAX_ITEMS = 16_384;
 const MIN_PIECE_BYTES = 64 * 1024;
 const MAX_PIECE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Passes blocks of bytes through a framer. A batch with a cursor ends a file or document, so a new framer
- * follows it. If a framer fails, the items that were complete before are delivered first.
+ * Passes blocks of bytes through a framer. A batch with a cursor ends a file or document, so the next batch
+ * gets a new framer. If a framer fails, the items that were complete before the failure are delivered first.
  */
 export async function* frameRecords<T>(
   call: string,
@@ -58,8 +58,8 @@ export async function* frameRecords<T>(
 }
 
 /**
- * Returns the size of the next piece. It has about 1,000 items, because a framer returns all items
- * of a piece at once.
+ * Returns the size of the next piece in bytes. A framer returns all items of a piece at once, so the piece
+ * should hold about half of `MAX_ITEMS`, if the limits of its size allow it.
  */
 function nextPieceBytes(bytes: number, items: number): number {
   const wanted = (bytes * MAX_ITEMS) / (2 * Math.max(1, items));

@@ -1,57 +1,65 @@
-/** The key of the internal data of a flow, operator, sink, function or error that this package created. */
+/** The key of the internal data on a flow, operator, sink, function or error that this package has created. */
 export const internals = Symbol('internals of millrace');
 
-/** Data that stages of this package share. All members are absent on objects that the caller created. */
+/**
+ * Data that stages of this package share with each other. Objects that the caller created have none of these
+ * members.
+ */
 export interface Internals {
-  /** The streams, generators, flows and stages that the object was made of. They are closed together with it. */
+  /**
+   * The streams, generators, flows and stages from which the object was created. They are closed together
+   * with the object.
+   */
   readonly parts?: readonly unknown[];
   /**
-   * Set for a flow whose items were cut by framers. They are known to be records, so stages do not check them
-   * again.
+   * Set for a flow whose items were cut by framers. The items are known to be records, so stages do not check
+   * them again.
    */
   readonly isOfRecords?: boolean;
-  /** The stages that `compose` has joined. `tee` uses it to find the sink at the end of a branch. */
+  /** The stages that `compose` has joined. `tee` uses them to find the sink at the end of a branch. */
   readonly composed?: ComposedStages;
   /** Set for a sink that holds locks. After an abort, the pipeline waits until the sink has released them. */
   readonly holdsLocks?: boolean;
   /**
-   * Set for a sink that counts the items that it writes. For other sinks, each item that they have read
-   * counts as written.
+   * Set for a sink that itself counts the items that it has written. For other sinks, each item that the sink
+   * has read counts as written.
    */
   readonly counts?: boolean;
-  /** Set for a function that encodes an item: how it encodes many at once, an `ItemEncoding`. */
+  /** Set for a function that encodes an item: an `ItemEncoding`, which encodes many items at once. */
   readonly encoding?: object;
-  /** How `tee` runs a sink as a branch, such as a `FileSink`. */
+  /** How `tee` runs this sink as a branch, for example a `FileSink`. */
   readonly branch?: object;
-  /** Set for an error about the way stages were combined. Every item would cause the same error. */
+  /** Set for an error about the combination of stages. Every item would cause the same error. */
   readonly isAboutStages?: boolean;
 }
 
-/** The stages of a composed operator or sink, with the last stage separately. */
+/** The stages of a composed operator or sink. The last stage is separate. */
 export interface ComposedStages {
   readonly stages: readonly Argument[];
   readonly last: Argument;
 }
 
-/** An argument of `pipeline`, `compose`, `merge`, `concat` or `tee`, with its position, from 1. */
+/**
+ * An argument of `pipeline`, `compose`, `merge`, `concat` or `tee`, with its position, which counts from 1.
+ */
 export interface Argument {
   readonly value: unknown;
   readonly position: number;
-  /** The call that has the argument. @default 'pipeline' */
+  /** The function that received the argument. @default 'pipeline' */
   readonly of?: 'pipeline' | 'compose' | 'merge' | 'concat' | 'tee' | undefined;
 }
 
 /** Adds internal data to an object that this package has created. Returns the object. */
 export function withInternals<Made extends object>(made: Made, more: Internals): Made {
-  // The property is not enumerable, because printing a flow would otherwise print everything it was
-  // made of.
+  // The property is not enumerable. Otherwise, printing a flow would print everything from which it was
+  // created.
   return Object.defineProperty(made, internals, {
     value: { ...internalsOf(made), ...more },
     configurable: true,
   });
 }
 
-/** The internal data of a value; empty if the caller created the value. */
+/** Returns the internal data of a value. The data is empty if the caller created the value. */
 export function internalsOf(value: unknown): Internals {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return NONE;
   const made: { readonly [internals]?: Internals } = value;

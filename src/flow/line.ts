@@ -15,12 +15,12 @@ const SPACE = 32;
 export type Line = Uint8Array;
 
 /**
- * Converts an item to a line: a string, or bytes that are written unchanged. The line has no line feed at the
- * end.
+ * Converts an item to a line. The line is a string, or bytes that are written unchanged, and does not end
+ * with a line feed.
  */
 export type ToLine<T> = (item: T) => string | Uint8Array;
 
-/** The item types that a sink of lines accepts. Excludes blocks of files and promises. */
+/** The types of items that a sink of lines accepts. Blocks of files and promises are excluded. */
 export type LineItem<T> = T extends FileBytes
   ? JsonRecord
   : T extends PromiseLike<infer Item>
@@ -28,11 +28,12 @@ export type LineItem<T> = T extends FileBytes
     : T;
 
 /**
- * The line of an item. For an activity, an event or another JSON document in bytes, the line is its exact
- * bytes, with line feeds between tokens replaced by spaces. Any other JSON value is serialized.
+ * Returns the line for an item. If the item is an activity, an event or another JSON document in bytes, the
+ * line has exactly these bytes, but line feeds between tokens are replaced with spaces. Any other JSON value
+ * is serialized.
  *
- * @throws DataError for a value that JSON cannot hold, such as a bigint, and for bytes of several lines that
- * are not JSON.
+ * @throws DataError if JSON cannot represent the value, such as a bigint, or if the bytes have several lines
+ *   and are not JSON.
  */
 export function lineOf<T>(item: T, toLine: ToLine<T> | undefined, origin?: string): Line {
   if (toLine !== undefined) {
@@ -59,9 +60,9 @@ const LINES = {
 } as const;
 
 /**
- * Replaces each line feed between tokens of pretty-printed JSON by a space, which makes one line of the same
- * length. Line feeds within strings are escaped, so any other line feed means that the bytes are not one JSON
- * value.
+ * Replaces each line feed between the tokens of pretty-printed JSON with a space. The result is one line with
+ * the same length. JSON strings contain no raw line feeds, so a line feed anywhere else means that the bytes
+ * are not one JSON value.
  */
 function inOneLine(json: Uint8Array, origin: string | undefined): Uint8Array {
   if (json.indexOf(LINE_FEED) === -1) return json;

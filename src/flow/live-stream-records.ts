@@ -8,15 +8,15 @@ import type { Batches } from './flow.js';
 import { frameRecords } from './frame-records.js';
 
 /**
- * The largest block that is checked for being heartbeats only. A block of this size holds hours of
+ * The largest block that is checked for heartbeats, in bytes. A block of this size could hold hours of
  * heartbeats. Checking every byte of a larger block would take far longer than inflating it.
  */
 const MAX_HEARTBEAT_BYTES = 4096;
 
-/** The number of bytes of an oversized record that are skipped before the stream counts as damaged. */
+/** If an oversized record continues for this many bytes, the stream counts as damaged. */
 const MAX_SKIPPED_BYTES = 64 * 1024 * 1024;
 
-/** A live gzip response. Chunks that arrive together come as one array. */
+/** A live gzip response. Chunks that arrive together are one array. */
 export interface LiveBytes {
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
   readonly url: string;
@@ -24,18 +24,20 @@ export interface LiveBytes {
 
 export interface LiveRecordsOptions {
   /**
-   * Called for each arrival once its records are delivered. `isHeartbeat` is true if the arrival contained
-   * only heartbeats.
+   * Called each time bytes have arrived and their records have been delivered. `isHeartbeat` is true if the
+   * bytes contained only heartbeats.
    */
   readonly onBytes?: ((isHeartbeat: boolean) => void) | undefined;
-  /** Called with each record that is not a JSON object or is too large. If absent, the first such record throws. */
+  /**
+   * Called with each record that is too large or not a JSON object. If absent, the first such record throws.
+   */
   readonly onDamaged?: OnDamaged | undefined;
 }
 
 /**
- * Reads the records of a live stream: the exact bytes of each record, without heartbeats, as soon as the
- * record is complete. CRLF separates records. Inflates and frames in one step, because each further stage
- * would delay every message.
+ * Reads the records of a live stream. Delivers the exact bytes of each record as soon as the record is
+ * complete, and skips heartbeats. CRLF separates records. Inflates and frames in one step, because an
+ * additional stage would delay every message.
  */
 export function liveRecords(
   connection: LiveBytes,
@@ -79,8 +81,8 @@ async function* inflated(
   try {
     for await (const chunks of rawBlocks) {
       let isHeartbeat: boolean | undefined;
-      // The service flushes each message, so chunks are small, and one decoder call for all of them
-      // is faster.
+      // The service flushes each message, so chunks are small. One decoder call for all chunks is faster than
+      // one for each.
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       for (const items of file.push(bytes)) {
         isHeartbeat = (isHeartbeat ?? true) && items.every(isLineEnds);
@@ -94,7 +96,7 @@ async function* inflated(
   }
 }
 
-/** Whether these bytes are only line ends, as heartbeats are. */
+/** Whether these bytes are only line ends, which the service sends as heartbeats. */
 function isLineEnds(bytes: Buffer): boolean {
   return bytes.length <= MAX_HEARTBEAT_BYTES && bytes.every(byte => byte === CR || byte === LF);
 }

@@ -3,7 +3,7 @@ import { WakeUp } from '../base/wait.js';
 import type { Cursor, Run } from './flow.js';
 import { ProgressParts } from './progress.js';
 
-/** A part that a source delivers: a batch of items, or whole files. */
+/** What a source delivers at a time: a batch of items, or a whole file. */
 export interface SourcePart {
   readonly cursor?: Cursor | undefined;
   readonly items?: readonly unknown[];
@@ -12,22 +12,27 @@ export interface SourcePart {
 /** Starts to read a source. */
 export type OpenSource<Part extends SourcePart> = (pull: Run) => AsyncIterable<Part>;
 
-/** The number of batches that a source may deliver before the others, in order to reach its next cursor. */
+/** How many batches in a row a source may deliver while the others wait for its next cursor. */
 const MAX_SEGMENT = 256;
-/** How long the other sources wait, in milliseconds, while this source has no batch ready. */
+/**
+ * How long the other sources wait for the next cursor of a source that has no batch ready. In milliseconds.
+ */
 const MAX_WAIT_MS = 50;
 /** The number of batches after which the event loop gets a turn, so that waiting sources can continue. */
 const BATCHES_PER_TURN = 16;
 
-/** The position of a source; `null` at its start. An incremental source is never `done`. */
+/**
+ * The position of a source. `null` is its start. An incremental source is never `done`, because its next run
+ * continues.
+ */
 type Stand = Cursor | 'done' | null;
 
 /**
- * Reads the batches or whole files of several sources as they arrive, see `merge`.
+ * Reads the batches or whole files of several sources as they arrive; see `merge`.
  *
- * @param end Creates the part that marks the end of a source, from the cursor at that end.
- * @param incremental For each source, true if the next run continues where this one ends. By default, false
- * for all.
+ * @param end Creates an empty part that delivers the cursor after a source has ended.
+ * @param incremental For each source, whether the next run continues where this run ends. By default, false
+ *   for all sources.
  */
 export async function* mergeBatches<Batch extends SourcePart>(
   sources: readonly OpenSource<Batch>[],
@@ -61,16 +66,16 @@ export async function* mergeBatches<Batch extends SourcePart>(
   }
 }
 
-/** One of the merged sources, read one batch ahead. */
+/** One of the merged sources. Its next batch is read ahead. */
 class Part<Batch extends SourcePart> {
-  /** The position after the delivered items. Valid while `isBetween` is false. */
+  /** The position of the source after the items that it has delivered. Valid while `isBetween` is false. */
   stand: Stand;
   /** Whether the source has ended. */
   isDone: boolean;
   readonly #incremental: boolean;
-  /** Whether the last delivered items have no cursor after them. */
+  /** Whether the last delivered items are not followed by a cursor yet. */
   isBetween = false;
-  /** Whether the other sources no longer wait for its next cursor. */
+  /** Whether the other sources have stopped waiting for the next cursor of this source. */
   isLate = false;
   isReady = false;
   error: { readonly cause: unknown } | undefined;
@@ -79,7 +84,7 @@ class Part<Batch extends SourcePart> {
   #segment = 0;
   #isBytes = false;
 
-  /** @param incremental True if the next run continues where this one ends. */
+  /** @param incremental Whether the next run continues where this run ends. */
   constructor(stand: Stand, batches: AsyncIterable<Batch>, incremental = false) {
     this.stand = stand;
     this.isDone = stand === 'done';
@@ -87,12 +92,12 @@ class Part<Batch extends SourcePart> {
     this.#iterator = batches[Symbol.asyncIterator]();
   }
 
-  /** Whether the other sources wait for its next cursor. */
+  /** Whether the other sources are waiting for the next cursor of this source. */
   get goesFirst(): boolean {
     return this.isBetween && !this.isLate;
   }
 
-  /** Reads the next batch. Never rejects: an error waits for `take`. */
+  /** Reads the next batch. Never rejects: if reading fails, `take` throws the error. */
   async read(): Promise<void> {
     try {
       const { done, value } = await this.#iterator.next();
@@ -103,7 +108,7 @@ class Part<Batch extends SourcePart> {
     this.isReady = true;
   }
 
-  /** The batch that was read; `undefined` at the end of the source. */
+  /** Returns the batch that was read. Returns `undefined` at the end of the source. */
   take(): Batch | undefined {
     if (this.error !== undefined) throw this.error.cause;
     const batch = this.#next;
@@ -122,7 +127,7 @@ class Part<Batch extends SourcePart> {
   }
 
   giveUp(): void {
-    // A source of bytes is always waited for, because parts of different documents must not be
+    // The other sources always wait for a source of bytes, because parts of different documents must not be
     // mixed.
     this.isLate = !this.#isBytes;
   }
@@ -140,8 +145,8 @@ class Part<Batch extends SourcePart> {
 }
 
 /**
- * Decides which source is next: the one that became ready first, unless the others wait for the cursor of a
- * source.
+ * Decides which source is next: the one that became ready first, unless the others are waiting for the cursor
+ * of a source.
  */
 class Turns<Batch extends SourcePart> {
   readonly #parts: readonly Part<Batch>[];
@@ -162,7 +167,10 @@ class Turns<Batch extends SourcePart> {
     });
   }
 
-  /** The next source with a batch, an error or its end; `undefined` when all are complete. */
+  /**
+   * Returns the next source that has a batch or an error or has ended. Returns `undefined` when all sources
+   * are complete.
+   */
   async next(): Promise<Part<Batch> | undefined> {
     if (++this.#unbroken % BATCHES_PER_TURN === 0) await new Promise(setImmediate);
     let patience: NodeJS.Timeout | undefined;

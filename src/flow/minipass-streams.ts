@@ -7,11 +7,11 @@ import { failureOf } from './close-streams.js';
 import type { Progress } from './progress.js';
 
 /**
- * A stream of minipass, of any version, or of a package that builds on it (minizlib, tar, fs-minipass). It
- * writes `In` and reads `Out`.
+ * A stream of minipass, in any version, or of a package that builds on minipass (minizlib, tar, fs-minipass).
+ * It accepts items of type `In` and delivers items of type `Out`.
  */
 export interface MinipassStream<In, Out> extends AsyncIterable<Out> {
-  /** The number of bytes or items in its buffer. Node streams have no such property. */
+  /** The number of bytes or items in the stream's buffer. Node streams have no such property. */
   readonly bufferLength: number;
   readonly destroyed: boolean;
   write(item: In): boolean;
@@ -23,7 +23,7 @@ export interface MinipassStream<In, Out> extends AsyncIterable<Out> {
   promise(): Promise<void>;
 }
 
-/** The number of unread items at which a stream is paused, as in Node's object mode. */
+/** When this many items are unread, the stream is paused. Node's object mode uses the same number. */
 const MAX_WAITING = 16;
 
 export function isMinipass(
@@ -38,8 +38,8 @@ export function isMinipass(
 }
 
 /**
- * The batches of a Minipass stream. Its own async iterator drops the last item of an asynchronous stream, and
- * mistakes an error between two reads for the end.
+ * Reads a Minipass stream in batches. The stream's own async iterator drops the last item of an asynchronous
+ * stream, and mistakes an error that occurs between two reads for the end.
  */
 export async function* minipassBatches<T>(
   stream: MinipassStream<never, T> & EventEmitter,
@@ -72,7 +72,7 @@ export async function* minipassBatches<T>(
   }
 }
 
-/** A writable stream of minipass, tar or fs-minipass. It is not a Node stream. */
+/** A writable stream of minipass, tar or fs-minipass, which is not a Node stream. */
 export interface StreamSink<In> {
   write(item: In): boolean;
   end(): unknown;
@@ -82,13 +82,13 @@ interface Emitter extends EventEmitter, StreamSink<unknown> {
   readonly promise?: () => Promise<void>;
   readonly destroyed?: boolean;
   readonly destroy?: (error?: unknown) => unknown;
-  /** Destroys a parser of tar, which has no `destroy`. */
+  /** Destroys a tar parser, which has no `destroy`. */
   readonly abort?: (error: unknown) => unknown;
 }
 
 /**
- * Replaces the error that Node throws when `null` is written to a stream, because its message does not say
- * what to do. Returns any other error unchanged.
+ * Replaces the error that Node throws when `null` is written to a stream, because its message does not tell
+ * the user what to do. Returns any other error unchanged.
  */
 export function writeError(error: unknown): unknown {
   if (!isNodeError(error, 'ERR_STREAM_NULL_VALUES')) return error;
@@ -100,9 +100,9 @@ export function writeError(error: unknown): unknown {
 }
 
 /**
- * Writes all items, waiting for `drain` where `write` returns false, and ends the stream. Resolves when the
- * stream has finished; with `untilEnded: false`, as soon as `end` was called. If the input or the stream
- * fails, the stream is destroyed.
+ * Writes all items, then ends the stream. Waits for `drain` whenever `write` returns false. Resolves when the
+ * stream has finished. If `untilEnded` is false, resolves as soon as `end` has been called. If the input or
+ * the stream fails, the stream is destroyed.
  */
 export async function writeToStream(
   input: AsyncIterable<unknown>,
@@ -117,7 +117,7 @@ export async function writeToStream(
   const drained = new WakeUp();
   const onDrain = () => drained.wake();
   const finished = new Promise<void>((resolve, reject) => {
-    // The error listener stays, because a late error must not end the process.
+    // The error listener is never removed, because a late error must not end the process.
     stream.on('error', reject);
     stream.promise?.().then(resolve, reject);
     const close = () => {
@@ -130,7 +130,7 @@ export async function writeToStream(
   stream.on('drain', onDrain);
   try {
     for await (const item of input) {
-      // `drain` may be emitted during the write, so listen before it.
+      // The stream may emit `drain` during the write, so this listens before the write.
       const ready = drained.next();
       if (stream.write(item) === false) await abortable(Promise.race([ready, finished]), signal);
     }

@@ -4,13 +4,13 @@ import type { Json } from '../json/type-guards.js';
 import type { Cursor } from './flow.js';
 
 export interface WrappedCursor {
-  /** The state of the operator, as JSON; absent at the start. */
+  /** The state of the operator as JSON. Absent if the run starts from the beginning. */
   readonly state: unknown;
   /** The cursor of the operator's input. */
   readonly inner: Cursor | undefined;
 }
 
-/** Adds the state of an operator to a cursor of its input. */
+/** Adds the state of an operator to the cursor of its input. */
 export function wrapCursor(
   operator: string,
   state: Json | { toJSON(): Json },
@@ -20,8 +20,8 @@ export function wrapCursor(
 }
 
 /**
- * Splits a cursor that `wrapCursor` returned, or that a checkpoint has restored, into the state and the inner
- * cursor.
+ * Splits a cursor into the operator's state and the inner cursor. The cursor was returned by `wrapCursor`, or
+ * restored from a checkpoint.
  */
 export function unwrapCursor(operator: string, resume: Cursor | undefined): WrappedCursor {
   if (resume === undefined) return { state: undefined, inner: undefined };

@@ -12,7 +12,7 @@ import { isWebReadable, isWebTransform, isWebWritable } from './web-streams.js';
 
 /** The last argument of `pipeline`, after the sink: how to end the run early and how to show its progress. */
 export interface PipelineOptions {
-  /** Ends the run: `pipeline` closes all stages and rejects with the signal's reason. */
+  /** Ends the run. `pipeline` closes all stages and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
    * How to show progress on stderr: `'auto'` or `'bar'` (a bar if stderr is a terminal, otherwise lines),
@@ -22,9 +22,9 @@ export interface PipelineOptions {
    */
   readonly progress?: ProgressDisplay | undefined;
   /**
-   * Called with a summary of the run once it has ended, completely or with an error. If it returns a promise,
-   * the pipeline waits for it. If it throws, the pipeline rejects with that error, unless the run itself has
-   * failed.
+   * Called with a summary of the run once the run has ended, whether it is complete or has failed. If it
+   * returns a promise, the pipeline waits for it. If it throws, the pipeline rejects with that error, unless
+   * the run itself has failed.
    */
   readonly onSummary?: ((summary: RunSummary) => unknown) | undefined;
 }
@@ -51,13 +51,14 @@ const END_WITH_SINK = 'End it with a sink such as `files(...)` or `collect()`';
 const UNREAD = `Nothing would read what it makes. ${END_WITH_SINK}`;
 
 /**
- * Splits the arguments of `pipeline` and checks them as far as this is possible without calling them.
+ * Splits the arguments of `pipeline` and checks them, as far as they can be checked without calling
+ * functions.
  *
  * @throws OptionError
  */
 export function readArguments(args: readonly unknown[]): PipelineArguments {
   const values = [...args];
-  // Callers may pass `undefined` instead of options.
+  // Callers may pass `undefined` for the options.
   while (values.length > 2 && values.at(-1) === undefined) values.pop();
   const given = (isPlainObject(values.at(-1)) ? values.pop() : {}) as PipelineOptions;
   const options = checkOptions('pipeline', OPTIONS, given);
@@ -71,16 +72,20 @@ export function readArguments(args: readonly unknown[]): PipelineArguments {
   return { source: value, stages: rest, sink, options };
 }
 
-/** @throws OptionError if it cannot be read. */
+/** @throws OptionError if the argument cannot be read as a source */
 export function checkSource(source: Argument): { readonly value: AsyncIterable<unknown> } {
   const { value } = source;
   if (isWebReadable(value)) checkUnlocked('source', source, value);
   else if (!isAsyncIterable(value)) throw unfit('source', source, sourceHint(source));
-  // Not all web streams are async iterable, but `batchesOf` reads each one through its reader.
+  // Some web streams are not async iterable, but `batchesOf` reads every web stream through its reader.
   return { value: value as AsyncIterable<unknown> };
 }
 
-/** @throws OptionError if it cannot be a stage. `applyStage` checks the result of a function. */
+/**
+ * Checks an argument between source and sink. If it is a function, `applyStage` later checks its result.
+ *
+ * @throws OptionError if the argument cannot be a stage
+ */
 export function checkStage(stage: Argument): void {
   const { value } = stage;
   if (typeof value !== 'function' && !isStageStream(value))
@@ -90,7 +95,11 @@ export function checkStage(stage: Argument): void {
   checkUnlocked('stage', stage, value.writable);
 }
 
-/** @throws OptionError if it cannot be a sink. `callSink` checks the result of a function. */
+/**
+ * Checks the last argument. If it is a function, `callSink` later checks its result.
+ *
+ * @throws OptionError if the argument cannot be a sink
+ */
 export function checkSink(sink: Argument): void {
   const { value } = sink;
   if (isWebWritable(value)) checkUnlocked('sink', sink, value);
@@ -104,9 +113,9 @@ function checkUnlocked(place: Place, argument: Argument, stream: { readonly lock
 }
 
 /**
- * The output of a stage.
+ * Applies a stage to its input and returns the output.
  *
- * @throws OptionError if the stage is a function, but not an operator.
+ * @throws OptionError if the stage is a function but not an operator.
  */
 export function applyStage(input: AsyncIterable<unknown>, stage: Argument): AsyncIterable<unknown> {
   const { value } = stage;
@@ -118,7 +127,7 @@ export function applyStage(input: AsyncIterable<unknown>, stage: Argument): Asyn
   throw unfit('stage', stage, notCalledHint(value, output, 'An operator returns a `Flow`'));
 }
 
-/** Any input as a `Flow`, because functions always get a `Flow`. */
+/** Wraps any input in a `Flow`, because functions are always called with a `Flow`. */
 export function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
   if (input instanceof Flow) return input;
   const flow = new OwnFlow(run => batchesOf(input, run), { identity: identityOf(input) });
@@ -128,7 +137,7 @@ export function flowOf(input: AsyncIterable<unknown>): Flow<unknown> {
 /**
  * Calls a sink.
  *
- * @throws OptionError if it is a function, but not a sink.
+ * @throws OptionError if the value is a function but not a sink.
  */
 export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): PromiseLike<unknown> {
   const result = call('sink', sink, input, run);
@@ -138,13 +147,13 @@ export function callSink(sink: Argument, input: Flow<unknown>, run: SinkRun): Pr
   throw unfit('sink', sink, notCalledHint(sink.value, result, 'A sink returns a promise'));
 }
 
-/** @throws OptionError if it can be neither a stage nor a sink. */
+/** @throws OptionError if the argument can be neither a stage nor a sink */
 export function checkLast(last: Argument): void {
   if (isStageStream(last.value)) checkStage(last);
   else checkSink(last);
 }
 
-/** The stages of a branch and the sink at its end. */
+/** Returns the stages of a branch, and the sink at its end. */
 export function composedOf(branch: Argument): ComposedStages {
   const { composed } = internalsOf(branch.value);
   if (composed === undefined) return { stages: [], last: branch };
@@ -153,9 +162,10 @@ export function composedOf(branch: Argument): ComposedStages {
 }
 
 /**
- * Calls the last function of `compose`, which is an operator or a sink. A sink also gets the run.
+ * Calls the last function of `compose`, which is an operator or a sink. If `run` is given, passes it as the
+ * second argument, as sinks expect.
  *
- * @throws OptionError if it is neither.
+ * @throws OptionError if the function is neither an operator nor a sink.
  */
 export function callLast(
   input: Flow<unknown>,
@@ -169,8 +179,8 @@ export function callLast(
 }
 
 /**
- * Calls a stage or sink. A factory that was passed uncalled, such as `dedupe` without parentheses, takes the
- * flow for its options. The error then says to call it.
+ * Calls a stage or sink. If a factory was passed without being called, such as `dedupe` without parentheses,
+ * it takes the flow for its options and throws. The error then tells the user to call the factory.
  */
 function call(place: Place, argument: Argument, ...given: readonly unknown[]): unknown {
   const value = argument.value as (...given: unknown[]) => unknown;
@@ -237,15 +247,18 @@ function describe(value: unknown): string {
   }
   if (value === null || typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return 'an array';
-  // Flows of this package are instances of subclasses of `Flow`.
+  // An object of a subclass of `Flow`, as this package uses, is also described as a Flow.
   if (value instanceof Flow) return 'a Flow';
-  // The constructor of a generator has no name.
+  // The constructor of a generator object has no name.
   const name: unknown = value.constructor?.name || tagOf(value);
   if (name === 'Object' || typeof name !== 'string') return 'an object';
   return /^(?!U(?:RL|int))[AEIOU]/.test(name) ? `an ${name}` : `a ${name}`;
 }
 
-/** The tag of a value, such as `Generator` or `AsyncGeneratorFunction`, for values whose constructor has no name. */
+/**
+ * Returns the tag of a value, such as `Generator` or `AsyncGeneratorFunction`. For values whose constructor
+ * has no name.
+ */
 function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice('[object '.length, -1);
 }
@@ -254,7 +267,7 @@ function nameOf(value: unknown): string | undefined {
   return typeof value === 'function' && value.name !== '' ? value.name : undefined;
 }
 
-/** Whether an argument must be options, because it cannot be anything else. */
+/** Whether an argument can only be an object of options. */
 export function isPlainObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || isAsyncIterable(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -21,19 +21,19 @@ import type {
 /**
  * Joins a source, operators and a sink, runs them, and resolves to the result of the sink. The item type is
  * inferred through every stage. Each argument may also be a stream of Node, of the web or of minipass. There
- * may be up to nine operators; `compose` joins several into one.
+ * may be up to nine operators. `compose` joins several operators into one.
  *
  * If a stage fails, all stages are closed and the pipeline rejects with the first error. After an abort, it
  * rejects with the reason of the signal. It waits at most 250 ms for functions, flows and sinks of the caller
- * that ignore the signal. However the run ends, streams and generators that were not read to their end are
- * closed, even if they were never opened.
+ * that ignore the signal. When the run ends for any reason, it closes all streams and generators that were
+ * not read to their end, even if they were never opened.
  *
  * @param source A `Flow`, or anything else that `for await` can read.
- * @param sink A sink, or a stream to write to. With a stream, the pipeline resolves to `undefined` once the
- * stream has finished. Operators come before the sink. Options may follow it: a `signal` that ends the run,
- * and how to show `progress`.
- * @throws OptionError If an argument does not fit its place, before anything is read; and during the run, if
- * a stream or generator was used before.
+ * @param sink A sink, or a stream to write to. If it is a stream, the pipeline resolves to `undefined` once
+ *   the stream has finished. Operators come before the sink. Options may follow the sink, such as a `signal`
+ *   that ends the run, and how to show `progress`.
+ * @throws OptionError before anything is read, if an argument does not fit its position, and during the run,
+ *   if a stream or generator was used before.
  * @example
  * const { posts } = await pipeline(
  *   search(account(), { product: '30day', query: 'snow' }),
@@ -196,7 +196,7 @@ export function pipeline<
   last: LastArgument<Y, Z>,
 ): Promise<ResultOf<Y, Z>>;
 export async function pipeline(...args: unknown[]): Promise<unknown> {
-  // From here on, a stream that fails before it is used does not end the process.
+  // From here on, if a stream fails before it is used, the failure does not end the process.
   guardAll(args);
   try {
     const parsed = readArguments(args);
@@ -213,8 +213,7 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const { signal } = options;
   signal?.throwIfAborted();
 
-  // Nothing may be read until all stages are checked, because one of them may be a sink, or not a
-  // stage at all.
+  // Nothing may be read until all stages have been checked. One of them may be a sink, or not a stage at all.
   let checked = false;
   const check = () => {
     if (!checked) throw new Error('The arguments of the pipeline are not checked yet');
@@ -245,10 +244,10 @@ async function run({ source, stages, sink, options }: PipelineArguments): Promis
   const abort = (error: unknown) => controller.abort(error);
   const display = showProgress(progress, options.progress ?? 'off', { abort });
   try {
-    // A sink can ignore the signal, because its input ends when the pipeline's signal fires.
+    // Even if the sink ignores the signal, its input ends when the pipeline's signal fires.
     const run = { signal: controller.signal, progress };
     const result = await deliverToSink(boundFlow(last, run), sink, run);
-    // A progress function that never returns must not delay an abort.
+    // If a progress function never returns, it must not delay an abort.
     await abortable(Promise.resolve(display.finish()), controller.signal);
     await summarize({ result });
     return result;

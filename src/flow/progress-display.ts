@@ -13,9 +13,9 @@ import { type HowEnded, ProgressText, SEPARATOR } from './progress-text.js';
  * - `off`: nothing;
  * - a function, which is called about 4 times a second and at the end.
  *
- * Each of them shows what the source waits for, which setting limits it, and until when. If the function
- * throws or its promise rejects, the run ends with that error. The function is not called again until its
- * promise is settled.
+ * All of these show what the source is waiting for, until when, and which setting causes the wait. If the
+ * function throws or its promise rejects, the run ends with that error. If the function returns a promise, it
+ * is not called again until the promise settles.
  */
 export type ProgressDisplay =
   | 'auto'
@@ -26,9 +26,9 @@ export type ProgressDisplay =
   | ((counts: ProgressCounts) => unknown);
 
 export interface Display {
-  /** Shows the final state. Nothing is shown after that. */
+  /** Shows the final state. Nothing is shown after this call. */
   finish(): Promise<void> | void;
-  /** Shows the state in which the run has failed or was aborted. */
+  /** Shows the state at the time when the run failed or was aborted. */
   fail(how?: HowEnded): void;
 }
 
@@ -39,16 +39,16 @@ type Terminal = Writable & {
 
 export interface DisplayOptions {
   readonly stream?: Terminal;
-  /** Ends the run with an error that the function has thrown. */
+  /** Ends the run with an error that the caller's progress function has thrown. */
   readonly abort?: (error: unknown) => void;
 }
 
 const LINE_EVERY_MS = 5_000;
 const UPDATE_EVERY_MS = 250;
 const GAUGE_WIDTH = 24;
-/** A narrower terminal has no room for a gauge next to the words. */
+/** A narrower terminal has no room for a gauge next to the text. */
 const GAUGE_COLUMNS = 60;
-/** The number of words at the end of a part that are kept when it is cut: `until 00:41 UTC`. */
+/** When a part of the line is cut, this many words at its end are kept, such as `until 00:41 UTC`. */
 const TAIL_WORDS = 3;
 
 export function showProgress(
@@ -115,7 +115,7 @@ function lines(
   stream.on('error', ignore);
   const isNews = waitNews(progress);
   const tick = () => {
-    // Computed even if it is not printed, because the rate is measured from line to line.
+    // The line is computed even if it is not printed, because the rate is measured from line to line.
     const line = text.running();
     if (isNews()) stream.write(`${line}\n`);
   };
@@ -128,8 +128,8 @@ function lines(
 }
 
 /**
- * Returns a function that tells whether to print a line. During a wait without new items, it allows
- * one line, then one every minute.
+ * Returns a function that tells whether to print a line. During a wait without new items, a line is printed
+ * once at the start and then every minute.
  */
 function waitNews(progress: Progress): () => boolean {
   let last: { readonly wait: Wait; readonly items: number; readonly at: number } | undefined;
@@ -146,7 +146,7 @@ function waitNews(progress: Progress): () => boolean {
 
 type RunText = Pick<ProgressText, 'running' | 'done' | 'failed'>;
 
-/** The counts of a run as JSON. */
+/** Formats the counts of a run as lines of JSON. */
 function jsonOf(progress: Progress): RunText {
   const started = performance.now();
   const line = (state: 'running' | 'complete' | HowEnded) => {
@@ -174,14 +174,14 @@ function bar(progress: Progress, stream: Terminal): Display {
   let drawn: string | undefined;
   stream.on('error', ignore);
   const draw = (words: string, fraction = progress.fraction) => {
-    // A terminal without a known size reports 0 columns.
+    // A terminal of unknown size reports 0 columns.
     const columns = stream.columns || 80;
     const withGauge = fraction === undefined ? words : `[${gauge(fraction)}] ${words}`;
     const [first = ''] = withGauge.split(SEPARATOR);
     const hasGauge = columns >= Math.max(GAUGE_COLUMNS, stringWidth(first));
     const line = hasGauge ? withGauge : words;
-    // Cuts the line to the width. Turning off line wrapping would leave the terminal changed after
-    // Ctrl-C.
+    // Cuts the line to the width of the terminal. The alternative, to turn off line wrapping, would leave the
+    // terminal changed after Ctrl-C.
     const fitting = shorten(line, columns);
     if (fitting === drawn) return;
     drawn = fitting;
@@ -214,8 +214,8 @@ function gauge(fraction: number): string {
 }
 
 /**
- * Returns as many whole parts as fit into this number of columns. If the first part does not fit,
- * its middle is cut.
+ * Returns as many whole parts of the text as fit into the given number of columns. If even the first part
+ * does not fit, its middle is cut out.
  */
 function shorten(text: string, columns: number): string {
   const parts = text.split(SEPARATOR);
@@ -227,7 +227,7 @@ function shorten(text: string, columns: number): string {
   return width < columns ? cut(fitting, columns - width) + tail : cut(fitting, columns);
 }
 
-/** The longest start of the text that fits into this number of columns. */
+/** Returns the longest start of the text that fits into the given number of columns. */
 function cut(text: string, columns: number): string {
   let [fitting, width] = ['', 0];
   for (const character of text) {
@@ -238,7 +238,7 @@ function cut(text: string, columns: number): string {
   return fitting;
 }
 
-/** Writes the last text, then stops ignoring errors of the stream. */
+/** Writes the last line. Once it is written, errors of the stream are no longer ignored. */
 function write(stream: Writable, text: string): void {
   stream.write(text, error => {
     if (error == null) stream.off('error', ignore);
@@ -246,5 +246,5 @@ function write(stream: Writable, text: string): void {
 }
 
 function ignore(): void {
-  // A closed stderr (`2>&1 | head`) ends the display, not the run.
+  // If stderr is closed, as in `2>&1 | head`, the display ends but the run continues.
 }

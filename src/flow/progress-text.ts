@@ -7,24 +7,30 @@ interface Sample {
   readonly items: number;
 }
 
-/** How a run ended that is not complete. `interrupted` means that it was aborted. */
+/** How an incomplete run has ended. `interrupted` means that the run was aborted. */
 export type HowEnded = 'failed' | 'interrupted';
 
-/** Separates the parts of a line of progress. */
+/** Separates the parts of a progress line. */
 export const SEPARATOR = ', ';
 
-/** The shortest time left that is shown, because a run that takes longer than expected must not say `0.0 s left`. */
+/**
+ * If less time than this is left, it is not shown. A run that takes longer than expected would otherwise show
+ * `0.0 s left`.
+ */
 const MIN_LEFT_MS = SECOND;
 
-/** The span that the rate is measured over. */
+/** The time span over which the rate is measured, in milliseconds. */
 const RATE_OVER_MS = 5 * SECOND;
 
-/** The counts of a run as text, with the rate and the time left, which are computed from earlier counts. */
+/**
+ * Formats the counts of a run as text, including the rate and the remaining time. Both are computed from
+ * earlier counts.
+ */
 export class ProgressText {
   readonly #progress: Progress;
   readonly #started = performance.now();
   #samples: Sample[];
-  /** The first known fraction and its time. A resumed run does not start at 0. */
+  /** The first known fraction, and when it was known. The fraction of a resumed run does not start at 0. */
   #first: { readonly at: number; readonly fraction: number } | undefined;
 
   constructor(progress: Progress) {
@@ -33,8 +39,8 @@ export class ProgressText {
   }
 
   /**
-   * The progress of a running run. The most important part comes first, because a narrow terminal has no
-   * space for the rest.
+   * Describes the progress while the run continues. The most important part comes first, because a narrow
+   * terminal has no space for the rest.
    */
   running(): string {
     const now = performance.now();
@@ -62,7 +68,7 @@ export class ProgressText {
     return `${how} after ${duration(performance.now() - this.#started)}, ${this.#counts()}`;
   }
 
-  /** Describes the wait of the source, unless the wait is shorter than a second. */
+  /** Describes the wait of the source. Returns `undefined` if the wait is shorter than 1 s. */
   #wait(): string | undefined {
     const { wait, waitLeftMs } = this.#progress;
     if (wait === undefined || wait.waitMs < SECOND) return undefined;
@@ -89,7 +95,9 @@ export class ProgressText {
     ].join(', ');
   }
 
-  /** Items written per second, or items received while none is written. */
+  /**
+   * Returns the number of items written per second, or, as long as nothing is written, received per second.
+   */
   #rate(now: number): string {
     const { written, received } = this.#progress.counts();
     this.#samples.push({ at: now, items: written === 0 ? received : written });
@@ -103,8 +111,8 @@ export class ProgressText {
   #left(now: number): number | undefined {
     const { fraction, leftMs } = this.#progress;
     if (leftMs !== undefined) return leftMs;
-    // The time left cannot be estimated during a wait, because the rate so far does not tell how
-    // long later waits are.
+    // The remaining time cannot be estimated during a wait, because the rate so far does not tell how long
+    // later waits will be.
     if (fraction === undefined || this.#wait() !== undefined) return undefined;
     this.#first ??= { at: now, fraction };
     const done = fraction - this.#first.fraction;
@@ -121,7 +129,7 @@ const WAITS_FOR = {
   throttle: 'throttle()',
 } as const;
 
-/** Describes a failure in few words, without advice, because a narrow terminal has no space for more. */
+/** Describes a failure in few words and without advice, because a narrow terminal has no space for more. */
 function failure(error: MillraceError | undefined): string {
   if (error instanceof HttpError) return String(error.status);
   if (error instanceof ConnectionError) return `connection ${error.failure}`;

@@ -1,45 +1,56 @@
 import type { OnWait, Wait } from '../base/wait.js';
 
-/** The counts of a run so far. Counts never decrease. */
+/** The counts of a run so far. Counts of items, bytes and requests never decrease. */
 export interface ProgressCounts {
-  /** Items that the source delivered: activities, buckets, or blocks of bytes. */
+  /** The number of items that the source has delivered, such as activities, buckets or blocks of bytes. */
   readonly received: number;
-  /** Bytes received or read from disk, before they are inflated. */
+  /** The number of bytes received or read from disk, before they are inflated. */
   readonly receivedBytes: number;
-  /** The number of dropped items, by the name of the operator. */
+  /** The number of items that each operator has dropped, by the name of the operator. */
   readonly dropped: ReadonlyMap<string, number>;
   readonly written: number;
   readonly writtenBytes: number;
-  /** The completed part, 0 to 1; `undefined` while the total is unknown. */
+  /** The completed fraction of the run, from 0 to 1. `undefined` while the total is unknown. */
   readonly fraction: number | undefined;
-  /** The time that the source has reached, epoch milliseconds. */
+  /** The time in the data that the source has reached, in epoch milliseconds. */
   readonly reached: number | undefined;
-  /** The remaining time in milliseconds, as the source expects; `undefined` if the source cannot tell. */
+  /**
+   * The time that the source expects the rest of the run to take, in milliseconds. `undefined` if the source
+   * cannot tell.
+   */
   readonly leftMs: number | undefined;
   /**
-   * The number of messages of a stream that the reader has not received yet, as reported with the last
-   * received message; `undefined` for other sources.
+   * The number of messages in a stream that the reader has not received yet, as of the last received message.
+   * `undefined` for sources that are not such streams.
    */
   readonly behind?: number | undefined;
-  /** The current wait of the source, with its reason and its end; `undefined` if the source does not wait. */
+  /**
+   * The current wait of the source, with its reason and its end. `undefined` if the source is not waiting.
+   */
   readonly wait: Wait | undefined;
-  /** The counts of each branch of `tee`; `written` and `dropped` of the run include them. */
+  /**
+   * The counts of each branch of `tee`. The counts `written` and `dropped` of the run include the counts of
+   * its branches.
+   */
   readonly branches: readonly ProgressCounts[];
   /** The number of requests, including retries. */
   readonly requests: number;
   readonly retries: number;
-  /** The number of waits for rate limits, for retries and for `throttle`, including the current wait. */
+  /** The number of waits for rate limits, retries and `throttle`, including the current wait. */
   readonly waits: number;
-  /** Milliseconds spent in waits that are over. Waits at the same time are counted separately. */
+  /**
+   * The total length of the waits that are over, in milliseconds. Waits that overlap are counted separately.
+   */
   readonly waitedMs: number;
   /**
-   * A message besides the counts: that nothing was new, that everything was complete before, or, until the
-   * first page of a search for rules, how many requests the search needs.
+   * A message in addition to the counts. It tells that nothing was new, or that everything was already
+   * complete. In a search for rules, it tells how many requests the search needs, until the first page
+   * arrives.
    */
   readonly note?: string | undefined;
 }
 
-/** The counters of one run. It is part of the pull, so that each stage can add to it. */
+/** The counters of one run. They are part of the pull, so that each stage can add to them. */
 export class Progress {
   received = 0;
   receivedBytes = 0;
@@ -48,12 +59,15 @@ export class Progress {
   writtenBytes = 0;
   fraction: number | undefined;
   reached: number | undefined;
-  /** The expected end of the source, by `performance.now()`. */
+  /** When the source expects to end, as a time of `performance.now()`. */
   endsAt: number | undefined;
   note: string | undefined;
-  /** Files of an incremental source that changed after an earlier run had read them. They are not read again. */
+  /**
+   * The number of files of an incremental source that changed after an earlier run had read them. They are
+   * not read again.
+   */
   changedFiles = 0;
-  /** The number of unread messages, for each reader of a stream. */
+  /** The number of unread messages for each reader of a stream. */
   readonly behind: Map<unknown, number> = new Map();
   requests = 0;
   retries = 0;
@@ -63,10 +77,10 @@ export class Progress {
 
   readonly #branches: Progress[] = [];
 
-  /** Clears the progress line before a sink writes to the same terminal. The line is drawn again later. */
+  /** Clears the progress line, before a sink writes to the same terminal. The line is drawn again later. */
   clear: () => void = () => {};
 
-  /** Creates the counters of one more branch of `tee`. */
+  /** Creates the counters for another branch of `tee`. */
   branch(): Progress {
     const branch = new Progress();
     branch.clear = () => this.clear();
@@ -74,7 +88,7 @@ export class Progress {
     return branch;
   }
 
-  /** The current wait. If there are several, the one that started last. */
+  /** The current wait. If there are several, the wait that started last. */
   get wait(): Wait | undefined {
     return this.#lastWait?.wait;
   }
@@ -119,7 +133,7 @@ export class Progress {
     this.note ??= note;
   }
 
-  /** A copy of the counts. */
+  /** Returns a copy of the counts. */
   counts(): ProgressCounts {
     const { received, receivedBytes, fraction, reached, leftMs, wait, note } = this;
     const behind = [...this.behind.values()];
@@ -144,7 +158,7 @@ export class Progress {
   }
 }
 
-/** The counts of a run to which the counts of its branches are added. */
+/** The counts that are sums over the run and its branches. */
 const SUMS = ['written', 'writtenBytes', 'requests', 'retries', 'waits', 'waitedMs'] as const;
 type Sums = (typeof SUMS)[number];
 
@@ -157,19 +171,22 @@ function sumsOf(all: readonly Pick<ProgressCounts, Sums>[]): Record<Sums, number
 /** A summary of a run that has ended. */
 export interface RunSummary
   extends Pick<ProgressCounts, 'received' | 'receivedBytes' | 'dropped' | Sums> {
-  /** `failed` includes aborted runs. */
+  /** `failed` also covers aborted runs. */
   readonly state: 'complete' | 'failed';
-  /** The error that the run rejects with, if it has failed. */
+  /** If the run has failed, the error with which it rejects. */
   readonly error?: unknown;
-  /** The number of files in its result, including files that earlier runs wrote. */
+  /** The number of files in the result of the run, including files that earlier runs wrote. */
   readonly files: number;
   readonly durationMs: number;
 }
 
-/** The object of one run. It is published on `millrace:run:start`, then, with its summary, on `:end` or `:error`. */
+/**
+ * The message about one run. The same object is published on `millrace:run:start` and, with its summary, on
+ * `:end` or `:error`.
+ */
 export interface RunMessage extends Partial<RunSummary> {}
 
-/** Creates the summary of a run that has just ended with this result or error. */
+/** Creates the summary of a run that has just ended with a result or an error. */
 export function summaryOf(
   progress: Progress,
   startedAt: number,
@@ -197,8 +214,9 @@ function filesOf(result: unknown): number {
 }
 
 /**
- * The progress of several sources of one run. All sources add to the same counters. The fraction is the mean over all
- * sources; a source that is not open yet counts as 0. If any open source has no fraction, the mean is `undefined`.
+ * The progress of several sources of one run. All sources add to the same counters. Their fraction is the
+ * mean over all sources. A source that is not open yet counts as 0. If any open source has no fraction, the
+ * mean is `undefined`.
  */
 export class ProgressParts {
   readonly #progress: Progress | undefined;
@@ -209,7 +227,7 @@ export class ProgressParts {
     this.#fractions = Array.from({ length: count }, () => 0);
   }
 
-  /** The progress that the source with this index is opened with. */
+  /** Returns the progress with which the source at this index is opened. */
   of(index: number): Progress | undefined {
     if (this.#progress === undefined) return undefined;
     this.#set(index, undefined);
@@ -217,7 +235,7 @@ export class ProgressParts {
       get: (progress, name) =>
         name === 'fraction' ? this.#fractions[index] : Reflect.get(progress, name, progress),
       set: (progress, name, value) => {
-        // The expected end of one source says nothing about the others.
+        // The expected end of one source is ignored, because it says nothing about the other sources.
         if (name === 'endsAt') return true;
         if (name !== 'fraction') return Reflect.set(progress, name, value, progress);
         this.#set(index, value);

@@ -1,6 +1,6 @@
 import { Channel } from '../base/channel.js';
 
-/** An item of `workAhead` with the result of its work. */
+/** An item of `workAhead`, and the result of the work on it. */
 export interface Worked<T, R> {
   readonly item: T;
   /** Absent if `work` returned `undefined`. */
@@ -8,9 +8,9 @@ export interface Worked<T, R> {
 }
 
 /**
- * Reads items and starts work on them while the consumer is busy with earlier ones, up to a total weight of
- * `limit`, and yields them in order. An error of the input is thrown after the items that were read before
- * it. Closes the input if the consumer stops.
+ * Reads items and starts work on them while the consumer is busy with earlier items. Yields the items in
+ * order. The items that wait have a total weight of up to `limit`. If the input fails, the error is thrown
+ * after the items that were read before it. Closes the input if the consumer stops.
  */
 export async function* workAhead<T, R>(
   input: Iterable<T> | AsyncIterable<T>,
@@ -25,7 +25,8 @@ export async function* workAhead<T, R>(
     weigh,
     start: item => {
       const result = work(item);
-      // The error is thrown when the item is due. Until then it must not end the process.
+      // The error is thrown when it is this item's turn. Until then, it must not end the process as an
+      // unhandled rejection.
       result?.catch(() => {});
       return { item, result };
     },
@@ -45,9 +46,9 @@ export async function* workAhead<T, R>(
 }
 
 /**
- * Reads up to `ahead` items before the consumer asks for them, starting at the call. Does not close its
- * input, because that would wait for an item that is still to arrive, for example on a live connection. Abort
- * the input by its signal instead.
+ * Starts to read items immediately, up to `ahead` items before the consumer asks for them. Does not close its
+ * input, because closing would wait for the next item to arrive, for example on a live connection. To end the
+ * input, abort its signal.
  */
 export function readAhead<T>(
   input: AsyncIterator<T, unknown>,
@@ -71,7 +72,10 @@ interface Ahead<T, R> {
   readonly start: (item: T) => Started<T, R>;
 }
 
-/** Starts to read the input into a channel. The channel ends or fails when the input does. */
+/**
+ * Starts to read the input into a channel. The channel ends when the input ends, and fails when the input
+ * fails.
+ */
 function fill<T, R>(
   input: Iterator<T, unknown> | AsyncIterator<T, unknown>,
   { limit, weigh, start }: Ahead<T, R>,

@@ -2,13 +2,13 @@ import type { OnDamaged } from '../json/records.js';
 import type { Batches, DamagedStage, Run } from './flow.js';
 
 /**
- * Runs a stage that skips damaged records. Each damaged record goes to the function of the caller, then to
+ * Runs a stage that skips damaged records. Each damaged record is passed to the caller's function, then to
  * the sink, before the next cursor is delivered.
  *
- * @param open Opens the stage with a function that takes damaged records, or with `undefined` if the first
- * one must end the run.
- * @param options `isLive` if the records come from live connections, so that a later run does not find them
- * at the same line.
+ * @param open Opens the stage. Its argument is a function that receives damaged records, or `undefined` if
+ *   the first damaged record must end the run.
+ * @param options Set `isLive` if the records come from live connections. A later run does not find such a
+ *   record at the same line, so its position is not reported.
  */
 export function reportingDamaged<T>(
   { damaged, progress }: Run,

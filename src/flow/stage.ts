@@ -10,8 +10,8 @@ import type { WebReadable, WebTransform, WebWritable } from './web-streams.js';
 
 /**
  * A stage between a source and a sink: an operator, an `async function*` over the items, a Node `Transform`,
- * a `TransformStream` of the web or a Minipass stream. The output type of a Node `Transform` is unknown to
- * the compiler, so any stage may follow it.
+ * a `TransformStream` of the web or a Minipass stream. The compiler does not know the output type of a Node
+ * `Transform`, so any stage may follow it.
  *
  * @example
  * async function* pairs(posts: AsyncIterable<Activity>): AsyncGenerator<[Activity, Activity]> {
@@ -28,14 +28,14 @@ export type Stage<In, Out> =
   | StageStream<In, Out>;
 
 /**
- * A `Flow`, a Node `Readable`, a `ReadableStream` of the web, a Minipass stream, an async generator: anything
- * that `for await` can read.
+ * Anything that `for await` can read: a `Flow`, a Node `Readable`, a `ReadableStream` of the web, a Minipass
+ * stream or an async generator.
  */
 export type Source<T> = AsyncIterable<T> | WebReadable<T>;
 
 /**
- * A Node `Writable`, a `WritableStream` of the web, or a stream of minipass, tar or fs-minipass, which has
- * `write`, `end` and events.
+ * A stream to write to: a Node `Writable`, a `WritableStream` of the web, or a stream of minipass, tar or
+ * fs-minipass, which has `write`, `end` and events.
  */
 export type WritableSink<In> = Writable | WebWritable<In> | StreamSink<In>;
 
@@ -47,11 +47,11 @@ export type ItemOf<From> =
       ? Item
       : never;
 
-// `pipeline` and `compose` have one type parameter for each argument, and check it with one of the
-// types below. If the argument fits, the parameter gets its type, together with the type from which
-// the compiler infers functions such as `filter(post => post.lang)`. If it does not fit, the type
-// is a sentence, which the compiler shows at that argument. `never` means that the compiler has not
-// seen the argument yet.
+// `pipeline` and `compose` have one type parameter for each argument. Each argument is checked with one of
+// the types below. post.lang)`. => If the argument fits, the result is the type of the argument, or the
+// general type from which the compiler infers the parameters of functions such as `filter(post =>
+// post.lang)`. => post.lang)`. If the argument does not fit, the result is a sentence, which the compiler
+// shows as the error at that argument. `never` means that the compiler has not seen the argument yet.
 
 /** The first argument of `pipeline`. */
 export type SourceArgument<From> = [From] extends [Source<unknown>]
@@ -67,19 +67,21 @@ export type StageArgument<In, S> = [S] extends [StageFor<Fed<In>>]
     ? 'A sink can only be the last stage'
     : WrongStage<In, S>;
 
-/** The last argument, if no options may follow it. */
+/** The last argument of a call that cannot have options. */
 export type SinkArgument<In, S> = [S] extends [SinkFor<Fed<In>>]
   ? S | SinkFor<Read<In>>
   : [S] extends [AnyStage]
     ? 'Nothing reads what it makes: put a sink after it, such as files() or collect()'
     : WrongStage<In, S>;
 
-/** An operator, or a sink if it is the last. */
+/** An argument that is an operator, or a sink if only options follow. */
 export type EitherArgument<In, S> = [S] extends [EitherFor<Fed<In>>]
   ? S | EitherFor<Read<In>>
   : WrongStage<In, S>;
 
-/** The last argument: a sink, or options after one. `Before` is the argument before it. */
+/**
+ * The last argument: a sink, or options that follow a sink. `Before` is the type of the argument before it.
+ */
 export type LastArgument<Before, Last> = [Last] extends [never]
   ? SinkFor<Read<OutputOf<Before>>> | PipelineOptions
   : [Last] extends [Callable | AnySink]
@@ -105,7 +107,7 @@ export type Composed<In, Last> = [Last] extends [AnyStage]
   ? Operator<In, Read<OutputOf<Last>>>
   : Sink<In, SinkResult<Last>>;
 
-/** The items that a stage delivers to the next. */
+/** The items that a stage delivers to the next stage. */
 export type OutputOf<S> = [S] extends [Duplex]
   ? Untyped
   : S extends (...args: never) => AsyncIterable<infer Out>
@@ -116,16 +118,16 @@ export type OutputOf<S> = [S] extends [Duplex]
         ? Out
         : never;
 
-/** The output of a Node `Duplex`, whose type does not declare it. */
+/** Stands for the output of a Node `Duplex`, whose type does not declare the output. */
 interface Untyped {
   readonly [untyped]: true;
 }
 declare const untyped: unique symbol;
 
-/** The items that a function passed as an argument reads, for type inference. */
+/** The items that a function reads if it is passed as an argument. For type inference. */
 type Read<In> = [In] extends [Untyped] ? unknown : In;
 
-/** The items that an argument must accept. Every stage accepts `never`. */
+/** The items that an argument must be able to read. Every stage can read `never`. */
 type Fed<In> = [In] extends [Untyped] ? never : In;
 
 export type Callable = (...args: never) => unknown;
@@ -137,8 +139,8 @@ type StageFor<In> =
 type SinkFor<In> = ((input: Flow<In>, run: SinkRun) => Promise<unknown>) | WritableSink<In>;
 
 /**
- * Both functions have the same parameters, because only then does the compiler infer parameter types, as in
- * `async posts => …`.
+ * Both functions have the same parameters. Otherwise, the compiler would not infer parameter types, for
+ * example in `async posts => …`.
  */
 type EitherFor<In> =
   | ((input: Flow<In>, run: SinkRun) => AsyncIterable<unknown> | Promise<unknown>)
@@ -154,7 +156,7 @@ type WrongStage<In, S> = [S] extends [(...args: never) => Callable]
     ? Misfit<Read<In>, InputOf<S>>
     : 'This is not a stage: an operator is a function, or a stream to pipe through';
 
-/** The items that a stage reads. */
+/** The type of the items that a stage reads. */
 export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unknown
   ? ItemOf<Input>
   : S extends WebTransform<infer In, unknown>
@@ -164,8 +166,8 @@ export type InputOf<S> = S extends (input: infer Input, ...rest: never) => unkno
       : never;
 
 /**
- * The type of a parameter if a stage cannot read the items before it. The compiler shows it as one line that
- * says which stage to insert. `wrongItem` says the same at run time.
+ * The type that a parameter gets if a stage cannot read the items of the stage before it. The compiler shows
+ * this type as one line that tells which stage to insert. At run time, `wrongItem` gives the same advice.
  */
 export type Misfit<Given, Wanted> = [Given] extends [PromiseLike<unknown>]
   ? 'It gets promises: put mapAsync() in the place of the map() before it'
@@ -189,7 +191,10 @@ type Sentence<
   Advice extends string,
 > = `It reads ${Reads}, but gets ${ItemName<Given>}: ${Advice}`;
 
-/** The name of an item type in messages. A union gets the first name that fits one of its members. */
+/**
+ * The name of an item type in messages. If the type is a union, it gets the first name that fits any of its
+ * members.
+ */
 type ItemName<Given> = [Given] extends [JsonRecord]
   ? 'JSON records'
   : [Given] extends [Uint8Array]
@@ -249,8 +254,8 @@ type PostAdvice<Given, Wanted> = [Given] extends [JsonRecord]
                   : `map them to posts${OrColumns<Wanted>}`;
 
 /**
- * Adds advice about `columns`: `csv` and `parquet` read posts and items that carry a post, and need `columns`
- * for other items.
+ * Adds advice about the option `columns` of `csv` and `parquet`. These read posts and items that hold a post.
+ * For other items, they need `columns`.
  */
 type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wanted] extends [
   Activity,
@@ -259,8 +264,8 @@ type OrColumns<Wanted, Table extends string = 'columns of these items'> = [Wante
   : `, or pass columns: ${Table}`;
 
 /**
- * A stage that reads such items. All members are optional and no stage has any of them, so the compiler's
- * error for a mismatch is one line with both types.
+ * Stands for a stage that reads items of this type. All members are optional and no stage has any of them, so
+ * that the compiler's error for a mismatch is one line with both types.
  */
 interface StageThatReads<Items> {
   readonly items?: Items;

@@ -7,14 +7,14 @@ import { type Batches, batchesOf, type Flow, identityOf, OwnFlow, type Run } fro
 import { isMinipass, type MinipassStream, writeError, writeToStream } from './minipass-streams.js';
 import { isWebTransform, type WebTransform, type WriteFailure, writeToWeb } from './web-streams.js';
 
-/** A stream that a flow can be piped through. */
+/** A stream through which a flow can be piped. */
 export type StageStream<In, Out> = Duplex | MinipassStream<In, Out> | WebTransform<In, Out>;
 
 export function isStageStream(value: unknown): value is StageStream<unknown, unknown> {
   return value instanceof Duplex || isMinipass(value) || isWebTransform(value);
 }
 
-/** Pipes a flow through a Node `Duplex`, a Minipass stream or a `TransformStream`, see `through`. */
+/** Pipes a flow through a Node `Duplex`, a Minipass stream or a `TransformStream`; see `through`. */
 export function streamStage<In, Out>(
   input: AsyncIterable<In>,
   stream: StageStream<In, Out>,
@@ -47,17 +47,18 @@ async function* piped<In, Out>(
       throw error;
     }
   }
-  // The stream pulls the input itself, in a separate run without the progress of this run.
+  // The stream reads the input itself, in a separate run that does not count in the progress of this run.
   const source = new OwnFlow<In>(items, isMinipass(stream) ? { signal } : {});
   const readable = isMinipass(stream) ? undefined : Readable.from(source, { objectMode: true });
   const fed = isMinipass(stream)
     ? writeToStream(source, stream, { signal, untilEnded: false })
     : streams.pipeline(readable as Readable, stream as Duplex, { signal });
-  // The reader gets the failure through the stream itself, so `fed` must not also end the process.
+  // The reader gets a failure through the stream itself. `fed` must not report it a second time as an
+  // unhandled rejection.
   fed.catch(() => {});
   try {
     yield* batchesOf(stream as AsyncIterable<Out>, { signal });
-    // As in Node's own pipeline, a stream may end before its input. The reader has then closed the
+    // As in Node's own pipeline, a stream may end before its input ends. The reader has then closed the
     // stream, so `fed` rejects.
     if ((stream as Partial<Duplex>).writableEnded === false) readable?.destroy();
     else await fed;
@@ -78,7 +79,7 @@ async function* pipedWeb<In, Out>(
   const open = (signal: AbortSignal) =>
     new OwnFlow<In>(pull => batchesOf(input, { ...pull, progress, damaged }), { signal });
   const fed = writeToWeb(open, writable, signal);
-  // The stream forwards a failure of the input, but some streams replace the error.
+  // If the input fails, the stream should fail with the same error, but some streams replace the error.
   let failure: WriteFailure | undefined;
   fed.then(
     result => {
@@ -92,6 +93,6 @@ async function* pipedWeb<In, Out>(
   } catch (error) {
     throw failure?.of === 'input' ? failure.error : error;
   }
-  // A stream may end before its input without a failure.
+  // The stream may have ended without a failure although its input failed.
   if (failure?.of === 'input') throw failure.error;
 }

@@ -1,14 +1,14 @@
 import { abortable, LinkedAbort } from '../base/abortable.js';
 import { stopReason } from './flow-run.js';
 
-// `fromWeb` and `toWeb` of node:stream are not used. In Node 20 they refuse streams of other realms
-// and polyfills, end a stream at an item that is `null`, keep streams locked after the run, do not
-// abort a write that never ends, and fail if a stream ends before its input. This file has a test
-// for each of these.
+// `fromWeb` and `toWeb` of node:stream are not used. In Node 20 they refuse streams of other realms and
+// polyfills, end a stream at an item that is `null`, keep streams locked after the run, do not abort a write
+// that never ends, and fail if a stream ends before its input. The tests of this file cover each of these
+// cases.
 
-// These types are structural. They fit streams of the global scope, of node:stream/web, of other
-// realms and of polyfills, with or without the types of browsers. TypeScript infers the item type
-// from `pipeTo`.
+// These types are structural. They match streams from the global scope, from node:stream/web, from other
+// realms and from polyfills, whether or not browser types are installed. TypeScript infers the item type from
+// `pipeTo`.
 
 /** A `ReadableStream` of the web. */
 export interface WebReadable<Out> {
@@ -73,9 +73,10 @@ export function hasMethod<Name extends string>(
 }
 
 /**
- * The items of a stream. The stream's own async iterator cannot be closed while a read is pending.
+ * Reads the items of a stream. The stream's own async iterator is not used, because it cannot be closed while
+ * a read is pending.
  *
- * @param signal The stream is closed with its reason.
+ * @param signal When a reader stops early, the stream is cancelled with the reason of this signal.
  */
 export function webItems<T>(stream: WebReadable<T>, signal: AbortSignal): AsyncIterator<T> {
   const reader = stream.getReader() as WebReader<T>;
@@ -94,17 +95,18 @@ export function webItems<T>(stream: WebReadable<T>, signal: AbortSignal): AsyncI
   };
 }
 
-/** The reason why not all items were written: either the input failed, or the stream. */
+/** Why not all items were written, and whether the input or the stream failed. */
 export interface WriteFailure {
   readonly of: 'input' | 'stream';
   readonly error: unknown;
 }
 
 /**
- * Writes all items, as fast as the stream asks for them, and closes it. If the input fails or the signal
- * fires, the stream is aborted with that reason. If the stream fails, the input is closed.
+ * Writes all items to a stream, as fast as the stream accepts them, and closes the stream. If the input fails
+ * or the signal fires, aborts the stream with the error or the signal's reason. If the stream fails, closes
+ * the input.
  *
- * @param open Returns the items, which end when its signal fires.
+ * @param open Returns the items. They must end when the given signal fires.
  */
 export async function writeToWeb<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
@@ -122,8 +124,7 @@ export async function writeToWeb<T>(
     done.catch(fail);
     return abortable(done, linked.signal);
   };
-  // This is set before closing, because Node 20 fails an assertion if a closed stream is written
-  // to.
+  // Set before the stream is closed. Node 20 fails an assertion if a closed stream is written to.
   let closing = false;
   writer.closed.then(() => {
     if (!closing) fail(new Error('The stream was closed before all items were written'));
@@ -131,8 +132,8 @@ export async function writeToWeb<T>(
   try {
     for await (const item of open(linked.signal)) {
       await waitFor(writer.ready);
-      // The write is not awaited, because `ready` already limits the number of items that wait in
-      // the stream.
+      // The write is not awaited, because waiting for `ready` already limits how many items are queued in the
+      // stream.
       writer.write(item).catch(fail);
     }
     closing = true;

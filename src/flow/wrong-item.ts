@@ -5,22 +5,22 @@ import { Activity } from '../post/activity.js';
 import { isComplianceEvent } from '../post/compliance-event.js';
 import { withInternals } from './internals.js';
 
-/** The kinds of items that stages read, as messages name them. */
+/** The kinds of items that a stage can read, as messages name them. */
 export type Reads = 'activities' | 'posts' | 'records' | 'lines' | 'bytes' | keyof typeof ADVICE;
 
-/** Describes a stage that got an item of the wrong kind. */
+/** Describes a stage that received an item of the wrong kind. */
 export interface Needed {
-  /** The start of the message, as in "dedupe() reads activities". */
+  /** The start of the message, such as "dedupe() reads activities". */
   readonly need: string;
   readonly reads: Reads;
-  /** An alternative to another item, as in "give `key`". */
+  /** An alternative to changing the items, such as "give `key`". */
   readonly or?: string | undefined;
   readonly origin?: string | undefined;
 }
 
 /**
- * The error for an item that a stage cannot read. The message names the item and the operator to put before
- * the stage.
+ * Creates the error for an item that a stage cannot read. The message names the item and the operator that
+ * has to come before the stage.
  */
 export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): DataError {
   const columns = reads === 'posts' ? columnsFor(item) : undefined;
@@ -33,12 +33,12 @@ export function wrongItem(item: unknown, { need, reads, or, origin }: Needed): D
   );
 }
 
-/** Marks an error as one about the combination of stages, see `isAboutStages`. */
+/** Marks an error as being about the combination of stages; see `isAboutStages`. */
 export function aboutStages(error: DataError): DataError {
   return withInternals(error, { isAboutStages: true });
 }
 
-/** @throws DataError for the first item that is not an activity. */
+/** @throws DataError for the first item that is not an activity */
 export function checkActivities(
   call: string,
   { items, origin }: { readonly items: readonly unknown[]; readonly origin?: string | undefined },
@@ -54,7 +54,7 @@ export function checkActivities(
       });
 }
 
-/** Names the kind of a value for messages, without its contents, which may be secret. */
+/** Names the kind of a value for messages. Does not show the value itself, which may be secret. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return 'a string';
@@ -66,8 +66,8 @@ export function kindOf(value: unknown): string {
 }
 
 /**
- * Like `kindOf`, with more details about objects, so that the reader of the error finds the stage that
- * created them.
+ * Like `kindOf`, but with more details about objects, so that the reader of the error finds the stage that
+ * created the object.
  */
 function itemName(item: unknown): string {
   if (Array.isArray(item) && item[0] instanceof Activity) return 'an array of activities';
@@ -86,7 +86,7 @@ const CARRIERS = {
   map: 'an object with an activity',
 } as const;
 
-/** The operator that creates such items, which carry an activity as a member. */
+/** Returns the operator that creates such items, which hold an activity as a member. */
 function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   const { activity, tag, errors } = item as Readonly<Record<string, unknown>>;
   if (!(activity instanceof Activity)) return undefined;
@@ -94,7 +94,7 @@ function carrierOf(item: unknown): keyof typeof CARRIERS | undefined {
   return Array.isArray(errors) ? 'engagement' : 'map';
 }
 
-/** The columns to use for items of a known table. */
+/** Returns advice about `columns` if the items have a known table of columns. */
 function columnsFor(item: unknown): string | undefined {
   const name = itemName(item);
   if (name === 'a bucket of counts') return 'Pass `columns: tables.counts`';
@@ -130,7 +130,7 @@ const ADVICE = {
   'engagement totals': 'Put engagement() before it',
 } as const;
 
-/** The operators that convert an item to activities. */
+/** Returns the operators that convert such an item to activities. */
 function operatorsFor(item: unknown, kind: string): string {
   if (kind === 'a string')
     return 'jsonLines(), activities() before it, and read bytes instead of text';
@@ -146,8 +146,8 @@ function operatorsFor(item: unknown, kind: string): string {
 }
 
 /**
- * Returns the operators that decode these bytes. The content shows whether they are a compressed
- * file, lines, or one record.
+ * Returns the operators that decode these bytes. Their content shows whether they are a compressed file,
+ * lines, or one record.
  */
 function decodersOf(bytes: Uint8Array): string {
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return 'gunzip(), jsonLines(), activities()';
@@ -157,10 +157,10 @@ function decodersOf(bytes: Uint8Array): string {
 }
 
 /**
- * Returns an item of a flow of bytes, as a view of the same memory.
+ * Returns an item of a flow of bytes as a `Buffer`, which is a view of the same memory.
  *
- * @throws DataError for any other item. The compiler cannot always detect these: a Node stream with
- * an encoding delivers strings.
+ * @throws DataError for any other item. The compiler cannot detect all of these: a Node stream with an
+ *   encoding delivers strings.
  */
 export function bytesOf(call: string, item: Uint8Array, origin: string | undefined): Buffer {
   if (item instanceof Uint8Array) return bufferOf(item);

@@ -42,11 +42,17 @@ import {
 } from './settings.js';
 import { realTime, ServiceClock, type Timing } from './timing.js';
 
-/** Options of `account`: its settings, each with an environment variable as its default, and how to send requests. */
+/**
+ * Options of `account`: its settings, and how requests are sent. If a setting is not given, its environment
+ * variable is used.
+ */
 export interface AccountOptions extends SettingOptions {
-  /** How long to wait for a connection, for a response, and for the next bytes of it. */
+  /** How long to wait for a connection, for a response to begin, and for its next bytes. */
   readonly timeouts?: Partial<Timeouts> | undefined;
-  /** How often and how long to retry server errors, rate limits and broken connections. */
+  /**
+   * How often, and for how long, a request is retried after server errors, rate limits and broken
+   * connections.
+   */
   readonly retry?: Partial<RetryPolicy> | undefined;
   /**
    * Called before each wait for a retry, for example to log it. If it throws or its promise rejects, the call
@@ -54,33 +60,36 @@ export interface AccountOptions extends SettingOptions {
    */
   readonly onRetry?: ((retrying: Retrying) => unknown) | undefined;
   /**
-   * Rate limits by family of calls, for a service whose limits differ from the documented limits. `[]` means
-   * no limit. Several `Account` objects of one account share their limits; if they differ, the strictest
-   * apply.
+   * Rate limits for each family of calls, in case the service's limits differ from the documented limits.
+   * `[]` means no limit. Several `Account` objects for the same account share their limits. If the limits of
+   * these objects differ, the strictest apply.
    * @default the documented limits of the service; no limits at loopback addresses and `insecureOrigins` if
    * `MILLRACE_LIMITS` is `relaxed`. `start()` of a local service with relaxed limits returns its limits
    */
   readonly limits?: Partial<Record<Family, readonly Rate[]>> | undefined;
-  /** The clock and the source of random numbers, for tests. */
+  /** The clock and the source of random numbers. For tests. */
   readonly timing?: Timing | undefined;
   /**
    * Returns the service's time in epoch milliseconds, if this process knows it. `start()` of the local
-   * service returns such a function.
+   * service returns such a function as part of its settings.
    * @default computed from the `Date` headers of the service's responses
    */
   readonly serviceTime?: (() => number) | undefined;
 }
 
 /**
- * The rate limiters of all `Account` objects of this process, since the service counts requests by account.
- * Accounts with a test clock have separate limiters, by clock.
+ * The rate limiters of all `Account` objects in this process. They are shared, because the service counts all
+ * requests of an account together. Accounts with a test clock have separate limiters for each clock.
  */
 const rateLimiters = new WeakMap<Timing, Map<string, RateLimiter>>();
 
-/** The limits of a local service, `strict` or `relaxed`. The service prints this variable when it starts. */
+/**
+ * The environment variable that tells whether the limits of a local service are `strict` or `relaxed`. The
+ * service prints it when it starts.
+ */
 const LIMITS_VARIABLE = 'MILLRACE_LIMITS';
 
-/** An option whose value `readSettings` checks. */
+/** Stands for a setting in the table of options. `readSettings` checks its value. */
 const known = special<never>('a setting', 'a setting', () => true);
 
 const OPTIONS = {
@@ -96,19 +105,22 @@ const OPTIONS = {
 } satisfies OptionTable<AccountOptions>;
 
 /**
- * Ignored settings that `start()` of the local service returns in addition: the keys of its unapproved
- * application, and the token of its control path.
+ * Additional settings that `start()` of the local service returns and that `account` ignores: the keys of its
+ * unapproved application, and the token of its control path.
  */
 const IGNORED = { unapprovedConsumerKey: known, unapprovedConsumerSecret: known, token: known };
 
-/** The state that copies of an `Account` share, see `withProgress`. */
+/** The state that an `Account` shares with the copies that `withProgress` creates. */
 interface AccountParts
   extends Pick<Account, 'settings' | 'timeouts' | 'retry' | 'timing'>,
     Pick<Account, 'clock' | 'onRetry' | 'connections'> {
   readonly limits: Limits;
-  /** The limits of a local service, which apply at loopback addresses and `insecureOrigins`. */
+  /** The limits that apply at loopback addresses and `insecureOrigins`, where a local service may run. */
   readonly localLimits: Limits;
-  /** The encoded Basic credentials, as a `Secret` because errors must not show them either. */
+  /**
+   * The encoded Basic credentials. They are a `Secret`, because errors must not show them in this form
+   * either.
+   */
   readonly login: Secret | undefined;
 }
 
@@ -118,17 +130,17 @@ interface AccountProgress {
   readonly onWait: OnWait;
 }
 
-/** Credentials and addresses of one account of the service. Created by `account()`. */
+/** The credentials and addresses of an account of the service. Created by `account()`. */
 export class Account {
   readonly settings: Settings;
   readonly timeouts: Timeouts;
   readonly retry: RetryPolicy;
   readonly timing: Timing;
-  /** The clock of the service. */
+  /** The service's clock. */
   readonly clock: ServiceClock;
   readonly onRetry: (retrying: Retrying) => unknown;
   readonly connections: Connections;
-  /** Receives the requests and waits of calls, see `withProgress`. */
+  /** Receives the requests and waits of calls; see `withProgress`. */
   readonly progress: AccountProgress | undefined;
   readonly #parts: AccountParts;
 
@@ -147,7 +159,7 @@ export class Account {
   /**
    * Returns the value of a setting that a call needs.
    *
-   * @throws OptionError if the setting has no value. The message uses `purpose`.
+   * @throws OptionError if the setting has no value. The message names the `purpose`.
    */
   need<Name extends SettingName>(name: Name, purpose: string): NonNullable<Settings[Name]> {
     const value = this.settings[name];
@@ -162,7 +174,7 @@ export class Account {
   /**
    * Checks that all of these settings have a value.
    *
-   * @throws OptionError that names all settings without a value. The message uses `purpose`.
+   * @throws OptionError with the names of all settings that have no value. The message names the `purpose`.
    */
   needAll(names: readonly SettingName[], purpose: string): void {
     const missing = names.filter(name => this.settings[name] === undefined);
@@ -180,28 +192,31 @@ export class Account {
   }
 
   /**
-   * Identifies the service at an address, for checkpoints and cursors. For a loopback address, uses the
-   * setting `localService`, because a local service gets another port at each start. Empty if that is not
-   * set.
+   * Identifies the service at an address, for checkpoints and cursors. At a loopback address, uses the
+   * setting `localService`, because a local service gets a different port at each start. Returns an empty
+   * object if that setting has no value.
    */
   serviceAt(url: URL): { readonly service?: string } {
     const service = isLoopback(url.hostname) ? this.settings.localService : url.host;
     return service === undefined ? {} : { service };
   }
 
-  /** The Basic credentials for a URL; `undefined` if its origin is not among the configured addresses. */
+  /**
+   * Returns the Basic credentials for a URL. Returns `undefined` if the origin of the URL is not one of the
+   * configured addresses.
+   */
   basicFor(url: URL): string | undefined {
     if (!BASIC_ADDRESSES.some(name => this.#originOf(name) === url.origin)) return undefined;
     for (const name of ['email', 'password'] as const) this.need(name, `requests to ${url.origin}`);
     return `Basic ${Buffer.from(this.#parts.login?.reveal() ?? '').toString('base64')}`;
   }
 
-  /** Returns the same account with all its state, which also reports its requests and waits to a run. */
+  /** Returns an account with the same state, whose requests and waits are reported to a run. */
   withProgress(progress: AccountProgress | undefined): Account {
     return progress === undefined ? this : new Account(this.#parts, progress);
   }
 
-  /** Reports a wait that begins now. Returns a function to call when the wait ends. */
+  /** Reports a wait that begins now. Returns a function that must be called when the wait ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void {
     const until = new Date(this.clock.now() + wait.waitMs);
     const { reason, setting, waitMs } = wait;
@@ -218,7 +233,9 @@ export class Account {
     );
   }
 
-  /** The rate limiter of a family of calls. All calls to the same account of the service share it. */
+  /**
+   * Returns the rate limiter for a family of calls. All calls to the same account of the service share it.
+   */
   rateLimiter(family: Family, base: URL): RateLimiter {
     const shared = rateLimiters.get(this.timing) ?? new Map<string, RateLimiter>();
     rateLimiters.set(this.timing, shared);
@@ -233,8 +250,8 @@ export class Account {
   }
 
   /**
-   * Closes idle connections now instead of after some seconds. Running calls continue, and the account can be used
-   * again.
+   * Closes idle connections immediately. Otherwise, they are closed after some seconds. Calls that are
+   * running continue, and the account can still be used.
    */
   close(): Promise<void> {
     return this.connections.close();
@@ -264,8 +281,8 @@ export class Account {
 }
 
 /**
- * The limits of an account: the limits of the service, adjusted by the account's settings and divided by the
- * number of shards.
+ * Returns the limits of an account: the given limits, with the rates of the account's contract added, divided
+ * by the number of shards.
  */
 function limitsOf(settings: Settings, service: Limits): Limits {
   const { searchesPerMinute, engagementsPerMinute, shard } = settings;
@@ -278,21 +295,26 @@ function limitsOf(settings: Settings, service: Limits): Limits {
   return ofEachFamily(all, rates => rates.map(rate => partOfRate(rate, shard)));
 }
 
-/** The rate for a contract that allows this many requests per minute. */
+/**
+ * Returns the rate for a contract that allows this many requests per minute. Returns no rate if the contract
+ * is not known.
+ */
 function perMinute(requests: number | undefined): readonly Rate[] {
   return requests === undefined ? [] : [{ requests, perMs: MINUTE }];
 }
 
 /**
  * Creates an account of the service: its credentials, addresses, names and limits. Options that are not
- * passed come from the environment: `baseUrl` from `MILLRACE_BASE_URL`, and so on. If all addresses are the
- * same, `url` or `MILLRACE_URL` is enough. A more specific address overrides it, and an option overrides any
- * variable. A setting is required only when a call needs it. Addresses must be https, unless they are
- * loopback or listed in `insecureOrigins`. Credentials are sent only to the origins of these addresses.
+ * passed are read from environment variables: `baseUrl` from `MILLRACE_BASE_URL`, and so on. If all addresses
+ * are the same, `url` or `MILLRACE_URL` is enough. A more specific address overrides `url`, and an option
+ * overrides any variable. A setting is required only when a call needs it. Addresses must be https, unless
+ * they are loopback or listed in `insecureOrigins`. Credentials are sent only to the origins of these
+ * addresses.
  *
  * All calls of one account share the service's rate limits, even if the process calls `account()` several
- * times with different options. If these differ in `limits`, `searchesPerMinute` or `engagementsPerMinute`,
- * all of the limits apply to all of these calls until the process ends.
+ * times with different options. If these options differ in `limits`, `searchesPerMinute` or
+ * `engagementsPerMinute`, every one of these limits applies to all calls of the account until the process
+ * ends.
  *
  * @throws OptionError if a setting is invalid.
  * @example
@@ -321,8 +343,8 @@ function readParts(
   const { onRetry, timing = realTime } = options;
   const timeouts = checked.timeouts as Timeouts;
   const own = withoutUndefined(options.limits ?? {});
-  // The variable applies to local services only. If it was left set by mistake, it must not lift the limits of the
-  // real service.
+  // The variable applies to local services only. If someone left it set by mistake, it must not lift the
+  // limits of the real service.
   const local = given === 'relaxed' ? NO_LIMITS : LIMITS;
   return {
     settings,
@@ -345,7 +367,7 @@ function readParts(
 }
 
 /**
- * Checks the arguments that most calls have: the account, and the options by their table.
+ * Checks the arguments that most calls have: the account, and the options of the call by their table.
  *
  * @throws OptionError
  */
@@ -357,7 +379,7 @@ export function checkAccountOptions<
   return checkOptions(call, table, options);
 }
 
-/** @throws OptionError for a first argument that `account()` did not create. */
+/** @throws OptionError if the first argument of a call was not created by `account()` */
 export function checkAccount(account: unknown): void {
   if (!(account instanceof Account))
     throw new OptionError('account', 'Expected the first argument to be made by `account()`');

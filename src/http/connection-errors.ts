@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { ConnectionError, type ConnectionFailure } from '../base/errors.js';
 import type { HttpProxy } from './http-proxy.js';
 
-/** Explanations of error codes if a connection could not be made. */
+/** What the error codes mean that occur when a connection cannot be made. */
 const REFUSED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the host does not exist',
@@ -12,7 +12,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'it did not answer in time',
 };
 
-/** The reason why a proxy does not connect to the target. */
+/** The proxy did not connect to the target. */
 export class ProxyFailure extends Error {
   readonly retryable: boolean;
 
@@ -22,14 +22,17 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** The connection that an error is about. */
+/** The connection that an error is about: its target and its proxy. */
 export interface Way {
   /** The URL of the target, without secrets. */
   readonly url: string;
   readonly proxy?: HttpProxy | undefined;
 }
 
-/** Converts an error of undici or a socket to a `ConnectionError`. `hasBegun` is true if the response had started. */
+/**
+ * Converts an error of undici or of a socket to a `ConnectionError`. `hasBegun` is true if the response had
+ * already started.
+ */
 export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): ConnectionError {
   const code = codeOf(cause);
   const details = { ...shown(way), cause: withoutData(cause) };
@@ -51,7 +54,7 @@ export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): Con
       failure: 'refused',
       retryable: false,
     });
-  // A reset in the middle of a response may look like an orderly end, so both are retryable.
+  // A reset in the middle of a response may look like a normal end, so both are retryable.
   const failure: ConnectionFailure = hasBegun && code !== 'ECONNRESET' ? 'cut' : 'reset';
   const what = failure === 'cut' ? 'ended before its end' : 'was reset';
   return new ConnectionError(
@@ -60,13 +63,13 @@ export function brokenConnection(cause: Error, way: Way, hasBegun: boolean): Con
   );
 }
 
-/** The error for a connection that sent nothing for `ms` milliseconds. */
+/** Creates the error for a connection on which nothing arrived for `ms` milliseconds. */
 export function stalledConnection(way: Way, ms: number, hasBegun: boolean): ConnectionError {
   const what = hasBegun ? `sent nothing for ${ms} ms` : `did not begin to answer within ${ms} ms`;
   return new ConnectionError(`${described(way)} ${what}`, { ...shown(way), failure: 'stalled' });
 }
 
-/** The error for a response that is complete as HTTP, but whose content is truncated. */
+/** Creates the error for a response that is complete as HTTP but has truncated content. */
 export function cutResponse(url: string, what: string, cause?: unknown): ConnectionError {
   return new ConnectionError(`The response of ${url} is cut short: ${what}`, {
     url,
@@ -75,7 +78,7 @@ export function cutResponse(url: string, what: string, cause?: unknown): Connect
   });
 }
 
-/** The error for a proxy that cannot be reached or does not answer as a proxy does. */
+/** Creates the error for a proxy that cannot be reached, or that does not answer as a proxy should. */
 export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   if (cause instanceof ProxyFailure) return cause;
   const code = codeOf(cause);
@@ -95,7 +98,7 @@ export function unusableProxy(proxy: HttpProxy, cause: Error): ProxyFailure {
   });
 }
 
-/** The error for a proxy that refuses CONNECT. */
+/** Creates the error for a proxy that refuses a CONNECT request. */
 export function refusedTunnel(
   { url, variable, authorization }: HttpProxy,
   status: number,
@@ -132,7 +135,7 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
-/** The reason why the TLS handshake failed; `undefined` for other codes. */
+/** Describes why the TLS handshake failed. Returns `undefined` for codes that have nothing to do with TLS. */
 function handshakeFailure(code: string): string | undefined {
   if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(code))
     return `the server does not answer in TLS (${code}). If it speaks plain HTTP, use http:// instead, which is for servers of this machine only`;
@@ -143,8 +146,8 @@ function handshakeFailure(code: string): string | undefined {
 }
 
 /**
- * Removes the part of the response that an error of the HTTP parser contains, because it may echo secrets of
- * the request.
+ * Removes the part of the response that an error of the HTTP parser contains. The response may echo secrets
+ * of the request.
  */
 function withoutData(error: Error): Error {
   if (!('data' in error)) return error;

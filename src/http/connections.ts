@@ -3,7 +3,7 @@ import { milliseconds, type OptionTable } from '../base/check.js';
 import { SECOND } from '../base/time.js';
 import { type HttpProxy, proxyFor } from './http-proxy.js';
 
-/** Maximum number of idle connections to keep for each origin. */
+/** The maximum number of idle connections that are kept for each origin. */
 const MAX_IDLE = 32;
 
 /** A connection to an origin. It handles one request at a time. */
@@ -11,27 +11,27 @@ export interface Connection {
   readonly origin: string;
   readonly proxy: HttpProxy | undefined;
   readonly client: Client;
-  /** Aborts the socket while it is being opened. */
+  /** Aborting this closes the socket while it is being opened. */
   readonly opening: AbortController;
 }
 
 /**
- * The connections of an account, each with one request at a time. The pools of undici are not used: after
- * every aborted request, they open a new connection and keep it. Here, an abort closes the connection. Idle
- * connections do not keep the process alive, and undici closes them after some seconds.
+ * The connections of an account. Each connection handles one request at a time. The pools of undici are not
+ * used: after every aborted request, a pool opens a new connection and keeps it. Here, an abort only closes
+ * the connection. Idle connections do not keep the process alive, and undici closes them after some seconds.
  */
 export class Connections {
   readonly #timeouts: Timeouts;
   readonly #environment: Readonly<Record<string, string | undefined>>;
   readonly #idle = new Map<string, Connection[]>();
 
-  /** @param environment The variables that name the proxies, see `proxyFor`. */
+  /** @param environment The environment variables that may name proxies; see `proxyFor`. */
   constructor(timeouts: Timeouts, environment: Readonly<Record<string, string | undefined>>) {
     this.#timeouts = timeouts;
     this.#environment = environment;
   }
 
-  /** Returns the proxy for a target. Throws like `proxyFor`. */
+  /** Returns the proxy for a target. Throws the same errors as the function `proxyFor`. */
   proxyFor(target: URL): HttpProxy | undefined {
     return proxyFor(target, this.#environment);
   }
@@ -40,7 +40,7 @@ export class Connections {
     return this.#idle.get(origin)?.pop() ?? (await this.#open(origin));
   }
 
-  /** Makes a connection idle after its response was read to its end. */
+  /** Makes a connection available for the next request. Call this after its response was read to its end. */
   release(connection: Connection): void {
     const idle = this.#idle.get(connection.origin) ?? [];
     this.#idle.set(connection.origin, idle);
@@ -54,7 +54,9 @@ export class Connections {
     client.destroy().catch(() => {});
   }
 
-  /** Closes idle connections. Running requests continue, and new connections can be opened. */
+  /**
+   * Closes the idle connections. Requests that are running continue, and new connections can still be opened.
+   */
   async close(): Promise<void> {
     const idle = [...this.#idle.values()].flat();
     this.#idle.clear();
@@ -66,7 +68,8 @@ export class Connections {
     const proxy = this.proxyFor(target);
     const opening = new AbortController();
     const options = { proxy, timeoutMs: this.#timeouts.connectMs, signal: opening.signal };
-    // Loaded with the first connection, because work on stored files needs no connection.
+    // These modules are loaded with the first connection. Work on stored files needs no connection, so it
+    // does not load them.
     const [Client, { openSocket }] = await Promise.all([loadClient(), import('./open-socket.js')]);
     const client = new Client(origin, {
       connect: (_, callback) => {
@@ -75,8 +78,8 @@ export class Connections {
           error => callback(error, null),
         );
       },
-      // Turned off, because undici's timeouts stop while a body is paused. `ResponseHandler` has its
-      // own timeouts.
+      // undici's timeouts are turned off, because they do not count while a body is paused. `ResponseHandler`
+      // has its own timeouts.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -85,10 +88,10 @@ export class Connections {
 }
 
 /**
- * Loads only the client of undici. The main module takes 240 ms of CPU time to load, the client 89 ms
- * (medians of 15 runs on a busy machine). Undici's connector is not used either, because it keeps an aborted
- * socket until its connect timeout: with 5 s, a TLS handshake without an answer was closed after 5.3 s.
- * Therefore sockets and proxies are implemented here.
+ * Loads only the client of undici. Loading the main module takes 240 ms of CPU time; loading the client takes
+ * 89 ms (medians of 15 runs on a busy machine). Undici's connector is not used either, because it keeps an
+ * aborted socket until its connect timeout: with a timeout of 5 s, an unanswered TLS handshake was closed
+ * only after 5.3 s. `openSocket` therefore opens sockets and uses proxies itself.
  */
 async function loadClient(): Promise<typeof Client> {
   // @ts-expect-error: undici declares the types of its main module only.
@@ -102,8 +105,8 @@ export interface Timeouts {
   /** The maximum time from the start of a request until its response begins. @default 90_000 */
   readonly responseMs: number;
   /**
-   * The maximum time between two arrivals of bytes, including heartbeats. Streams need more than 30 s,
-   * because the service may send nothing for that long.
+   * The maximum time between two arrivals of bytes, including heartbeats. For streams, it must be more than
+   * 30 s, because the service may send nothing for that long.
    * @default 40_000
    */
   readonly silenceMs: number;

@@ -8,44 +8,49 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Whether the address itself grants access, like the signed address of a data file. No credentials are sent
-   * then, and the body is not decoded, because a server may declare the compression of a stored file as a
+   * Whether the URL itself grants access, like the signed URL of a data file. If true, no credentials are
+   * sent. The body is then not decoded, because a server may declare the compression of a stored file as its
    * content encoding.
    */
   readonly isSignedUrl?: boolean | undefined;
-  /** Returns the `Authorization` header of each try, instead of Basic credentials. */
+  /** Returns the `Authorization` header for each try. If absent, the Basic credentials are sent. */
   readonly authorize?: (() => string | undefined) | undefined;
   /** The permit of the account's rate limiter for this request. */
   readonly permit?: Permit | undefined;
-  /** Returns advice about an error by its status. By default, errors have general advice. */
+  /**
+   * Returns advice for an error with this status. If it is absent or returns `undefined`, the error has
+   * general advice.
+   */
   readonly advice?: ((status: number) => string | undefined) | undefined;
-  /** Statuses besides success for which the response is returned instead of an error thrown. */
+  /** Error statuses for which the response is returned. For all other error statuses, an error is thrown. */
   readonly expectedStatuses?: readonly number[] | undefined;
 }
 
-/** Headers by lower-case name. Repeated headers are joined with a comma. */
+/** The headers by their lower-case names. The values of a repeated header are joined with commas. */
 export type ResponseHeaders = Readonly<Record<string, string | undefined>>;
 
-/** A response. Read its body to the end, or close it. */
+/** A response. The caller must read its body to the end, or close it. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
   /** The URL without its query, for messages. */
   readonly url: string;
-  /** The decoded body, split at any byte. Throws a `ConnectionError` if the body breaks off. */
+  /**
+   * The decoded body, in blocks that may end at any byte. Throws a `ConnectionError` if the body breaks off.
+   */
   readonly body: AsyncIterable<Buffer>;
   /**
-   * The body as received, to be used instead of `body`. Each value is everything that has arrived. Throws a
-   * `ConnectionError` if the body breaks off.
+   * The body as it was received. The caller reads either this or `body`. Each value holds everything that has
+   * arrived since the previous value. Throws a `ConnectionError` if the body breaks off.
    */
   readonly rawBlocks: AsyncIterable<readonly Buffer[]>;
-  /** The number of received bytes of the body, before decoding. */
+  /** The number of bytes of the body that were received, before decoding. */
   readonly receivedBytes: number;
-  /** Closes the connection. Does nothing after the end of the body. */
+  /** Closes the connection. Does nothing after the body was read to its end. */
   close(): void;
 }
 
-/** A URL without its query, which may contain a signature. */
+/** Returns a URL without its query, which may contain a signature. */
 export function urlForMessages(url: URL): string {
   return `${url.origin}${url.pathname}${url.search === '' ? '' : '?...'}`;
 }

@@ -4,25 +4,25 @@ import { OptionError } from '../base/errors.js';
 import { isLoopback } from '../base/is-loopback.js';
 import { Secret } from '../base/secret.js';
 
-/** A proxy that the environment names. */
+/** A proxy that an environment variable names. */
 export interface HttpProxy {
   /** The address of the proxy, without credentials. */
   readonly url: URL;
   /** The environment variable that names the proxy. */
   readonly variable: string;
-  /** The value of `Proxy-Authorization`. */
+  /** The value of the header `Proxy-Authorization`. */
   readonly authorization: Secret | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy for connections to a host, by the rules of undici's `EnvHttpProxyAgent`: `HTTPS_PROXY` for https,
- * `HTTP_PROXY` for http, and for https without `HTTPS_PROXY`. A lower-case name takes precedence over the
- * same name in upper case, and an empty variable counts as absent. Connections to loopback addresses and to
- * hosts in `NO_PROXY` use no proxy.
+ * Returns the proxy for connections to a host, by the rules of undici's `EnvHttpProxyAgent`: `HTTPS_PROXY`
+ * names the proxy for https. `HTTP_PROXY` names the proxy for http, and also for https if `HTTPS_PROXY` is
+ * not set. A variable with a lower-case name takes precedence over the same name in upper case. An empty
+ * variable counts as not set. Connections to loopback addresses and to hosts in `NO_PROXY` use no proxy.
  *
- * @throws OptionError if the variable is not the address of a proxy.
+ * @throws OptionError if the value of the variable is not the address of a proxy.
  */
 export function proxyFor(target: URL, environment: Environment): HttpProxy | undefined {
   if (isLoopback(target.hostname)) return undefined;
@@ -60,12 +60,12 @@ function isExcepted(target: URL, environment: Environment): boolean {
 /** Matches an entry of `NO_PROXY`: a host with an optional port. */
 const ENTRY = /^(.*?)(?::(\d+))?$/;
 
-/** The port of a URL, including the default port of its protocol. */
+/** Returns the port of a URL, or the default port of its protocol. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port || (protocol === 'https:' ? 443 : 80));
 }
 
-/** A host name in the form in which `URL` prints it. */
+/** Returns a host name as `URL` would print it. */
 function normalized(host: string): string {
   const address = host.replace(/^\[(.*)\]$/, '$1');
   if (isIPv6(address)) return new URL(`http://[${address}]`).hostname;
@@ -75,10 +75,10 @@ function normalized(host: string): string {
 
 function parseProxy(variable: string, text: string): HttpProxy {
   const refuse = (what: string) => {
-    // The message never contains the value, which may have a password.
+    // The message never shows the value of the variable, which may contain a password.
     throw new OptionError(variable, `\`${variable}\` ${what}`);
   };
-  // As in curl, `proxy.example:3128` means an http proxy.
+  // `proxy.example:3128` means an http proxy, as it does in curl.
   const href = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!URL.canParse(href)) refuse('must be the address of a proxy, such as http://host:3128');
   const url = new URL(href);

@@ -7,14 +7,14 @@ import { sendRequest } from './request.js';
 import { realTime } from './timing.js';
 
 /**
- * An open stream of the service: a response whose `rawBlocks` are endless gzip, and can be read once. They
- * throw a `ConnectionError` if the stream breaks off, or if nothing, not even a heartbeat, arrives for
- * `timeouts.silenceMs` of the account. Silence is not counted while nobody reads.
+ * An open stream of the service. It is a response whose `rawBlocks` are endless gzip data and can be read
+ * only once. They throw a `ConnectionError` if the stream breaks off, or if nothing arrives for the account's
+ * `timeouts.silenceMs`, not even a heartbeat. Time in which nobody reads does not count as silence.
  */
 export type LiveConnection = Pick<HttpResponse, 'url' | 'rawBlocks' | 'receivedBytes' | 'close'>;
 
 /**
- * Connects to a stream, without retries. The caller observes the rate limits for connections, with `permit`.
+ * Connects to a stream, without retries. The caller gets `permit` from the rate limiter for connections.
  *
  * @throws HttpError, ConnectionError, DataError, or the signal's reason.
  */
@@ -40,29 +40,29 @@ export async function connectLive(
   });
 }
 
-/** Statuses for wrong credentials, addresses and methods. Connecting again does not help. */
+/** The statuses for wrong credentials, addresses and methods. Connecting again does not help. */
 const FINAL: readonly number[] = [401, 403, 404, 405, 410];
 
 /**
- * Returns whether it is pointless to connect to a stream again. After any other status, such as a
- * 406 because of the service's current state, the service asks clients to reconnect.
+ * Returns whether it is pointless to connect to a stream again after this error. After any other status, such
+ * as a 406 because of the service's current state, the service asks clients to reconnect.
  */
 export function isFinalStatus({ status }: HttpError): boolean {
   return (status >= 300 && status < 400) || FINAL.includes(status);
 }
 
-/** The longest silence of a stream of the service, in milliseconds. */
+/** The longest time for which the service may send nothing on a stream, in milliseconds. */
 const MAX_SILENCE_MS = 30 * SECOND;
 
 /**
- * Checks that the account's timeout is longer than a stream may be silent.
+ * Checks that the account's timeout for silence is longer than the time for which a stream may be silent.
  *
  * @throws OptionError
  */
 export function checkSilence(account: Account, purpose: string): void {
   checkAccount(account);
   const { silenceMs } = account.timeouts;
-  // Tests that replace the clock also choose how often their service sends heartbeats.
+  // Tests that replace the clock also choose how often their local service sends heartbeats.
   if (account.timing !== realTime || silenceMs > MAX_SILENCE_MS) return;
   throw new OptionError(
     'timeouts.silenceMs',

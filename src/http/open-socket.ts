@@ -6,7 +6,7 @@ import { LinkedAbort, onceAborted } from '../base/abortable.js';
 import { refusedTunnel, unusableProxy } from './connection-errors.js';
 import { type HttpProxy, portOf } from './http-proxy.js';
 
-/** The delay of undici's own sockets. */
+/** The delay of TCP keep-alive probes. The same as for undici's own sockets. */
 const KEEP_ALIVE_MS = 60_000;
 const PLAIN = { highWaterMark: 64 * 1024 };
 const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
@@ -14,18 +14,18 @@ const TLS = { highWaterMark: 16 * 1024, ALPNProtocols: ['http/1.1'] };
 export interface OpenSocketOptions {
   /** The proxy to use, if any. */
   readonly proxy?: HttpProxy | undefined;
-  /** The time limit for the connection, the tunnel and TLS together, in milliseconds. */
+  /** The time limit for connecting, opening the tunnel and the TLS handshake together, in milliseconds. */
   readonly timeoutMs: number;
-  /** Closes a socket that is not open yet, without waiting for its timeout as undici's connector does. */
+  /** Closes the socket while it is being opened. Undici's connector would keep it until the timeout. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Opens a socket to the origin of a URL, with TLS for https. Uses a proxy through a tunnel (CONNECT), even
- * for http, like undici's `ProxyAgent` by default. So there is only one mechanism, and the proxy learns
- * nothing about a request except the host.
+ * Opens a socket to the origin of a URL, with TLS for https. If there is a proxy, opens a tunnel through it
+ * (CONNECT), even for http, as undici's `ProxyAgent` does by default. There is then only one mechanism, and
+ * the proxy learns nothing about a request except the host and port.
  *
- * @throws ProxyFailure, or an error with the code of the system: `ETIMEDOUT` after `timeoutMs`.
+ * @throws ProxyFailure, or an error with a system error code, such as `ETIMEDOUT` after `timeoutMs`.
  */
 export async function openSocket(
   target: URL,
@@ -51,7 +51,7 @@ function connect(url: URL, signal: AbortSignal): Promise<Socket> {
 
 async function secure(socket: Socket, url: URL, signal: AbortSignal): Promise<Socket> {
   const host = hostOf(url);
-  // SNI is for host names, never for IP addresses (RFC 6066 section 3).
+  // SNI must contain a host name, never an IP address (RFC 6066 section 3).
   const servername = isIP(host) === 0 ? host : '';
   return opened(tlsConnect({ ...TLS, socket, host, servername }), 'secureConnect', signal);
 }
@@ -80,12 +80,11 @@ async function askForTunnel(
   const createConnection = () => socket;
   const asked = request({ method: 'CONNECT', path: authority, headers, createConnection }).end();
   try {
-    // Node emits `connect` for every status, not only for a success.
+    // Node emits `connect` for a response with any status, even if the proxy refuses.
     const answer = await once(asked, 'connect', { signal });
     let [{ statusCode = 0, headers }, , head] = answer as [IncomingMessage, Socket, Buffer];
     if (head.length > 0) socket.unshift(head);
-    // After a `100 Continue`, the final response is still to come, but Node no longer reads the
-    // socket.
+    // After a `100 Continue`, the final response is still to come, but Node no longer reads from the socket.
     while (statusCode >= 100 && statusCode < 200)
       ({ statusCode = 0, headers } = await readHead(socket, signal));
     if (statusCode < 200 || statusCode > 299) throw refusedTunnel(proxy, statusCode, headers);
@@ -101,7 +100,10 @@ function failure(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** Reads the status of a response and the headers that explain a refusal. Reads nothing after the head. */
+/**
+ * Reads the head of a response from the proxy: its status, and the headers that explain a refusal. Does not
+ * read beyond the head.
+ */
 async function readHead(
   socket: Socket,
   signal: AbortSignal,
@@ -128,13 +130,14 @@ async function readHead(
   }
 }
 
-/** Resolves to the socket once it is open. Until then, an error or abort closes it. */
+/** Resolves to the socket once it is open. An error or an abort before that closes the socket. */
 async function opened<S extends Socket>(
   socket: S,
   event: 'connect' | 'secureConnect',
   signal: AbortSignal,
 ): Promise<S> {
-  // Also handles an error before undici adds its listeners. Undici then finds a destroyed socket.
+  // Also handles an error that occurs before undici has added its listeners. Undici then finds a destroyed
+  // socket.
   socket.on('error', () => {});
   try {
     await once(socket, event, { signal });
@@ -145,7 +148,7 @@ async function opened<S extends Socket>(
   }
 }
 
-/** The host name without the brackets of an IPv6 address. */
+/** Returns the host name of a URL. Removes the brackets around an IPv6 address. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

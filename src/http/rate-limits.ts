@@ -4,18 +4,19 @@ import { DAY, HOUR, MINUTE, SECOND } from '../base/time.js';
 import { WakeUp } from '../base/wait.js';
 import { realTime, type Timing } from './timing.js';
 
-/** A rate: at most `requests` requests in any span of `perMs` milliseconds. */
+/** A rate: in any span of `perMs` milliseconds, at most `requests` requests. */
 export interface Rate {
   readonly requests: number;
   readonly perMs: number;
   /**
-   * If set, the rate counts only calls of this kind. `'change'` means add, delete and list in `replayRules`.
+   * If set, the rate counts only calls of this kind. In `replayRules`, the kind `'change'` means add, delete
+   * and list.
    * @default all calls of the family
    */
   readonly kind?: string | undefined;
 }
 
-/** The families of calls that share a limit. */
+/** The families of calls. All calls of a family share one limit. */
 export type Family =
   | 'search'
   | 'jobReads'
@@ -30,32 +31,35 @@ export type Family =
 /** The rates for each family of calls. */
 export type Limits = Readonly<Record<Family, readonly Rate[]>>;
 
-/** The rates that the service allows. */
+/** The rates that the service allows, as documented. */
 export const LIMITS: Limits = {
-  /** Search and counts share this limit. The account adds the rate per minute of its contract. */
+  /** Search and counts share this limit. An account adds the requests per minute that its contract allows. */
   search: [{ requests: 20, perMs: SECOND }],
-  /** Status, results and list share this limit. */
+  /** Requests for the status, the results and the list of jobs share this limit. */
   jobReads: [{ requests: 5, perMs: 5 * SECOND }],
-  /** The service counts 60 in a UTC day. A limit for any 24 hours is stricter. */
+  /** The service allows 60 jobs in a UTC day. Here, the limit applies to any 24 hours, which is stricter. */
   jobCreation: [
     { requests: 30, perMs: HOUR },
     { requests: 60, perMs: DAY },
   ],
   replay: [{ requests: 5, perMs: 5 * MINUTE }],
   compliance: [{ requests: 10, perMs: MINUTE }],
-  /** `change` means add, delete and list. The second rate counts all requests, including get by id. */
+  /**
+   * The first rate counts add, delete and list, which are of the kind `change`. The second rate counts all
+   * requests, including get by id.
+   */
   replayRules: [
     { requests: 5, perMs: 5 * SECOND, kind: 'change' },
     { requests: 60, perMs: MINUTE },
   ],
   usage: [{ requests: 2, perMs: MINUTE }],
-  /** Each step has an unpublished limit, which only `Retry-After` reveals. */
+  /** Each step of a sign-in has an unpublished limit, which only `Retry-After` reveals. */
   signIn: [],
-  /** The account adds the rate per minute of its contract. */
+  /** An account adds the requests per minute that its contract allows. */
   engagement: [],
 };
 
-/** Maps the rates of each family to a value. */
+/** Replaces the rates of each family with the result of `make`. */
 export function ofEachFamily<T>(
   limits: Limits,
   make: (rates: readonly Rate[]) => T,
@@ -67,10 +71,10 @@ export function ofEachFamily<T>(
   >;
 }
 
-/** Limits without any rate, for a local service with relaxed limits. */
+/** No rates for any family. For a local service with relaxed limits. */
 export const NO_LIMITS: Limits = ofEachFamily(LIMITS, () => []);
 
-/** The option of rates for each family of calls. They replace the rates of the service. */
+/** For each family, the option that replaces the rates of the service. */
 export const RATE_LIMITS: OptionTable<Partial<Limits>> = ofEachFamily(LIMITS, () =>
   special<readonly Rate[]>(
     'rates to keep',
@@ -85,18 +89,21 @@ function isRate(value: unknown): boolean {
 }
 
 /**
- * The longest time in milliseconds that a request takes to reach the service. The service counts arrivals,
- * which the client does not see. So a request counts as arrived when its response begins, or this long after
- * it was sent, whichever is first.
+ * The longest time that a request takes to reach the service, in milliseconds. The service counts a request
+ * when it arrives, which the client does not see. The client therefore counts a request as arrived when its
+ * response begins, or this long after the request was sent, whichever comes first.
  */
 const MAX_TRANSIT_MS = 250;
 
 /**
- * Permission to send one request. Until one of its methods is called, the request counts in every window, and
- * others may wait for it forever.
+ * Permission to send one request. The request counts in every window until `sent` or `responded` is called.
+ * If neither is ever called, other requests may wait forever.
  */
 export interface Permit {
-  /** Must be called when the request was written to an open connection, or can no longer be written. */
+  /**
+   * Must be called when the request has been written to an open connection, or when it can no longer be
+   * written.
+   */
   sent(): void;
   /** Must be called when the response begins. */
   responded(): void;
@@ -107,35 +114,35 @@ type BeginWait = (waitMs: number) => () => void;
 interface Counted {
   readonly kind: string | undefined;
   /**
-   * The time at which the request was sent. `Infinity` until then, because its connection may take any time
-   * to open.
+   * When the request was sent. `Infinity` until then, because opening its connection may take any length of
+   * time.
    */
   sentAt: number;
-  /** The time at which the response began. The service has counted the request by then. */
+  /** When the response began. The service has counted the request by then. */
   responseAt: number | undefined;
 }
 
 /**
- * A strict sliding window. In any span of a rate's length, never more requests start than the rate allows,
- * and never more arrive at the service, if each arrives within `MAX_TRANSIT_MS` after it was sent. Requests
- * are served in the order of their calls.
+ * A strict sliding window. In any span of `perMs`, no more requests start than the rate allows. No more
+ * requests arrive at the service either, if each one arrives within `MAX_TRANSIT_MS` after it was sent.
+ * Requests start in the order in which `acquire` was called.
  *
  * Proof: a request starts only while fewer than `requests` earlier requests can be in the same window. An
- * earlier request that is not sent yet can still arrive at any time, so it counts in every window. Therefore,
- * of any `requests + 1` arrivals, the last request started at least `perMs` after another had arrived.
+ * earlier request that has not been sent yet may arrive at any time, so it counts in every window. Therefore,
+ * of any `requests + 1` requests, the last one started at least `perMs` after one of the others had arrived.
  */
 export class RateLimiter {
   readonly #rates: Rate[] = [];
-  /** The rate that the service has last named in a response. */
+  /** The rate that the service named in its last response that named one. */
   #learned: Rate | undefined;
   readonly #timing: Timing;
   readonly #unsent = new Set<Counted>();
-  /** The requests that still count, in chronological order. */
+  /** The requests that have been sent and still count, in chronological order. */
   readonly #sent: Counted[] = [];
-  /** Wakes the first caller in the queue. Only this caller waits for requests to be sent. */
+  /** Wakes the first caller in the queue. Only that caller waits for requests to be sent. */
   readonly #wakeUp = new WakeUp();
   #last: Promise<unknown> = Promise.resolve();
-  /** The end of the wait of the first caller in the queue. */
+  /** When the wait of the first caller in the queue ends. */
   #opensAt = 0;
 
   constructor(rates: readonly Rate[], timing: Timing = realTime) {
@@ -143,7 +150,7 @@ export class RateLimiter {
     this.add(rates);
   }
 
-  /** Adds rates. Requests then respect them, too. */
+  /** Adds rates. Later requests must respect them, too. */
   add(rates: readonly Rate[]): void {
     for (const rate of rates) {
       const known = this.#rates.some(
@@ -156,8 +163,9 @@ export class RateLimiter {
 
   /**
    * Waits until a request may start. Rejects with the signal's reason on an abort. Calls `beginWait` at the
-   * start of each wait, even while earlier calls wait, and its result at the end. Does not report a wait for
-   * the connection of an earlier request to open, because its end is unknown, and opening has a timeout.
+   * start of each wait, even if it waits behind earlier calls. Calls the function that `beginWait` returns at
+   * the end of the wait. Does not report a wait for an earlier request whose connection is being opened. The
+   * end of such a wait is unknown, and opening has a timeout.
    */
   acquire(
     kind?: string,
@@ -172,8 +180,8 @@ export class RateLimiter {
     });
     this.#last = entered.catch(() => {});
     const permit = abortable(entered, signal);
-    // If the abort comes together with the permit, the request is never sent, so the permit is
-    // returned.
+    // If the abort arrives at the same time as the permit, the request is never sent, so the permit is
+    // released.
     permit.catch(() => entered.then(unused => unused.sent()).catch(() => {}));
     return permit;
   }
@@ -183,7 +191,10 @@ export class RateLimiter {
     return this.#learned === undefined ? this.#rates : [...this.#rates, this.#learned];
   }
 
-  /** Applies a rate that the service has named. It replaces the rate that the service named before. */
+  /**
+   * Applies a rate that the service has named in a response. It replaces the rate that the service named
+   * before.
+   */
   learn(rate: Rate): void {
     this.#learned = rate;
   }
@@ -219,8 +230,8 @@ export class RateLimiter {
   }
 
   /**
-   * Milliseconds until the next check is useful. 0 if a request may start now; `Infinity` if it must wait for
-   * earlier requests, none of which is sent yet.
+   * Returns the number of milliseconds until the next check is useful. Returns 0 if a request may start now.
+   * Returns `Infinity` if it must wait for earlier requests and none of them has been sent yet.
    */
   #waitFor(kind: string | undefined): number {
     const now = this.#timing.elapsed();
@@ -241,20 +252,23 @@ export class RateLimiter {
   }
 
   #forget(now: number): void {
-    // The time is at least a minute, because another `Account` object or the service may add a rate
-    // per minute later.
+    // Requests are remembered for at least a minute, because another `Account` object or the service may
+    // later add a rate per minute.
     const longest = Math.max(MINUTE, ...this.rates.map(rate => rate.perMs));
     const old = this.#sent.findIndex(start => now < start.sentAt + MAX_TRANSIT_MS + longest);
     this.#sent.splice(0, old === -1 ? this.#sent.length : old);
   }
 }
 
-/** The latest time at which the request arrives at the service. */
+/** Returns the latest time at which the request arrives at the service. */
 function arrivedBy({ sentAt, responseAt = Number.POSITIVE_INFINITY }: Counted): number {
   return Math.min(responseAt, sentAt + MAX_TRANSIT_MS);
 }
 
-/** The time of the next check. It is early, because a request without a response may have arrived immediately. */
+/**
+ * Returns the time of the next check. If the request has no response yet, the check is early, because the
+ * request may have arrived immediately.
+ */
 function nextCheckAt(start: Counted, rate: Rate, now: number): number {
   const isEarly = start.responseAt === undefined && now < start.sentAt + rate.perMs;
   return (isEarly ? start.sentAt : arrivedBy(start)) + rate.perMs;

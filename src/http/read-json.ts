@@ -5,12 +5,12 @@ import { parseExact } from '../json/exact-ids.js';
 import { excerpt } from '../json/excerpt.js';
 import type { HttpResponse } from './http-message.js';
 
-/** The maximum size of a body in bytes. Only the longest lists of files come close to it. */
+/** The maximum size of a body in bytes. Only the longest lists of files come close to this size. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** The number of characters to show of a body that is not JSON. */
+/** How many characters of a body are shown if it is not JSON. */
 const MAX_SHOWN = 120;
 
-/** Returns the whole body as text. */
+/** Reads the whole body and returns it as text. */
 export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -25,7 +25,10 @@ export async function readText(response: HttpResponse, maxBytes = MAX_BYTES): Pr
   return Buffer.concat(chunks).toString();
 }
 
-/** Returns the whole body as JSON with exact ids. The error for truncated JSON is retryable. */
+/**
+ * Reads the whole body and parses it as JSON, with exact ids. If the JSON is truncated, the error is
+ * retryable.
+ */
 export async function readJson(response: HttpResponse, maxBytes?: number): Promise<unknown> {
   const text = await readText(response, maxBytes);
   try {
@@ -36,8 +39,8 @@ export async function readJson(response: HttpResponse, maxBytes?: number): Promi
 }
 
 /**
- * The error for a body that is not JSON. A body that does not begin like JSON comes from another program,
- * such as a proxy with an error page. Any other body may be truncated, so its error is retryable.
+ * Creates the error for a body that is not JSON. If the body does not begin like JSON, it comes from another
+ * program, such as a proxy with an error page. Any other body may be truncated, so its error is retryable.
  */
 export function notJson({ url, headers }: HttpResponse, text: string, cause: unknown): DataError {
   const position = { origin: url };
@@ -55,13 +58,16 @@ export function notJson({ url, headers }: HttpResponse, text: string, cause: unk
   );
 }
 
-/** Reads members of a JSON object of the service by type. `null` counts as absent. */
+/**
+ * Reads the members of a JSON object of the service, and checks their types. A member that is `null` counts
+ * as absent.
+ */
 export class JsonMembers {
   readonly #members: Readonly<Record<string, unknown>>;
   readonly #what: string;
   readonly #origin: string;
 
-  /** @throws DataError if the value is not an object. The message uses `what`, the expected kind of object. */
+  /** @throws DataError if the value is not an object. The message uses `what`, such as "a job". */
   constructor(value: unknown, what: string, origin: string) {
     this.#what = what;
     this.#origin = origin;
@@ -83,7 +89,7 @@ export class JsonMembers {
     return this.text(name) ?? this.refuse(name, 'a string');
   }
 
-  /** A number, also if the member is a string of digits. */
+  /** Returns a number. The member may also be a string of digits. */
   number(name: string): number | undefined {
     const value = this.#get(name);
     if (value === undefined || typeof value === 'number') return value;
@@ -108,12 +114,12 @@ export class JsonMembers {
     return value === undefined ? undefined : this.#within(name, value);
   }
 
-  /** A list of objects; empty if the member is absent. */
+  /** Returns a list of objects. The list is empty if the member is absent. */
   objects(name: string): JsonMembers[] {
     return this.#list(name).map((value, index) => this.#within(`${name}[${index}]`, value));
   }
 
-  /** A list of strings; empty if the member is absent. */
+  /** Returns a list of strings. The list is empty if the member is absent. */
   texts(name: string): string[] {
     return this.#list(name).map(value =>
       typeof value === 'string' ? value : this.refuse(name, 'a list of strings'),
@@ -123,7 +129,7 @@ export class JsonMembers {
   /** @throws DataError always */
   refuse(name: string, expected: string): never {
     const value = this.#get(name);
-    // The query of a URL is removed because it may be a signature that gives access to a file.
+    // Removes the query of a URL, because it may be a signature that gives access to a file.
     const json = JSON.stringify(value)?.replace(/\?[^"\s]*/g, '?...');
     const shown = json && redact(json).slice(0, 80);
     const found = shown === undefined ? 'is missing' : `is ${shown}`;

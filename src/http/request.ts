@@ -11,12 +11,12 @@ import { retry } from './retry.js';
 import type { UrlSettingName } from './settings.js';
 
 export interface AccountRequest extends HttpRequest {
-  /** The family whose rate limits apply to the request, and its kind within the family. */
+  /** The family of calls whose rate limits apply to the request. `kind` is its kind within the family. */
   readonly family: Family;
   readonly kind?: string | undefined;
   /**
-   * If true, sends the request only once, without retries, because it may have an effect even if no response
-   * arrives.
+   * Whether to send the request only once, without retries. For requests that may have an effect even if no
+   * response arrives.
    */
   readonly once?: boolean | undefined;
   /** Called before each try. If it throws, the call ends. */
@@ -24,9 +24,9 @@ export interface AccountRequest extends HttpRequest {
 }
 
 /**
- * Sends a request within the account's rate limits, with retries, and resolves to what `read` returns for the
- * response. If the body breaks off, the request is retried, so `read` must have no effects before the end of
- * the body. Releases or closes the connection.
+ * Sends a request within the account's rate limits, with retries. Resolves to the result of `read`, which
+ * reads the response. If the body breaks off, the request is retried, so `read` must have no side effects
+ * before the end of the body. At the end, releases or closes the connection.
  *
  * @throws HttpError, ConnectionError, the error of `read`, or the signal's reason.
  */
@@ -57,7 +57,7 @@ async function attempt<T>(
 
 /**
  * Sends one request and resolves once its response begins. Sends credentials to configured origins only. Does
- * not follow redirects. Throws an `HttpError` for any status but a success.
+ * not follow redirects. Throws an `HttpError` unless the status is a success or one of `expectedStatuses`.
  *
  * @throws HttpError, ConnectionError, or the signal's reason.
  */
@@ -70,7 +70,7 @@ export async function sendRequest(account: Account, request: HttpRequest): Promi
     watched?.fail(error);
     throw error;
   } finally {
-    // Releases the permit even if the request was never sent.
+    // Releases the permit, even if the request was never sent.
     request.permit?.sent();
   }
 }
@@ -105,7 +105,7 @@ async function send(
     handler,
   );
   const { status, headers } = await handler.begun;
-  // Data files are on other hosts, with other clocks.
+  // The hosts of data files are not the service, so their clocks may differ from its clock.
   if (!isSignedUrl) account.clock.learn(headers.date, sentAt);
   const response: HttpResponse = {
     status,
@@ -145,20 +145,23 @@ function decodedBody(handler: ResponseHandler, headers: ResponseHeaders): AsyncI
   });
 }
 
-/** The number of bytes for one call of the decoder. Gzip expands up to 1,032 times, so a call returns up to 4 MiB. */
+/**
+ * The number of gzip bytes for one call of the decoder. Gzip expands data up to 1,032 times, so one call
+ * returns up to 4 MiB.
+ */
 const DECODER_CALL_BYTES = 4 * 1024;
 
 /**
- * A body is refused as a decompression bomb if it is larger than this, and also larger than its gzip bytes
- * times `MAX_RATIO`. JSON expands at most about 30 times.
+ * A body is refused as a decompression bomb if it is larger than this, and also more than `MAX_RATIO` times
+ * as large as its gzip bytes. JSON expands at most about 30 times.
  */
 const MAX_BOMB_BYTES = 16 * 1024 * 1024;
 const MAX_RATIO = 200;
 
 /**
- * Decodes a gzip body as it arrives. For a body that ends early, throws the error of `cutResponse`. For wrong
- * bytes, throws a retryable `DataError`, because they may have been damaged in transit. For a body that
- * expands far more than JSON does, throws a `DataError` that is not retryable.
+ * Decodes a gzip body as it arrives. If the body ends early, throws the error of `cutResponse`. If its bytes
+ * are wrong, throws a retryable `DataError`, because they may have been damaged in transit. If it expands far
+ * more than JSON does, throws a `DataError` that is not retryable.
  */
 export async function* decodeBody(
   body: AsyncIterable<Buffer>,
@@ -220,12 +223,12 @@ function bodyError(error: unknown, url: string): Error {
 
 /**
  * Sets the account's clock to the time of the service, before a run computes its window. If this machine's
- * clock is wrong, the window would miss minutes or report gaps that do not exist. Sends a HEAD request to the
- * base address without credentials, because every response has a `Date`, and this request is free and counts
- * against no limit.
+ * clock were wrong, the window would miss minutes, or the run would report gaps that do not exist. Sends a
+ * HEAD request to the base address without credentials. Every response has a `Date`, and this request is free
+ * and counts towards no limit.
  *
- * @param responses `clock.responses` at the start of the run. If it has changed, a response has already set
- * the clock.
+ * @param responses The value of `clock.responses` at the start of the run. If it has changed since then, a
+ *   response has already set the clock, and no request is sent.
  * @throws ConnectionError, or the signal's reason.
  */
 export async function learnServiceTime(
@@ -241,7 +244,7 @@ export async function learnServiceTime(
       const authorize = () => undefined;
       (await sendRequest(account, { method: 'HEAD', url, signal, authorize })).close();
     } catch (error) {
-      // Refusals also have a `Date` header.
+      // Even a response that refuses the request has a `Date` header.
       if (!clock.isKnownSince(responses)) throw error;
     }
   };

@@ -8,19 +8,18 @@ import type { HttpRequest, HttpResponse } from './http-message.js';
 import { parseRetryAfter } from './retry.js';
 import { SETTINGS } from './settings.js';
 
-/** The number of bytes to read of an error's body. */
+/** The number of bytes that are read from the body of an error response. */
 const MAX_BYTES = 64 * 1024;
-/** The maximum time to read the body, in milliseconds. */
+/** The maximum time for reading the body of an error response, in milliseconds. */
 const MAX_READ_MS = 5_000;
-/** The number of characters to show of a body without a message. */
+/** How many characters of a body are shown if it has no message. */
 const MAX_SHOWN = 500;
 
 /**
- * The error for a response that is not a success.
+ * Creates the error for a response that is not a success.
  *
  * @param text The body of the response.
- * @param advice Returns what to do, by the status and the service's message. The message may contain a
- * secret.
+ * @param advice Returns advice for a status and the service's message. The message may contain a secret.
  */
 export function responseError(
   account: Account,
@@ -54,8 +53,8 @@ export function responseError(
 }
 
 /**
- * Returns the start of an error's body. If the body breaks off or takes too long, returns what has
- * arrived, because the status alone is informative enough.
+ * Returns the start of the body of an error response. If the body breaks off or takes too long, returns what
+ * has arrived, because the status alone is informative enough.
  */
 export async function readErrorBody(
   response: HttpResponse,
@@ -78,7 +77,10 @@ export async function readErrorBody(
   return Buffer.concat(chunks).subarray(0, MAX_BYTES).toString();
 }
 
-/** The message in `{ error: { message } }`, `{ error: string }` or `{ errors: [string] }`. */
+/**
+ * Finds the message in a body such as `{ error: { message } }`, `{ error: string }` or `{ errors: [string]
+ * }`.
+ */
 function messageOf(text: string): string | undefined {
   const body = parsedAs(text, isRecord);
   const error = memberOf(body, 'error');
@@ -97,7 +99,10 @@ function messageOf(text: string): string | undefined {
   );
 }
 
-/** The message about a job that was not created: its `statusMessage`, and the reason for each rule. */
+/**
+ * Returns the message about a job that was not created: its `statusMessage`, and the reason for each refused
+ * rule.
+ */
 export function jobMessage(body: unknown): string | undefined {
   const message = memberOf(body, 'statusMessage');
   const detail = memberOf(memberOf(body, 'rules'), 'detail');

@@ -7,15 +7,20 @@ import type { Connection } from './connections.js';
 import { type HttpRequest, type ResponseHeaders, urlForMessages } from './http-message.js';
 import type { Permit } from './rate-limits.js';
 
-/** The number of unread bytes at which the connection is paused. */
+/** When this many bytes are unread, the connection is paused. */
 const READ_AHEAD = 256 * 1024;
 
-/** Converts undici's events of one request to a promise of the response's head and a stream of its bytes. */
+/**
+ * Handles undici's events for one request. Provides the head of the response as a promise and its body as a
+ * stream.
+ */
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly url: string;
   readonly begun: Promise<{ status: number; headers: ResponseHeaders }>;
   receivedBytes = 0;
-  /** The error that has ended the response early; `undefined` if the response continues or is complete. */
+  /**
+   * The error that ended the response early. `undefined` while the response continues and if it is complete.
+   */
   failure: unknown;
   readonly #account: Account;
   readonly #connection: Connection;
@@ -24,7 +29,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   #begin: (head: { status: number; headers: ResponseHeaders }) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #hasBegun = false;
-  /** The bytes that have arrived and are not read yet. */
+  /** The bytes that have arrived but have not been read yet. */
   readonly #body = new Channel<Buffer>(READ_AHEAD, chunk => chunk.length);
   #watch: NodeJS.Timeout | undefined;
 
@@ -38,7 +43,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
       this.#begin = resolve;
       this.#refuse = reject;
     });
-    // `begun` may reject before the sender waits for it, which must not be an unhandled rejection.
+    // `begun` may reject before the sender awaits it. That must not be an unhandled rejection.
     this.begun.catch(() => {});
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#watchFor(account.timeouts.connectMs + account.timeouts.responseMs);
@@ -84,7 +89,10 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     for await (const blocks of this.blocks()) yield* blocks;
   }
 
-  /** Yields the bytes that have arrived. Can be read once. A reader that stops early must call `close`. */
+  /**
+   * Yields the bytes that have arrived. Can be read only once. If the reader stops early, it must call
+   * `close`.
+   */
   async *blocks(): AsyncGenerator<readonly Buffer[], void, undefined> {
     while (await this.#body.ready()) yield this.#body.takeAll();
   }
@@ -104,7 +112,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#watch = setTimeout(() => {
       const { receivedBytes } = this;
       const hadBegun = this.#hasBegun;
-      // If the event loop was blocked, timers fire before the bytes that arrived during that time
+      // If the event loop was blocked, this timer fires before the bytes that have arrived during that time
       // are read.
       setImmediate(() => {
         if (this.receivedBytes === receivedBytes && this.#hasBegun === hadBegun)
@@ -123,8 +131,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Pauses the connection until the reader has taken the bytes. Silence is not counted during the pause,
-   * because nothing can arrive.
+   * Pauses the connection until the reader has taken the bytes. The timeout for silence does not run during
+   * the pause, because nothing can arrive.
    */
   async #pause(controller: Dispatcher.DispatchController): Promise<void> {
     controller.pause();

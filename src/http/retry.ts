@@ -6,23 +6,29 @@ import type { Wait } from '../base/wait.js';
 import { backoffMs } from '../base/wait.js';
 import type { Timing } from './timing.js';
 
-/** How often and how long a request is retried. */
+/** How often, and for how long, a request is retried. */
 export interface RetryPolicy {
-  /** Maximum number of tries of one request, including the first. 1 means no retries. @default 10 */
+  /** The maximum number of tries for one request, including the first. 1 means no retries. @default 10 */
   readonly attempts: number;
-  /** Maximum number of tries to open a connection. @default 4 */
+  /** The maximum number of tries to open a connection. @default 4 */
   readonly connects: number;
   /**
-   * The longest wait before the first retry, in milliseconds. It doubles with each try. Each wait is random,
-   * at least half of the longest.
+   * The longest wait before the first retry, in milliseconds. The longest wait doubles with each try. Each
+   * actual wait is random, from half of the longest wait to all of it.
    * @default 1_000
    */
   readonly firstWaitMs: number;
   /** The longest wait between two tries, in milliseconds. @default 32_000 */
   readonly maxWaitMs: number;
-  /** The longest `Retry-After` to wait for, in milliseconds. A longer one is an error. @default 900_000 */
+  /**
+   * The longest `Retry-After` that is waited for, in milliseconds. If the service asks for more, the call
+   * fails. @default 900_000
+   */
   readonly maxRetryAfterMs: number;
-  /** The maximum time from the first try to the start of the last, in milliseconds. @default 1_200_000 */
+  /**
+   * The maximum time from the start of the first try to the start of the last try, in milliseconds. @default
+   * 1_200_000
+   */
   readonly totalMs: number;
 }
 
@@ -47,12 +53,12 @@ export interface Retrying {
   readonly waitMs: number;
 }
 
-/** The part of an account that retries need. */
+/** The parts of an account that `retry` uses. */
 export interface RetryAccount {
   readonly retry: RetryPolicy;
   readonly timing: Timing;
   onRetry(retrying: Retrying): unknown;
-  /** Called before a retry waits. Returns a function to call when the wait ends. */
+  /** Called before the wait for a retry. Returns a function that must be called when the wait ends. */
   beginWait(wait: Omit<Wait, 'until'>): () => void;
 }
 
@@ -94,7 +100,7 @@ export async function waitForRetry(
   await account.timing.sleep(waitMs, signal).finally(end);
 }
 
-/** Returns the milliseconds to wait before the next try, or `undefined` if there is none. */
+/** Returns how many milliseconds to wait before the next try. Returns `undefined` if there is no next try. */
 function waitAfter(
   error: MillraceError,
   attempts: number,
@@ -108,20 +114,23 @@ function waitAfter(
   const backoff = backoffMs(attempts, { firstMs, maxMs, random: random() });
   if (!(error instanceof HttpError) || error.retryAfterMs === undefined) return backoff;
   if (error.retryAfterMs > policy.maxRetryAfterMs) return undefined;
-  // Some jitter is added to the requested wait. Otherwise all clients with the same `Retry-After` would come back at
-  // the same time.
+  // Adds some jitter to the requested wait. Otherwise, all clients that received the same `Retry-After` would
+  // return at the same time.
   return error.retryAfterMs + Math.min(backoff, SECOND);
 }
 
-/** The longest `Retry-After` in seconds, which is 68 years. HTTP treats larger numbers as an overflow. */
+/** The longest `Retry-After` in seconds, which is 68 years. HTTP treats a larger number as an overflow. */
 const MAX_RETRY_AFTER = 2 ** 31;
-/** Matches the format of HTTP dates. `Date.parse` alone would read `-5` as a day in May 2001. */
+/**
+ * Matches the format of HTTP dates. Without this check, `Date.parse` would read `-5` as a day in May 2001.
+ */
 const HTTP_DATE = /^[A-Z][a-z]{2,8}, .* GMT$/;
 
 /**
- * Parses a `Retry-After`, in seconds or as a date, to milliseconds. Compares a date with the response's own
- * `Date`, so that a wrong clock does not matter. Returns `undefined` for a value that requires no wait, such
- * as 0 or a date in the past, and for an invalid value; the usual backoff then applies.
+ * Converts a `Retry-After` to milliseconds. Its value is a number of seconds or a date. A date is compared
+ * with the `Date` of the same response, so that it does not matter if this machine's clock is wrong. Returns
+ * `undefined` for an invalid value, and for a value that requires no wait, such as 0 or a date in the past.
+ * The usual backoff then applies.
  */
 export function parseRetryAfter(
   value: string | undefined,

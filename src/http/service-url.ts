@@ -8,21 +8,25 @@ import {
 } from './settings.js';
 
 export interface ServiceUrlOptions {
-  /** The plural noun for what the address is used for, for messages. */
+  /** What the URL is used for, as a plural noun for messages. */
   readonly purpose: string;
-  /** Values that replace the account's settings. */
+  /** Values to use instead of the account's settings. */
   readonly given?: Readonly<Partial<Record<SettingName, string | undefined>>>;
-  /** Other settings that the call needs. @default the email and password, if requests to the address carry them */
+  /**
+   * Settings that the call needs in addition to those in the path. @default the email and password, if
+   * requests to this address carry them
+   */
   readonly needs?: readonly SettingName[];
 }
 
 /**
- * Builds an address of the service.
+ * Builds a URL of the service.
  *
- * @param base The setting with the base address.
- * @param path The path below the base address, without a leading slash. `{account}` is replaced by the
- * setting `account`, and so on.
- * @throws OptionError that names all missing settings, or the variable of an invalid proxy.
+ * @param base The name of the setting that holds the base address.
+ * @param path The path below the base address, without a leading slash. `{account}` is replaced with the
+ *   value of the setting `account`, and so on.
+ * @throws OptionError with the names of all missing settings, or of the environment variable that holds an
+ *   invalid proxy.
  */
 export function serviceUrl(
   account: Account,
@@ -43,13 +47,13 @@ export function serviceUrl(
   return url;
 }
 
-/** The settings of the Basic credentials. */
+/** The settings that hold the Basic credentials. */
 const LOGIN: readonly SettingName[] = ['email', 'password'];
 
 /**
  * Encodes a name as a segment of a path.
  *
- * @throws OptionError for a name that cannot be a segment, such as `..`.
+ * @throws OptionError if the name cannot be a segment, for example `..`.
  */
 export function pathSegment(option: string, name: unknown): string {
   if (typeof name !== 'string' || name === '' || !isPathSegment(name))

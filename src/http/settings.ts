@@ -7,7 +7,7 @@ import { Secret } from '../base/secret.js';
 import { isShard, parseShard, SHARD_VARIABLE, type Shard } from '../base/shard.js';
 import { withoutMark } from '../json/byte-codes.js';
 
-/** The accepted values for each kind of setting. */
+/** The values that the caller may give, for each kind of setting. */
 interface GivenValues {
   readonly url: string;
   readonly origins: readonly string[];
@@ -18,7 +18,7 @@ interface GivenValues {
   readonly shard: Shard;
 }
 
-/** The checked values for each kind of setting. */
+/** The values after the checks, for each kind of setting. */
 interface CheckedValues extends Omit<GivenValues, 'url' | 'secret'> {
   readonly url: URL;
   readonly secret: Secret;
@@ -30,19 +30,22 @@ interface Setting {
   readonly kind: Kind;
   readonly env: string;
   /**
-   * Whether the setting `url` can replace it. True for addresses to which programs send requests; false for
-   * pages that people visit.
+   * Whether the setting `url` can set this address as well. True for addresses to which programs send
+   * requests; false for pages that people visit.
    */
   readonly endpoint?: boolean;
-  /** Whether requests to it may carry the email and password. */
+  /** Whether requests to this address may carry the email and password. */
   readonly basic?: boolean;
 }
 
-/** All settings of an account. Each has an option, a kind, and the environment variable that is its default. */
+/**
+ * All settings of an account. Each setting has an option, a kind, and an environment variable that provides
+ * its default.
+ */
 export const SETTINGS = {
   /**
-   * One base address for a service that has only one. It is the default of the settings from `baseUrl` to
-   * `dataUrl`; each of them overrides it.
+   * The base address of a service that has only one. It is the default of the settings from `baseUrl` to
+   * `dataUrl`. Each of these settings overrides it.
    */
   url: { kind: 'url', env: 'MILLRACE_URL' },
   /** Base address of search and counts. */
@@ -51,7 +54,7 @@ export const SETTINGS = {
   historicalUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_HISTORICAL_URL' },
   /** Base address of replay streams. */
   replayStreamUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_REPLAY_STREAM_URL' },
-  /** Base address of rules of the replay stream. */
+  /** Base address of the rules of the replay stream. */
   rulesUrl: { kind: 'url', endpoint: true, basic: true, env: 'MILLRACE_RULES_URL' },
   /** Base address of compliance events. */
   complianceStreamUrl: {
@@ -72,20 +75,20 @@ export const SETTINGS = {
   statusUrl: { kind: 'url', env: 'MILLRACE_STATUS_URL' },
   /**
    * Origins that may be http although they are not loopback addresses, such as `http://millrace:8080` in a
-   * network of containers. Passwords are sent there unencrypted. Origins are compared exactly, and separated
-   * by commas in the environment variable.
+   * network of containers. Passwords are sent there unencrypted. Origins are compared exactly. In the
+   * environment variable, they are separated by commas.
    * @default none
    */
   insecureOrigins: { kind: 'origins', env: 'MILLRACE_INSECURE_ORIGINS' },
   /**
    * Identifies the posts of a local service. The local service returns it as `localService`. Checkpoints
-   * store it, so that they are valid at any port, and are refused by a local service with other posts. Not
-   * needed for other addresses, because their host identifies them.
+   * store it, so that a checkpoint is valid at any port, but is refused if the local service has other posts.
+   * Other addresses do not need it, because their host identifies the service.
    */
   localService: { kind: 'text', env: 'MILLRACE_LOCAL_SERVICE' },
-  /** Account name as the console shows it. It is case-sensitive. */
+  /** Account name, as the console shows it. It is case-sensitive. */
   account: { kind: 'segment', env: 'MILLRACE_ACCOUNT' },
-  /** Label of the search endpoint as the console shows it. */
+  /** Label of the search endpoint, as the console shows it. */
   label: { kind: 'segment', env: 'MILLRACE_LABEL' },
   /** Label of the replay stream. */
   streamLabel: { kind: 'segment', env: 'MILLRACE_STREAM_LABEL' },
@@ -103,37 +106,39 @@ export const SETTINGS = {
   consumerKey: { kind: 'text', env: 'MILLRACE_CONSUMER_KEY' },
   /** Consumer secret of the application. */
   consumerSecret: { kind: 'secret', env: 'MILLRACE_CONSUMER_SECRET' },
-  /** Access token of a user of the application, if it does not come from `users.signIn`. */
+  /** Access token of a user of the application. Not needed if the token comes from `users.signIn`. */
   accessToken: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN' },
-  /** Access token secret of that user. */
+  /** Secret of the access token. */
   accessTokenSecret: { kind: 'secret', env: 'MILLRACE_ACCESS_TOKEN_SECRET' },
-  /** Maximum requests per minute in your contract, for search and counts together. @default no limit */
+  /**
+   * Maximum number of requests per minute in your contract, for search and counts together. @default no limit
+   */
   searchesPerMinute: { kind: 'count', env: 'MILLRACE_SEARCHES_PER_MINUTE' },
-  /** Maximum requests per minute in your contract, for engagement totals. @default no limit */
+  /** Maximum number of requests per minute in your contract, for engagement totals. @default no limit */
   engagementsPerMinute: { kind: 'count', env: 'MILLRACE_ENGAGEMENTS_PER_MINUTE' },
   /**
    * The part of each source that this process reads, such as `{ index: 2, of: 8 }`, or `2/8` in the
-   * environment. The rate limits of the account are divided by `of`.
-   * @default the whole
+   * environment variable. The rate limits of the account are divided by `of`.
+   * @default the whole source
    */
   shard: { kind: 'shard', env: SHARD_VARIABLE },
 } as const satisfies Readonly<Record<string, Setting>>;
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** Settings that are addresses. */
+/** The names of the settings that are addresses. */
 export type UrlSettingName = {
   [Name in SettingName]: (typeof SETTINGS)[Name]['kind'] extends 'url' ? Name : never;
 }[SettingName];
 
-/** The settings as options. */
+/** The options of `account` that are settings. */
 export type SettingOptions = {
   readonly [Name in keyof typeof SETTINGS]?:
     | GivenValues[(typeof SETTINGS)[Name]['kind']]
     | undefined;
 };
 
-/** The settings after the checks. */
+/** The settings after they were checked. */
 export type Settings = {
   readonly [Name in keyof typeof SETTINGS]?:
     | CheckedValues[(typeof SETTINGS)[Name]['kind']]
@@ -142,10 +147,13 @@ export type Settings = {
 
 const LIST = Object.entries(SETTINGS) as readonly [SettingName, Setting][];
 
-/** The settings whose origins may get Basic credentials. */
+/** The settings whose addresses may receive Basic credentials. */
 export const BASIC_ADDRESSES = LIST.filter(([, { basic }]) => basic).map(([name]) => name);
 
-/** Whether an address is https or may be http, because it is loopback or one of the given origins. */
+/**
+ * Whether requests may be sent to an address: it is https, or it is http at a loopback address or at one of
+ * the given origins.
+ */
 export function isSafeAddress(url: URL, insecureOrigins: readonly string[] = []): boolean {
   return (
     url.protocol === 'https:' ||
@@ -153,13 +161,16 @@ export function isSafeAddress(url: URL, insecureOrigins: readonly string[] = [])
   );
 }
 
-/** The environment variables of a setting, for messages. */
+/** Describes the environment variables that can provide a setting, for messages. */
 export function variablesOf(name: SettingName): string {
   const { env, endpoint }: Setting = SETTINGS[name];
   return endpoint ? `${env}, or ${SETTINGS.url.env} for all addresses` : env;
 }
 
-/** Reads the settings. Those that are not given come from the environment, where an empty string counts as absent. */
+/**
+ * Reads the settings. A setting that is not given is read from its environment variable. An empty variable
+ * counts as not set.
+ */
 export function readSettings(
   options: SettingOptions,
   environment: Readonly<Record<string, string | undefined>>,
@@ -171,7 +182,8 @@ export function readSettings(
     const option: unknown = options[name];
     const text = environment[env] === '' ? undefined : environment[env];
     const fromEnvironment = text === undefined ? undefined : readText(kind, text);
-    // The option `url` overrides all variables of addresses, so that its credentials are not sent to another address.
+    // If the option `url` is given, the environment variables of more specific addresses are ignored, so that
+    // its credentials are not sent to another address.
     if (option === undefined && options.url !== undefined && endpoint) continue;
     const value = option ?? fromEnvironment;
     if (value === undefined) continue;
@@ -188,8 +200,8 @@ export function readSettings(
 type Value = CheckedValues[Kind];
 
 /**
- * The insecure origins for the checks of addresses. Invalid origins are reported together with the other
- * settings.
+ * Reads the insecure origins, which the checks of addresses need. Does not check them: invalid origins are
+ * reported together with the other settings.
  */
 function insecureOriginsOf(
   { insecureOrigins }: SettingOptions,
@@ -218,7 +230,10 @@ function convert(kind: Kind, value: unknown): Value {
   return value as string | number;
 }
 
-/** Describes what is wrong with a value. Never shows the value, which may be a password that was set by mistake. */
+/**
+ * Describes what is wrong with a value. Never shows the value, because it may be a password that was given
+ * for the wrong setting.
+ */
 function problemOf(
   name: string,
   kind: Kind,
@@ -242,19 +257,19 @@ function problemOf(
   if (typeof value !== 'string' || value === '') return 'must be a string that is not empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(value)) return 'must have no control characters';
   if (kind === 'segment' && !isPathSegment(value)) return 'must be a name, not `.` or `..`';
-  // In a Basic login, the email ends at the first colon (RFC 7617 section 2).
+  // In Basic credentials, the email ends at the first colon (RFC 7617 section 2).
   if (name === 'email' && value.includes(':')) return 'must be an email without a colon';
   return undefined;
 }
 
-/** Whether a string can be a segment of a path. `.` and `..` cannot, because they would lead to another path. */
+/** Whether a string can be a segment of a path. `.` and `..` cannot, because they would change the path. */
 export function isPathSegment(text: string): boolean {
   return !/^\.\.?$/.test(text);
 }
 
 /**
- * Whether a string is exactly an origin as `URL` prints it: in lower case, without the default port, a path,
- * or a user. `*` is refused, because it would match nothing.
+ * Whether a string is exactly an origin as `URL` prints it: in lower case, and without the default port, a
+ * path or a user. An origin with `*` is refused, because it would never match.
  */
 function isHttpOrigin(value: unknown): boolean {
   if (typeof value !== 'string' || value.includes('*') || !URL.canParse(value)) return false;
@@ -264,7 +279,7 @@ function isHttpOrigin(value: unknown): boolean {
 
 function urlProblem(value: unknown, insecureOrigins: readonly string[]): string | undefined {
   const text = value instanceof URL ? value.href : value;
-  // `URL` would read `localhost:8787` as an address with the scheme `localhost:`.
+  // `URL` would read `localhost:8787` as an address whose scheme is `localhost:`.
   if (typeof text === 'string' && /^(?![a-z]+:\/\/)[\w.-]+(:\d+)?(\/|$)/i.test(text.trim()))
     return 'has no scheme: begin it with https://, or with http:// for this machine, as in http://localhost:8787';
   if (typeof text !== 'string' || !URL.canParse(text))
@@ -283,8 +298,8 @@ function urlProblem(value: unknown, insecureOrigins: readonly string[]): string 
 }
 
 /**
- * Sets the environment variables that a file defines, unless they are set. Unlike `process.loadEnvFile`,
- * skips a byte order mark.
+ * Sets the environment variables that a file defines, unless they are already set. Unlike
+ * `process.loadEnvFile`, skips a byte order mark.
  *
  * @throws OptionError if the file cannot be read.
  */

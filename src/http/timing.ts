@@ -1,11 +1,11 @@
 import { SECOND } from '../base/time.js';
 import { sleep } from '../base/wait.js';
 
-/** The clock and the random numbers of an account's calls, so that a test can control both. */
+/** The clock and the random numbers that an account uses. A test can replace them. */
 export interface Timing {
   /** The wall clock, in epoch milliseconds. */
   now(): number;
-  /** A monotonic clock in milliseconds, independent of the wall clock. */
+  /** A monotonic clock in milliseconds. Changes of the wall clock do not affect it. */
   elapsed(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason on an abort. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -21,8 +21,8 @@ export const realTime: Timing = {
 };
 
 /**
- * The service's time, which is this machine's clock, corrected by the `Date` of the service's responses. Used
- * for windows that the service checks by its own clock.
+ * The service's time: this machine's clock, corrected by the `Date` headers of the service's responses. Used
+ * for windows that the service checks with its own clock.
  */
 export class ServiceClock {
   readonly #timing: Pick<Timing, 'now'>;
@@ -30,7 +30,7 @@ export class ServiceClock {
   #offsetMs = 0;
   #responses = 0;
 
-  /** @param given Returns the service's time, if the service runs in this process. */
+  /** @param given Returns the service's time. Absent if this process does not know it. */
   constructor(timing: Pick<Timing, 'now'>, given?: () => number) {
     this.#timing = timing;
     this.#given = given;
@@ -41,15 +41,15 @@ export class ServiceClock {
     return this.#responses;
   }
 
-  /** Whether the service's clock itself is available in this process. */
+  /** Whether this process knows the service's time without asking. */
   get isGiven(): boolean {
     return this.#given !== undefined;
   }
 
   /**
-   * Whether the time is given, or more responses have arrived than `responses`. Before that, `now`
-   * may be far off, because it comes from this machine, or from a service whose clock was moved
-   * since. Nothing must be refused because of it.
+   * Whether the service's time is known: it is given, or more responses have arrived than `responses`.
+   * Otherwise, `now` may be far off, because it comes from this machine's clock, or from a service whose
+   * clock has changed since. No option must be refused because of it.
    */
   isKnownSince(responses: number): boolean {
     return this.isGiven || this.#responses > responses;
@@ -63,15 +63,16 @@ export class ServiceClock {
   /**
    * Sets the clock from a response that begins now.
    *
-   * @param date its `Date` header
-   * @param sentAt the time when its request was sent, by this machine's clock
+   * @param date the `Date` header of the response
+   * @param sentAt when its request was sent, by this machine's clock
    */
   learn(date: string | undefined, sentAt: number): void {
     this.#responses++;
     const at = Date.parse(date ?? '');
     if (Number.isNaN(at)) return;
-    // The header has whole seconds, and was written at some time between sending and arrival. If the current offset
-    // agrees with it, it stays, so that a correct clock is not changed.
+    // The header has whole seconds. The service wrote it at some time between the sending of the request and
+    // the arrival of the response. If the current offset agrees with the header, the offset is kept, so that
+    // a correct clock is not changed.
     const min = at - this.#timing.now();
     const max = at + SECOND - sentAt;
     if (this.#offsetMs < min || this.#offsetMs > max) this.#offsetMs = Math.round((min + max) / 2);

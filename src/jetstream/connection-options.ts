@@ -10,24 +10,24 @@ import {
 import { isRecord } from '../base/record.js';
 
 /**
- * Options of connections to JetStream: the connection to use, where its requests go, and how long to wait for
- * the servers.
+ * Options for connections to JetStream: the connection to use, where its requests go, and how long to wait
+ * while the servers are unavailable.
  */
 export interface JetStreamConnectionOptions {
   /**
-   * A connection of the NATS client, which stays open, or a function that opens one. The function is called
-   * once per run, and the run closes the connection at its end. Addresses, login, TLS and reconnects are
-   * settings of the connection. Open it with `maxReconnectAttempts: -1`, so that only `maxOutageMs` ends a
-   * run.
+   * Either a connection of the NATS client, which stays open after the run, or a function that opens one. The
+   * function is called once per run. The run closes the connection that it returned. Addresses, login, TLS
+   * and reconnects are settings of the connection. Open the connection with `maxReconnectAttempts: -1`, so
+   * that only `maxOutageMs` ends a run.
    */
   readonly connection: NatsConnection | (() => NatsConnection | Promise<NatsConnection>);
-  /** The JetStream domain of the servers that have the stream, for example servers behind a leaf node. */
+  /** The JetStream domain of the servers that hold the stream, for example servers behind a leaf node. */
   readonly domain?: string | undefined;
-  /** The prefix of JetStream requests, if an account imports them under another name than `$JS.API`. */
+  /** The prefix of JetStream requests, if an account imports them under a name other than `$JS.API`. */
   readonly apiPrefix?: string | undefined;
   /**
-   * How long the servers may be unreachable, without a leader or without space, in milliseconds. Until then,
-   * every request is repeated; after that, the run ends with a `JetStreamError`.
+   * How long the servers may be unreachable, have no leader or have no space, in milliseconds. Requests are
+   * repeated for this long. Then the run ends with a `JetStreamError`.
    * @default 300000 (5 minutes)
    */
   readonly maxOutageMs?: number | undefined;
@@ -53,7 +53,8 @@ export const CONNECTION_OPTIONS = {
         value => typeof value === 'function' || isConnection(value),
       ),
     ),
-    // Marked as secret, because an address that was passed by mistake may contain a password.
+    // Marked as secret, so that messages do not show it: an address that was passed by mistake may contain a
+    // password.
     isSecret: true,
   },
   domain: textLike('the JetStream domain', 'letters, digits, `-` and `_`', /^[\w-]+$/),
@@ -65,7 +66,7 @@ export const CONNECTION_OPTIONS = {
   maxOutageMs: milliseconds('how long the servers may be out of reach', { default: 300_000 }),
 } satisfies OptionTable<JetStreamConnectionOptions>;
 
-/** The checked options with their defaults. */
+/** The checked connection options, with their defaults. */
 export type Access = Checked<JetStreamConnectionOptions, typeof CONNECTION_OPTIONS>;
 
 /** @throws OptionError */

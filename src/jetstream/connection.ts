@@ -23,16 +23,21 @@ import {
   typedError,
 } from './request-tries.js';
 
-/** The time limit of one request in milliseconds, because a leader that is gone does not answer. */
+/**
+ * The time limit for one request, in milliseconds. It is needed because a server that is gone never answers.
+ */
 const REQUEST_MS = 5_000;
-/** How often a reader looks for a stream that does not exist yet, in milliseconds. */
+/**
+ * While a reader waits for a stream that does not exist yet, it looks for the stream this often. In
+ * milliseconds.
+ */
 const UNMADE_WAIT_MS = 1_000;
 
-/** Advice about a closed connection. */
+/** Advice for the error about a closed connection. */
 const REOPEN =
   'Open it with `maxReconnectAttempts: -1`, so that it reconnects until `maxOutageMs` is over';
 
-/** The loaded packages of the NATS client. */
+/** The packages of the NATS client, after they were loaded. */
 interface Packages {
   readonly core: typeof import('@nats-io/transport-node');
   readonly jetstream: typeof import('@nats-io/jetstream');
@@ -48,30 +53,34 @@ export class JetStreamConnection implements Servers {
   readonly #access: Access;
   readonly run: ConnectionRun;
   /**
-   * The status events of the connection. They are stopped at the end of the run, because other code may
+   * The status events of the connection. The run stops reading them at its end, because other code may
    * continue to use the connection.
    */
   readonly #statuses: AsyncIterable<Status> & { stop?(): void };
-  /** Rejects each running request. */
+  /** For each running request, a function that rejects it. */
   readonly #running = new Set<(reason: unknown) => void>();
   readonly #unlink: () => void;
-  /** Running checks whether a stream still exists, by stream name, so that concurrent failures share one check. */
+  /**
+   * The running checks whether a stream still exists, by the name of the stream. Failures that occur at the
+   * same time share one check.
+   */
   readonly #checks = new Map<string, Promise<StreamInfo>>();
-  /** The time at which this connection was last moved to another server. */
+  /** When this connection was last moved to another server, as a time of `performance.now()`. */
   #changedAt = 0;
-  /** Errors about requests for which the login has no permission, by subject. */
+  /** The errors for requests that the login does not permit, by the subject of the request. */
   readonly #denials = new Map<string, Error>();
-  /** The reason why the connection was closed during the run. */
+  /** The error for the connection, if it was closed during the run. */
   #closedBy: JetStreamError | undefined;
 
   /**
    * Uses the caller's connection, or opens one with the caller's function.
    *
-   * @throws OptionError if the function returns something else.
+   * @throws OptionError if the function does not return a connection.
    * @throws JetStreamError
    */
   static async open(access: Access, run: ConnectionRun): Promise<JetStreamConnection> {
-    // Each unacknowledged message may add a listener to the signal, and Node would warn of a leak.
+    // Each unacknowledged message may add a listener to the signal. Without this call, Node would warn of a
+    // memory leak.
     setMaxListeners(0, run.signal);
     const packages = await loadPackages(run.call);
     const { connection, domain, apiPrefix } = access;
@@ -80,7 +89,7 @@ export class JetStreamConnection implements Servers {
       throw connectionError(access, run, ['is closed', REOPEN], await nats.closed());
     const options = { timeout: REQUEST_MS, ...withoutUndefined({ domain, apiPrefix }) };
     const client = packages.jetstream.jetstream(nats, options);
-    // With `true`, the manager would send a request that is not repeated.
+    // With `true`, the manager would send a request that is not repeated if it fails.
     const manager = await client.jetstreamManager(false);
     return new JetStreamConnection(packages, nats, client, manager, access, run);
   }
@@ -116,8 +125,8 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * The error if the login may not send requests with this subject. The client itself does not reject such a
-   * request.
+   * Returns the error if the login does not permit requests with this subject. The client itself does not
+   * reject such a request.
    */
   denial(subject: string): Error | undefined {
     return [...this.#denials].find(([denied]) => denied.includes(subject))?.[1];
@@ -146,22 +155,21 @@ export class JetStreamConnection implements Servers {
     return this.#closedBy ?? error;
   }
 
-  /** The maximum size of a message that the servers accept, including headers, in bytes. */
+  /** The maximum size of a message that the servers accept, in bytes, including its headers. */
   get maxPayload(): number {
     return this.#nats.info?.max_payload ?? 1 << 20;
   }
 
   /**
-   * Returns the bucket of publishers. Creates it if it is missing.
+   * Returns the key-value bucket that holds the entries of publishers. Creates the bucket if it is missing.
    *
-   * @throws JetStreamError if the bucket would survive fewer failures than the stream.
+   * @throws JetStreamError if the bucket has fewer replicas than the stream.
    */
   async bucket(name: string, replicas: number): Promise<KV> {
     const kvm = new this.packages.kv.Kvm(this.client);
     const what = `open the bucket ${name}`;
     const storage = this.packages.jetstream.StorageType.File;
-    // All reads must be answered by the leader, because another replica may not have the last write
-    // yet.
+    // The leader must answer all reads, because another replica may not have the last write yet.
     const settings = { history: 1, replicas, storage, allow_direct: false };
     const kv = await this.repeat(what, () => kvm.create(name, settings));
     const found = await this.repeat(what, () => kv.status());
@@ -173,17 +181,17 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Makes a request until it succeeds, for up to `maxOutageMs`.
+   * Sends a request until it succeeds, for up to `maxOutageMs`.
    *
-   * @param what What the request does, for messages, such as `publish to posts`.
+   * @param what What the request does, such as `publish to posts`, for messages.
    */
   repeat<T>(what: string, request: () => Promise<T>, options?: RepeatOptions): Promise<T> {
     return repeat(this, what, () => this.#untilAborted(request()), options);
   }
 
   /**
-   * Settles like a request, or rejects when the run is aborted. All requests share one listener, because adding
-   * a listener takes time for each one that the signal has.
+   * Settles like a request, but rejects when the run is aborted. All requests share one listener, because the
+   * time to add a listener grows with the number of listeners.
    */
   #untilAborted<T>(request: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -197,11 +205,12 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Returns the state of a stream, as its leader reports it. Without a leader, other servers answer with
-   * their last state, which may be outdated. Such an answer is ignored, and the request is repeated.
+   * Returns the state of a stream, as its leader reports it. If there is no leader, the other servers answer
+   * with the last state that they know, which may be outdated. Such an answer is ignored, and the request is
+   * repeated.
    *
    * @param details What to include: the deleted sequences, or the subjects that match a subject with
-   * wildcards.
+   *   wildcards.
    * @param isAnswer Whether an error is an answer that the caller handles.
    */
   streamInfo(
@@ -211,7 +220,7 @@ export class JetStreamConnection implements Servers {
   ): Promise<StreamInfo> {
     const request = async () => {
       const info = await this.manager.streams.info(stream, details);
-      // Without a cluster, there is only one server, so its answer counts.
+      // A server without a cluster is the only server, so its answer is up to date.
       if (info.cluster !== undefined && !info.cluster.leader)
         throw new StaleAnswer(`the stream ${stream} has no leader`);
       return info;
@@ -219,7 +228,7 @@ export class JetStreamConnection implements Servers {
     return this.repeat(`read the stream ${stream}`, request, { isAnswer });
   }
 
-  /** Returns the state of a stream. If the stream does not exist yet, waits for it without a time limit. */
+  /** Returns the state of a stream. If the stream does not exist yet, waits for it, without a time limit. */
   async streamOnceMade(stream: string): Promise<StreamInfo> {
     for (let retry = 1; ; retry++) {
       try {
@@ -237,15 +246,15 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Rejects after a message was not stored. If the stream was deleted, the error says that; otherwise it is the
-   * error of the client. The client cannot tell these cases apart: a message to a deleted stream gets no
-   * answer, as if the server had no JetStream.
+   * Always rejects. Call this if a message was not stored. If the stream was deleted, rejects with an error
+   * about the deletion, otherwise with the given error. The client cannot tell that a stream was deleted: a
+   * message to it gets no answer, as if the server had no JetStream.
    *
    * @param deleted What was deleted and what to do about it, for the error.
    */
   async unstored(error: unknown, stream: string, deleted: string): Promise<never> {
     if (!(error instanceof Error) || error.name !== 'JetStreamNotEnabled') throw error;
-    // All unacknowledged messages fail together, so one request finds out for all of them.
+    // If a stream is deleted, all unacknowledged messages fail at once. One request checks for all of them.
     let check = this.#checks.get(stream);
     if (check === undefined) {
       check = this.streamInfo(stream).finally(() => this.#checks.delete(stream));
@@ -270,7 +279,7 @@ export class JetStreamConnection implements Servers {
   }
 
   changeServer(since: number, afterMs: number): void {
-    // The caller's own connection has other users, whom a change of the server would interrupt.
+    // A change of the server would interrupt the other users of the caller's own connection.
     if (!this.#isOurs) return;
     const now = performance.now();
     if (now - Math.max(since, this.#changedAt) < afterMs) return;
@@ -283,8 +292,8 @@ export class JetStreamConnection implements Servers {
   }
 
   /**
-   * Closes a connection that the run has opened, which ends all its running requests. A connection of the
-   * caller stays open.
+   * Closes the connection if the run has opened it, which ends all requests on it. A connection that the
+   * caller has opened stays open.
    */
   async close(): Promise<void> {
     this.#statuses.stop?.();
@@ -313,7 +322,7 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
     if (isConnection(nats)) return nats;
     throw optionError(run.call, 'connection', 'must return a connection of the NATS client');
   } catch (error) {
-    // The client may still connect after the timeout, so the late connection is closed.
+    // The client may still connect after the timeout. That late connection is closed.
     opening.then(late => late.close()).catch(() => {});
     run.signal.throwIfAborted();
     const isOfClient = clientFailure(error).failure !== undefined;
@@ -335,7 +344,9 @@ async function opened(access: Access, run: ConnectionRun): Promise<NatsConnectio
   }
 }
 
-/** The error for a connection that could not be opened, or was closed before the end of the run. */
+/**
+ * Creates the error for a connection that could not be opened, or that was closed before the end of the run.
+ */
 function connectionError(
   { connection }: Access,
   { call, cursor }: ConnectionRun,
@@ -350,7 +361,8 @@ function connectionError(
     {
       failure,
       cause,
-      // Retryable if a function opens the connection, because the next call opens another one.
+      // If a function opens the connection, the error is retryable, because the next call opens a new
+      // connection.
       retryable: failure === 'outage' && typeof connection === 'function',
       cursor: cursor(),
     },
@@ -358,7 +370,7 @@ function connectionError(
 }
 
 /**
- * Loads the NATS client. Called for the first connection.
+ * Loads the NATS client, when the first connection is opened.
  *
  * @throws JetStreamError if a package is not installed.
  */

@@ -6,24 +6,30 @@ import type { PublisherState } from './publisher-entry.js';
 import { readMessages } from './read-messages.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** The number of items by which the order of a source may differ between runs. */
+/** By how many items the order of a source may differ from run to run. */
 const SLACK = 1_000;
 
-/** An item that an earlier run has published after the committed sequence. */
+/** An item that an earlier run published after the committed sequence. */
 export interface PublishedItem {
-  /** The number of items of the flow before this item, or before the first item of its message. */
+  /**
+   * The number of items in the flow before this item. If the item is in a batch, the number of items before
+   * the first item of its message.
+   */
   readonly position: number;
-  /** The size of its message in bytes, if this is the first item of the message. */
+  /** The size of the message in bytes. Set only if this is the first item of the message. */
   readonly bytes: number | undefined;
 }
 
-/** The items that a publisher has published after its committed sequence. */
+/** The items that a publisher published after its committed sequence. */
 export interface Published {
   /** The items by id. */
   readonly items: ReadonlyMap<string, PublishedItem>;
-  /** The number of items of the flow that had been added when the last of these items was sent. */
+  /** How many items of the flow had been added when the last of these items was sent. */
   readonly end: number;
-  /** The positions that the stream has, including committed positions, by subject number. */
+  /**
+   * The positions of messages that the stream has, including committed positions, by the index of the
+   * subject.
+   */
   readonly positions: readonly PositionSet[];
 }
 
@@ -31,7 +37,7 @@ export interface Published {
 export interface PublishedRange {
   readonly stream: OpenedStream;
   readonly subject: string;
-  /** The name of the publisher in the bucket. */
+  /** The name of the publisher's entry in the bucket. */
   readonly key: string;
   /** The last sequence to read. */
   readonly until: number;
@@ -39,7 +45,7 @@ export interface PublishedRange {
   readonly committed: PublisherState;
 }
 
-/** Reads the items that a publisher has published after its committed sequence. */
+/** Reads the items that a publisher published after its committed sequence. */
 export async function readPublished(
   connection: JetStreamConnection,
   { stream, subject, key, until, committed }: PublishedRange,
@@ -75,12 +81,12 @@ export async function readPublished(
       } catch (error) {
         throw errorOfOwnMessage({ stream: stream.name, subject: name, seq }, error, key);
       }
-      // Messages that start an epoch have no position. Messages of another series are from before
-      // the entry was deleted.
+      // Messages that begin an epoch have no position. Messages of another series were sent before the
+      // publisher's entry was deleted.
       if (at?.series !== series) continue;
       found.get(name)?.add(at.position);
       const list = headers.get(HEADERS.ids);
-      // A message without posts only occupies a position.
+      // A message without posts only fills a position.
       if (list === '') continue;
       const ids = list.split(',');
       const position = Number(headers.get(HEADERS.position));
@@ -95,14 +101,14 @@ export async function readPublished(
 }
 
 /**
- * The items that earlier runs have published after the committed sequence. Tracks which of them the flow has
- * delivered again.
+ * The items that earlier runs published after the committed sequence. Tracks which of these items the flow
+ * has delivered again in this run.
  */
 export class EarlierItems {
   readonly #published: Pick<Published, 'items' | 'end'>;
-  /** The ids of the items that the flow has not delivered yet. */
+  /** The ids of the items that the flow has not delivered again yet. */
   readonly #unseen: Set<string>;
-  /** The number of items that were committed when this run started. */
+  /** The number of items that had been committed when this run started. */
   readonly #start: number;
 
   constructor(published: Pick<Published, 'items' | 'end'>, start: number) {
@@ -112,9 +118,9 @@ export class EarlierItems {
   }
 
   /**
-   * Call this for each item of the flow. Returns `undefined` for an item that no earlier run has
-   * published. Otherwise, the result has `bytes` if this is the first delivery of a message's first
-   * item, so that each message counts once.
+   * Call this for each item of the flow. Returns `undefined` if no earlier run has published the item.
+   * Otherwise, returns an object. It has `bytes` when the first item of a message is delivered for the first
+   * time, so that each message counts once.
    */
   pass(id: string): Pick<PublishedItem, 'bytes'> | undefined {
     const item = this.#published.items.get(id);
@@ -122,19 +128,20 @@ export class EarlierItems {
   }
 
   /**
-   * Whether the flow has delivered all of these items, or will not deliver the remaining ones again. Until
-   * then, the committed sequence must not advance, because the next run would not find the items that the
-   * flow has not delivered yet.
+   * Whether the flow has delivered all of these items again, or will never deliver the remaining items again.
+   * Until then, the committed sequence must not advance. Otherwise, the next run would not find the items
+   * that the flow has not delivered again yet.
    *
-   * @param posts The number of items that the flow has delivered since its start.
+   * @param posts The number of items that the flow has delivered, including those that were committed before
+   *   this run.
    */
   areBehind(posts: number): boolean {
     if (this.#unseen.size === 0) return true;
     const { items, end } = this.#published;
     if (posts < end) return false;
-    // The flow has started after items that were committed, so it does not deliver them again.
+    // The flow was resumed after committed items, so it does not deliver these items again.
     const isBehind = [...this.#unseen].every(id => (items.get(id)?.position ?? 0) < this.#start);
-    // The remaining items may have been deleted at the source, and never be delivered again.
+    // The source may have deleted the remaining items, so that they are never delivered again.
     return isBehind || posts >= end + 2 * (end - this.#start) + SLACK;
   }
 }

@@ -41,47 +41,54 @@ import {
 } from './stream-settings.js';
 
 /**
- * Options of `fromJetStream`: the stream, the part of it to read, where to end, and what to do about missing
- * posts.
+ * Options of `fromJetStream`: the stream, the part of it to read, where to end, and what to do if posts are
+ * missing.
  */
 export interface FromJetStreamOptions<T = Activity> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
-  /** The prefix of the stream's subjects, if `toJetStream` fills it: `posts` for `posts.0`, `posts.1` and so on. */
+  /**
+   * The prefix of the stream's subjects, if `toJetStream` fills the stream. For example, `posts` means
+   * `posts.0`, `posts.1` and so on.
+   */
   readonly subject?: string | undefined;
   /**
-   * The subjects to read from a stream that other programs fill, instead of `subject`. They may have the
-   * wildcards of NATS (`posts.>`, `posts.*.en`). Each message must be one JSON object with an id, unless
-   * `item` is set.
+   * The subjects to read, if other programs fill the stream. Pass this option or `subject`. The subjects may
+   * contain the wildcards of NATS (`posts.>`, `posts.*.en`). Each message must be one JSON object with an id,
+   * unless `item` is set.
    */
   readonly subjects?: string | readonly string[] | undefined;
-  /** Whether to wait for a stream that does not exist yet, without a time limit. @default false */
+  /** Whether to wait for a stream that does not exist yet. The wait has no time limit. @default false */
   readonly waitForStream?: boolean | undefined;
   /**
-   * The part of the stream that this process reads. The subjects of the stream, or of `subjects`, are assigned to
-   * shards in turn, so in a stream of `toJetStream` all posts of an id are in one shard.
-   * @default `MILLRACE_SHARD`, such as 2/8, or all
+   * The part of the stream that this process reads. The subjects of the stream, or the subjects in
+   * `subjects`, are assigned to the shards in turn. In a stream that `toJetStream` fills, all posts with the
+   * same id are therefore in one shard.
+   * @default the environment variable `MILLRACE_SHARD`, such as 2/8; if it is not set, the whole stream
    */
   readonly shard?: Shard | undefined;
   /**
-   * Where to end: after all messages that the stream has when the run starts (`'caught up'`), after a
-   * sequence of the stream, or never.
+   * Where to end: `'caught up'` ends after all messages that the stream has when the run starts. A number is
+   * a sequence of the stream, after which the flow ends. `'never'` does not end.
    * @default 'never'
    */
   readonly until?: 'never' | 'caught up' | number | undefined;
   /**
-   * Called for each gap: messages that the stream dropped, that were deleted before they were read, or that
-   * its servers have lost. A reader without a cursor begins at sequence 1, so messages that were dropped
-   * before it started are a gap, too. Without this option, a gap ends the flow with an `IncompleteError`. It
-   * may return a promise.
+   * Called for each gap in the stream. A gap consists of messages that the stream dropped or that were
+   * deleted before this reader reached them, or that the servers have lost. A reader without a cursor begins
+   * at sequence 1, so messages that were dropped before it started are also a gap. The function may return a
+   * promise. Without this option, a gap ends the flow with an `IncompleteError`.
    */
   readonly onGap?: ((gap: JetStreamGap) => unknown) | undefined;
   /**
-   * Creates an item from the bytes that `toJetStream` sent for it. @default creates an `Activity` and reads
-   * its id
+   * Creates an item from the bytes that `toJetStream` has sent for it. @default creates an `Activity` and
+   * reads its id
    */
   readonly item?: ((payload: Buffer) => T) | undefined;
-  /** The cursor of a batch or an error, to resume from there. A sink with a checkpoint sets it. */
+  /**
+   * The cursor of a batch or an error. The flow continues after it. A sink with a checkpoint sets this
+   * option.
+   */
   readonly resume?: Cursor | undefined;
 }
 
@@ -105,21 +112,21 @@ const OPTIONS = {
 
 /**
  * Reads the posts of a NATS JetStream stream that `toJetStream` fills, in stream order. The cursor is a
- * sequence of the stream, and the servers store nothing about the reader: a sink with a checkpoint writes
+ * sequence of the stream, and the servers store nothing about the reader. A sink with a checkpoint writes
  * each post exactly once, even after kill -9 of this process or of servers.
  *
  * The flow continues while servers restart or elect a leader, for up to `maxOutageMs`. Messages that a
  * replaced publisher sent too late, and messages that servers stored twice, are skipped.
  *
  * @throws OptionError Immediately, before any I/O.
- * @throws IncompleteError If the stream has dropped messages before they were read. `missing` has their
- * sequences, and `cursor` is after them. If the stream has other subjects, the dropped messages may have had
- * one of these. Also thrown if servers have lost acknowledged messages and no replica has them. `missing`
- * then has the subject, the publisher, and the positions of the messages among the publisher's messages on
- * that subject.
- * @throws DataError For a message that is not a post, or is damaged, with its subject and sequence. All posts
- * before that message are delivered. If you delete the message, the same script with `onGap` continues after
- * it.
+ * @throws IncompleteError If the stream has dropped messages before they were read. `missing` lists the
+ *   sequences of these messages, and `cursor` is after them. If the stream has other subjects, the dropped
+ *   messages may have been on those. Also thrown if the servers have lost acknowledged messages that no
+ *   replica has. `missing` then lists the subject, the publisher, and the positions of the lost messages
+ *   among the publisher's messages on that subject.
+ * @throws DataError If a message is damaged or is not a post. The error names its subject and sequence. All
+ *   posts before that message are delivered. If you delete the message, the same script with `onGap`
+ *   continues after it.
  * @throws JetStreamError If the servers stay unreachable or refuse the login, or if the stream was recreated.
  * @example
  * await pipeline(
@@ -157,8 +164,8 @@ export function fromJetStream<T>(options: FromJetStreamOptions<T>): Flow<T | Act
     stream,
     ...(subject !== undefined && { subject }),
     ...(subjects !== undefined && { subjects }),
-    // `until` is part of the identity only if it is a sequence: a reader that never ends may later be run with
-    // `caught up`.
+    // `until` is part of the identity only if it is a sequence. A checkpoint of a reader that never ends can
+    // then be used with `caught up` later.
     ...(typeof until === 'number' && { until }),
     ...shardMember(shard),
   };
@@ -200,8 +207,8 @@ async function* read<T>(settings: StreamSettings<T>, run: Run): Batches<T | Acti
 }
 
 /**
- * Returns the subjects to read. For a stream of `toJetStream`, this is one subject with a wildcard.
- * For a shard, it is each subject of the shard.
+ * Returns the subjects to read. For a stream that `toJetStream` fills, this is one subject with a wildcard,
+ * or, for a shard, each subject of the shard.
  */
 function subjectsFor(
   { subject, shard, stream: name }: StreamSettings<unknown>,

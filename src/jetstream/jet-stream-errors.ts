@@ -10,12 +10,12 @@ import type { Cursor } from '../flow/flow.js';
  * How a publisher or reader of a stream failed:
  * - `packages`: the NATS client is not installed;
  * - `refused`: the servers refuse the login, a permission or a request;
- * - `outage`: the servers were unreachable or without a leader for longer than `maxOutageMs`;
+ * - `outage`: the servers were unreachable or had no leader for longer than `maxOutageMs`;
  * - `full`: the stream or the disk of its servers had no space for longer than `maxOutageMs`;
- * - `stream`: the stream or its bucket of publishers does not exist, was deleted, or its settings differ from
- *   the requested ones;
+ * - `stream`: the stream or the bucket of publishers does not exist, was deleted, or has settings other than
+ *   those requested;
  * - `in-use`: another process publishes under this name;
- * - `taken-over`: another process has started to publish under this name, so this one stopped;
+ * - `taken-over`: another process has started to publish under this name, so this process stopped;
  * - `publisher`: the stored entry of this publisher belongs to another flow, is damaged, or is too large.
  */
 export type JetStreamFailure =
@@ -28,7 +28,7 @@ export type JetStreamFailure =
   | 'taken-over'
   | 'publisher';
 
-/** Thrown when a publisher or reader of a JetStream stream cannot continue. The message says what to do. */
+/** Thrown when a publisher or reader of a JetStream stream cannot continue. The message tells what to do. */
 export class JetStreamError extends MillraceError {
   readonly code = 'ERR_JETSTREAM';
   readonly failure: JetStreamFailure;
@@ -52,15 +52,15 @@ export class JetStreamError extends MillraceError {
 }
 
 /**
- * Messages of a stream that `fromJetStream` could not deliver: sequences that the stream has dropped, or
- * positions of a publisher that the servers have acknowledged and then lost.
+ * Messages of a stream that `fromJetStream` could not deliver. They are either sequences that the stream has
+ * dropped, or positions of a publisher's messages that the servers have acknowledged and then lost.
  */
 export interface JetStreamGap {
-  /** The subject that the posts may have had. */
+  /** The subject on which the posts may have been. */
   readonly subject: string;
   /**
-   * The publisher. If set, `from` and `to` are positions among its messages on the subject; otherwise they
-   * are sequences.
+   * The publisher whose messages are missing. If set, `from` and `to` are positions among its messages on the
+   * subject. Otherwise, they are sequences of the stream.
    */
   readonly publisher?: string | undefined;
   /** The first missing sequence or position. */
@@ -69,7 +69,7 @@ export interface JetStreamGap {
   readonly to: number;
 }
 
-/** The error of a reader that has found gaps and has no `onGap`. */
+/** Creates the error for a reader that has found gaps and has no `onGap`. */
 export function incomplete(
   stream: string,
   gaps: readonly JetStreamGap[],
@@ -91,7 +91,7 @@ function shownGap({ publisher, from, to }: JetStreamGap): string {
   return publisher === undefined ? range : `${range} of the publisher ${publisher}`;
 }
 
-/** The position of a message in a stream. */
+/** Where a message is: its stream, its subject and its sequence. */
 interface MessagePlace {
   readonly stream: string;
   readonly subject: string;
@@ -99,8 +99,8 @@ interface MessagePlace {
 }
 
 /**
- * The error for the bytes, headers or items of a message, with the place of the message and advice. Returns
- * any error that is not a `DataError` unchanged.
+ * Adds the place of a message, and advice, to an error about its bytes, headers or items. Returns any error
+ * other than a `DataError` unchanged.
  */
 export function errorOfMessage(
   { stream, subject, seq }: MessagePlace,
@@ -112,15 +112,17 @@ export function errorOfMessage(
   return new DataError(error.message, { cause: error, position: { origin }, advice });
 }
 
-/** The error for a message that has the name of this publisher, but headers that the publisher cannot read. */
+/**
+ * Creates the error for a message that has this publisher's name, but headers that the publisher cannot read.
+ */
 export function errorOfOwnMessage(place: MessagePlace, error: unknown, key: string): unknown {
   const advice = `Delete the message (\`nats stream rmm ${place.stream} ${place.seq}\`), and the entry of the publisher ${key} to publish everything again`;
   return errorOfMessage(place, error, advice);
 }
 
-/** The classification of an error of the NATS client. */
+/** How an error of the NATS client is classified. */
 interface Failure {
-  /** The kind of failure; `undefined` if the error does not come from the client. */
+  /** The kind of failure. `undefined` if the error does not come from the client. */
   readonly failure: Extract<JetStreamFailure, 'outage' | 'full' | 'refused' | 'stream'> | undefined;
   readonly text: string;
   /** Whether the same request may succeed later. */
@@ -129,19 +131,19 @@ interface Failure {
 
 /** Error codes of the servers, from errors.json of nats-server. */
 const CODES = {
-  /** The storage of the account or server is full. */
+  /** The storage of the account or of the server is full. */
   full: new Set([10023, 10028, 10047, 10077, 10002]),
-  /** There is no leader or quorum, a server is not ready yet, or its disk has failed. */
+  /** There is no leader or no quorum, a server is not ready yet, or its disk has failed. */
   outage: new Set([10004, 10005, 10008, 10009, 10035, 10039, 10076, 10118]),
   stream: new Set([10059, 10060]),
 };
 
-/** An answer from a server that is not the leader, which may be outdated, or a missing answer. */
+/** An answer is missing, or it may be outdated because the server that gave it is not the leader. */
 export class StaleAnswer extends Error {
   override readonly name = 'StaleAnswer';
 }
 
-/** Names of the client's errors while a server is unreachable. */
+/** The names of the client's errors that occur while a server is unreachable. */
 const OUTAGES = new Set([
   'TimeoutError',
   'NoResponders',
@@ -154,8 +156,8 @@ const OUTAGES = new Set([
   'JetStreamStatusError',
   'ConsumerNotFoundError',
   'ProtocolError',
-  // An authorization error is an outage only if the login came too late. `clientFailure` tests for
-  // all other cases first, which are refusals.
+  // An authorization error means an outage only if the login arrived too late. In all other cases it is a
+  // refusal, which `clientFailure` tests for first.
   'AuthorizationError',
 ]);
 const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpiredError']);
@@ -163,7 +165,10 @@ const REFUSED_LOGINS = new Set(['AuthorizationError', 'UserAuthenticationExpired
 /** Matches messages about wrong TLS settings. */
 const TLS = /\btls\b|\bssl\b|certificate|handshake|altnames/i;
 
-/** Classifies an error by its name and code, because the classes of the client are not loaded before the first connection. */
+/**
+ * Classifies an error of the client by its name and code. The client's classes cannot be used, because the
+ * client is not loaded before the first connection.
+ */
 export function clientFailure(error: unknown): Failure {
   if (!(error instanceof Error) || error instanceof MillraceError)
     return { failure: undefined, text: String(error), mayPass: false };
@@ -175,7 +180,7 @@ function kindOf(error: Error): Failure['failure'] {
   const chain = [...causesOf(error)];
   if (chain.some(isRefusal)) return 'refused';
   const { code, status } = error as { readonly code?: unknown; readonly status?: unknown };
-  // A server that no longer leads answers with a 503 without a code.
+  // A server that is no longer the leader answers with status 503 and no code.
   if (code === undefined && status === 503) return 'outage';
   if (typeof code === 'number') {
     if (CODES.full.has(code)) return 'full';
@@ -194,8 +199,8 @@ function isRefusal(error: Error): boolean {
 }
 
 /**
- * Whether a server has refused the login. An authentication timeout is not a refusal, because the login only
- * came too late, from a busy client or over a slow link.
+ * Whether a server has refused the login. An authentication timeout is not a refusal: the login only arrived
+ * too late, from a busy client or over a slow link.
  */
 export function isRefusedLogin({ name, message }: Error): boolean {
   return REFUSED_LOGINS.has(name) && !/authentication timeout/i.test(message);
@@ -213,11 +218,11 @@ function messageOf(error: Error): string {
 
 function isSystemError(error: Error): boolean {
   const { code, path } = error as NodeJS.ErrnoException;
-  // An error with a path is about a file, for example a file with the login.
+  // An error with a path is about a file, for example the file that holds the login.
   return /^E[A-Z]+$/.test(String(code)) && path === undefined;
 }
 
-/** The code of an error of the servers. */
+/** Returns the code of an error that the servers have reported. */
 export function codeOf(error: unknown): unknown {
   return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
 }

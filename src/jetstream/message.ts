@@ -7,23 +7,23 @@ import { checkObject } from '../json/check-object.js';
 import { excerpt } from '../json/excerpt.js';
 import { Activity } from '../post/activity.js';
 
-/** The headers of a message, besides its id (`Nats-Msg-Id`), which the client sets. */
+/** The headers of a message, in addition to its id (`Nats-Msg-Id`), which the client sets. */
 export const HEADERS = {
   /** The name of the publisher. */
   publisher: 'Millrace-Publisher',
-  /** The number of the publisher's start that sent the message, see `positions.ts`. */
+  /** The epoch of the message: a number for each start of the publisher, see `positions.ts`. */
   epoch: 'Millrace-Epoch',
-  /** The number of posts that the publisher had sent before; 0 for the first message. */
+  /** How many posts the publisher had added before the posts of this message. 0 for the first message. */
   position: 'Millrace-Position',
-  /** The position of the message among the messages of its publisher on its subject, see `positions.ts`. */
+  /** The position of the message among the messages of its publisher on its subject; see `positions.ts`. */
   subjectPosition: 'Millrace-Subject-Position',
-  /** The format of the posts, if all posts have the same format. */
+  /** The format of the posts. Absent if their formats differ. */
   format: 'Millrace-Format',
   /** The distinct tags of the matching rules, as a JSON array. */
   tags: 'Millrace-Tags',
   /** The ids of the posts, separated by commas. */
   ids: 'Millrace-Ids',
-  /** The size of each post of a batch in bytes. Posts are separated by line feeds. */
+  /** The size in bytes of each post in a batch. The posts are separated by line feeds. */
   lengths: 'Millrace-Lengths',
   /** The compression of the payload: `gzip` or `zstd`. */
   encoding: 'Millrace-Encoding',
@@ -39,26 +39,28 @@ export interface HeaderReader {
 
 /** The position of a message among the messages of its publisher on its subject. */
 export interface SubjectPosition {
-  /** The number of messages of this publisher on this subject before this message, in all runs of the publisher. */
+  /** How many messages this publisher has sent on this subject before this message, in all of its runs. */
   readonly position: number;
   /**
-   * When the message got its position, all positions below this one had been acknowledged, so the stream has
-   * their messages before this one.
+   * When the message got its position, all messages with lower positions than this had been acknowledged. The
+   * stream therefore has these messages before this one.
    */
   readonly acknowledged: number;
-  /** The epoch in which the publisher began to count positions. If its entry was deleted, it begins a new series. */
+  /**
+   * The epoch in which the publisher began to count positions. If its entry is deleted, the publisher begins
+   * a new series.
+   */
   readonly series: number;
 }
 
 /**
- * The epoch of a message from a publisher.
+ * Reads the epoch of a message from a publisher.
  *
  * @throws DataError
  */
 export function epochOf(headers: HeaderReader | undefined): number {
   const text = headers?.get(HEADERS.epoch) ?? '';
-  // Longer numbers are refused, because a cursor could not store them exactly and the next run
-  // would stop.
+  // Longer numbers are refused. A cursor could not store them exactly, so the next run would fail.
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw wrongHeader('epoch', text, 'a whole number');
 }
@@ -68,16 +70,16 @@ function wrongHeader(name: keyof typeof HEADERS, text: string, wanted: string): 
   return new DataError(`A message has the header ${HEADERS[name]} ${got}, and not ${wanted}`);
 }
 
-// Matches three numbers that a cursor can store exactly.
+// Matches three numbers that are small enough for a cursor to store them exactly.
 const POSITION = /^(\d{1,15}) (\d{1,15}) (\d{1,15})$/;
 
-/** Formats a position for its header. */
+/** Formats a position as the value of its header. */
 export function shownPosition({ position, acknowledged, series }: SubjectPosition): string {
   return `${position} ${acknowledged} ${series}`;
 }
 
 /**
- * The position of a message; `undefined` for a message from another program.
+ * Reads the position of a message. Returns `undefined` for a message from another program.
  *
  * @throws DataError
  */
@@ -105,12 +107,12 @@ const INFLATE = new Map<string, typeof inflateGzip | undefined>([
 const LENGTHS = /^\d+(?:,\d+)*$/;
 /**
  * The maximum size of a message after decompression, in bytes. Servers accept no message above 64 MiB, and
- * `toJetStream` limits a message before it compresses it. A larger message, which any program may publish,
- * must not take more memory.
+ * `toJetStream` limits a message before it compresses it. Another program may publish a message that expands
+ * further. It must not take more memory than this.
  */
 const MAX_CONTENT_BYTES = 64 * 1024 * 1024;
 
-/** The error for an intact message that only a newer version of Node can read. */
+/** The error for an intact message that this version of Node cannot decompress. */
 export class NodeLacksZstd extends DataError {
   constructor() {
     super(
@@ -120,9 +122,9 @@ export class NodeLacksZstd extends DataError {
 }
 
 /**
- * Returns the payloads of the posts in a message, each with its exact bytes. `postOf` creates a post from a
- * payload. A message without lengths is one post, so that other programs can publish to the stream, too. An
- * empty message has no posts.
+ * Returns the exact bytes of each post in a message. `postOf` creates a post from these bytes. A message
+ * without the header for lengths is one post, so that other programs can also publish to the stream. An empty
+ * message has no posts.
  *
  * @throws DataError
  */
@@ -146,7 +148,7 @@ export async function postsOf(
   });
 }
 
-/** The payload after decompression. It must have this size. */
+/** Decompresses a payload. The result must have the given size. */
 async function inflated(payload: Uint8Array, encoding: string, size: number): Promise<Buffer> {
   const inflate = INFLATE.get(encoding);
   if (encoding === 'zstd' && inflate === undefined) throw new NodeLacksZstd();
@@ -167,20 +169,20 @@ async function inflated(payload: Uint8Array, encoding: string, size: number): Pr
   throw new DataError(`A message is damaged: it has ${content.length} bytes, not ${size}`);
 }
 
-/** The maximum depth of a record, equal to the default of other sources. */
+/** The maximum depth of nesting in a post. Other sources have the same default. */
 const MAX_DEPTH = 3_000;
 
 /**
- * Creates a post from its payload. Refuses a payload that is not one JSON object with an id, because later
- * stages do not know which message it came from.
+ * Creates a post from its bytes. They must be one JSON object with an id. This is checked here because later
+ * stages do not know which message the post came from.
  *
- * @param isOurs Whether `toJetStream` has sent the post. Its source has then checked it, so only its id and
- * its end are checked here.
+ * @param isOurs Whether `toJetStream` has sent the post. In that case, the publisher's source has already
+ *   checked the post, so only its id and its end are checked here.
  * @throws DataError
  */
 export function postOf(payload: Buffer, isOurs: boolean): Activity {
   const post = new Activity(payload);
-  // Reading the id throws if it is missing. The bytes after the id need not be read.
+  // Reading the id throws if the post has none. The bytes after the id need not be read.
   void post.id;
   let start = 0;
   let end = payload.length;

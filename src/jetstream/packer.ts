@@ -15,19 +15,23 @@ import { nodeZstd } from '../gzip/zstd.js';
 import { Activity } from '../post/activity.js';
 import { HEADERS, type Headers } from './message.js';
 
-/** The compression of the messages of a batch. */
+/** How the messages of a batch are compressed. */
 export type BatchCompression = 'gzip' | 'zstd';
 
 /** The option `batch` of `toJetStream`: how several posts are sent in one message. */
 export interface JetStreamBatchOptions {
   /** The maximum number of posts in a message. @default 100 */
   readonly posts?: number | undefined;
-  /** The maximum size of the posts in a message before compression, in bytes. @default 262144 (256 KiB) */
+  /**
+   * The maximum total size of the posts in a message, before compression, in bytes. @default 262144 (256 KiB)
+   */
   readonly maxBytes?: number | undefined;
-  /** How long a post waits for other posts, in milliseconds. @default 100 */
+  /**
+   * How long a post waits for other posts that can be sent in the same message, in milliseconds. @default 100
+   */
   readonly waitMs?: number | undefined;
   /**
-   * The compression of each message. Readers need no setting for it. `zstd` needs Node 22.15 or later.
+   * How each message is compressed. Readers detect the compression. `zstd` needs Node 22.15 or later.
    * @default none
    */
   readonly compression?: BatchCompression | undefined;
@@ -46,9 +50,9 @@ const COMPRESSIONS: Readonly<Record<BatchCompression, Compression>> = {
   zstd: { kind: 'zstd' },
 };
 
-/** The maximum size in bytes of the protocol line and of the headers that do not depend on items. */
+/** The maximum size, in bytes, of the protocol line and of the headers that do not depend on the items. */
 const OVERHEAD_BYTES = 1 << 10;
-/** The maximum number of bytes that the length of an item and the separators add to the headers. */
+/** The maximum number of bytes that each item adds to the headers for its length and for separators. */
 const BYTES_PER_ITEM = 32;
 
 const LINE_FEED = Buffer.from('\n');
@@ -59,7 +63,9 @@ export interface Packed {
   readonly headers: Headers;
 }
 
-/** The maximum number of items in a message, how long they wait for others, and their compression. */
+/**
+ * How many items a message may have, how long they wait for other items, and how the message is compressed.
+ */
 export interface BatchSettings {
   readonly posts: number;
   readonly maxBytes: number;
@@ -68,7 +74,7 @@ export interface BatchSettings {
 }
 
 /**
- * Checks the option `batch`, and adds its defaults. Without it, each message has one item.
+ * Checks the option `batch` and adds its defaults. If the option is absent, each message has one item.
  *
  * @throws OptionError
  */
@@ -85,17 +91,18 @@ export function checkBatch(call: string, batch: JetStreamBatchOptions | undefine
   return pack;
 }
 
-/** The maximum number of bytes that an item adds to a message before compression. */
+/** Returns the maximum number of bytes that an item adds to a message, before compression. */
 export function addedBytes({ payload, id, tags }: Outgoing): number {
   const tagBytes = tags.length === 0 ? 0 : 2 * Buffer.byteLength(JSON.stringify(tags));
   return payload.length + id.length + BYTES_PER_ITEM + tagBytes;
 }
 
 /**
- * Whether items fit in one message, by their number and by the sum of their sizes, see `addedBytes`. A single
- * item may exceed `maxBytes` of the option `batch`.
+ * Whether items fit in one message. A single item may exceed the `maxBytes` of the option `batch`.
  *
- * @param maxPayload The largest message that the servers accept, in bytes.
+ * @param count The number of items.
+ * @param size The sum of the items' `addedBytes`.
+ * @param maxPayload The size of the largest message that the servers accept, in bytes.
  */
 export function fits(
   { posts, maxBytes }: BatchSettings,
@@ -108,8 +115,8 @@ export function fits(
 }
 
 /**
- * Packs items into a message. The payload is the exact bytes of one item, or a batch of several. Returns a
- * promise only if it compresses, because most messages are one uncompressed post.
+ * Packs items into a message. The payload is the exact bytes of one item, or a batch of several items.
+ * Returns a promise only if it compresses, because most messages are one uncompressed post.
  */
 export function pack(
   items: readonly Outgoing[],
@@ -133,7 +140,7 @@ export function pack(
   }));
 }
 
-/** The headers that describe the items of a message. */
+/** Returns the headers that describe the items of a message. */
 function headersOf(items: readonly Outgoing[]): Headers {
   const format = items[0]?.format;
   const tags = items.flatMap(item => item.tags);
@@ -150,7 +157,10 @@ interface SubjectBatch {
   size: number;
 }
 
-/** Collects items by subject until they fill a message or have waited long enough, then calls `send`. */
+/**
+ * Collects items for each subject. Calls `send` when the items of a subject fill a message, or have waited
+ * long enough.
+ */
 export class SubjectBatches {
   readonly #batches = new Map<number, SubjectBatch>();
   readonly #options: BatchSettings;
@@ -159,7 +169,7 @@ export class SubjectBatches {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param maxBytes Returns the size of the largest message that the servers accept now.
+   * @param maxBytes Returns the size of the largest message that the servers currently accept.
    * @param send Called with the items of one message.
    */
   constructor(
@@ -184,7 +194,7 @@ export class SubjectBatches {
     );
   }
 
-  /** Adds an item, which must have passed `mustFit`. */
+  /** Adds an item. `mustFit` must have accepted it before. */
   add(subject: number, item: Outgoing): void {
     const options = this.#options;
     const size = addedBytes(item);
@@ -207,7 +217,10 @@ export class SubjectBatches {
     for (const subject of [...this.#batches.keys()]) this.#sendBatch(subject);
   }
 
-  /** Stops the timer. After that, waiting items are sent only by `sendAll` or `add`. */
+  /**
+   * Stops the timer. After this call, waiting items are sent only when `sendAll` is called or when an added
+   * item fills a message.
+   */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -220,17 +233,20 @@ export class SubjectBatches {
   }
 }
 
-/** An item in the form in which it is sent. */
+/** An item as it is sent. */
 export interface Outgoing {
   readonly id: string;
-  /** The number of the item's topic. */
+  /** The index of the item's topic. */
   readonly topic?: number;
   readonly payload: Uint8Array;
   readonly format: string | undefined;
   readonly tags: readonly string[];
 }
 
-/** The error for an item that cannot be published, because it has no id or is too large. `onDamaged` can skip it. */
+/**
+ * The error for an item that cannot be published, because it has no id or is too large. The caller's
+ * `onDamaged` can skip the item.
+ */
 export class DamagedItem extends DataError {
   /** The complete bytes of the item. */
   readonly raw: Uint8Array;
@@ -245,18 +261,21 @@ export class DamagedItem extends DataError {
   }
 }
 
-/** An id in the form for a header. An id that is too long, or has other characters, is replaced by its hash. */
+/**
+ * Returns an id as it is written in a header. If the id is too long or has unusual characters, its hash
+ * replaces it.
+ */
 function headerId(id: string): string {
   return /^[\w.:@/-]{1,128}$/.test(id) ? id : `sha256:${digest(id)}`;
 }
 
-/** A short hash of a string. */
+/** Returns a short hash of a string. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
 /**
- * An activity in the form in which it is sent, with its exact bytes.
+ * Returns an activity as it is sent, with its exact bytes.
  *
  * @throws DamagedItem if the activity has no id.
  */
@@ -272,11 +291,11 @@ function outgoingPost(post: Activity): Outgoing {
 }
 
 /**
- * Returns the id and payload to send for an item: the exact bytes of an activity, the JSON of any other
- * value, or what the options `id` and `payload` return.
+ * Returns the id and the payload to send for an item. The payload is the exact bytes of an activity, or the
+ * JSON of any other value. The options `id` and `payload` may replace either.
  *
- * @param origin The origin of the item, for an error.
- * @throws DataError if an item has no id, or the options return anything but an id and bytes.
+ * @param origin Where the item came from, for errors.
+ * @throws DataError if the item has no id, or if one of the options returns a value of the wrong type.
  */
 export function outgoingOf<T>(
   item: T,

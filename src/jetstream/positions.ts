@@ -1,13 +1,13 @@
 import { isCount, isFlag, listOf, recordOf, shaped } from '../json/type-guards.js';
 import { epochOf, HEADERS, type HeaderReader, subjectPositionOf } from './message.js';
 
-/** A range of sequences of a stream, or of positions of messages, with both ends inclusive. */
+/** A range of sequences of a stream, or of positions of messages. Both ends are inclusive. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** Returns the sequences from `from` to `to` that are not among the read sequences. */
+/** Returns the sequences from `from` to `to` that are missing in `read`, as ranges. */
 export function lostWithin(from: number, to: number, read: Iterable<number>): Range[] {
   const lost: Range[] = [];
   let next = from;
@@ -33,11 +33,14 @@ export function rangesOf(sequences: readonly number[]): Range[] {
   return ranges;
 }
 
-/** A set of positions as JSON: the position after the highest, then the ranges below it that are not in the set. */
+/**
+ * A set of positions as JSON: first the position after the highest one, then the ranges below it that are not
+ * in the set.
+ */
 export type PositionSetJson = readonly [next: number, ...missing: (readonly [number, number])[]];
 
 /**
- * A set of positions that are added nearly in order. Stores only the highest position, and the missing
+ * A set of positions that are added nearly in order. It stores only the highest position and the missing
  * positions below it.
  */
 export class PositionSet {
@@ -49,17 +52,17 @@ export class PositionSet {
     this.#missing = missing.map(([from, to]) => ({ from, to }));
   }
 
-  /** The position after the highest position. */
+  /** The position after the highest position in the set. */
   get next(): number {
     return this.#next;
   }
 
-  /** All positions below this one are in the set. */
+  /** The lowest position that is not in the set. All positions below it are in the set. */
   get wholeUntil(): number {
     return this.#missing[0]?.from ?? this.#next;
   }
 
-  /** Adds a position. Returns whether it is new. */
+  /** Adds a position. Returns whether the position is new. */
   add(position: number): boolean {
     if (position >= this.#next) {
       if (position > this.#next) this.#missing.push({ from: this.#next, to: position - 1 });
@@ -73,14 +76,14 @@ export class PositionSet {
     return true;
   }
 
-  /** Adds the missing positions of a range below the highest position. */
+  /** Adds the positions of a range that are below the highest position. */
   fill(range: Range): void {
     this.#missing = this.#missing.flatMap(one => without(one, range));
   }
 
   /**
-   * The positions that are not in the set, from `from` (inclusive) to `end` (exclusive), at most up to the
-   * highest.
+   * Returns the positions that are not in the set, from `from` (inclusive) to `end` (exclusive). Positions
+   * above the highest one are not returned.
    */
   missing(from = 0, end = this.#next): Range[] {
     return this.#missing
@@ -93,7 +96,7 @@ export class PositionSet {
   }
 }
 
-/** The parts of a range before and after another range. */
+/** Returns the parts of a range that are before and after another range. */
 function without({ from, to }: Range, other: Range): Range[] {
   return [
     { from, to: Math.min(to, other.from - 1) },
@@ -101,18 +104,18 @@ function without({ from, to }: Range, other: Range): Range[] {
   ].filter(range => range.from <= range.to);
 }
 
-/** The part of a cursor for epochs: the highest epoch of each publisher and subject. */
+/** How a cursor stores epochs: the highest epoch of each publisher on each subject. */
 export type EpochsJson = Readonly<Record<string, number>>;
 
-/** Whether a value in a cursor is an `EpochsJson`. */
+/** Whether a value from a cursor is an `EpochsJson`. */
 export const isEpochs = recordOf(isCount);
 
 /**
  * Skips messages that a replaced process sent too late. Each start of a publisher begins an epoch. Before it
- * publishes posts, it writes a message without posts to each subject, which ends the previous epoch on that
- * subject. Any later message with an earlier epoch was sent by a replaced process, and the new process
- * publishes its posts again. All readers decide the same, because the messages of a stream have the same
- * order for all readers.
+ * publishes posts, it sends a message without posts on each subject, which ends the previous epoch on that
+ * subject. If a message with an earlier epoch comes after that, a replaced process sent it, and the new
+ * process publishes its posts again. All readers come to the same decision, because the messages of a stream
+ * have the same order for all of them.
  */
 export class Epochs {
   readonly #highest: Map<string, number>;
@@ -122,10 +125,13 @@ export class Epochs {
     this.#highest = new Map(Object.entries(highest));
   }
 
-  /** Returns whether a message counts. Call this for each message in the order of the stream. */
+  /**
+   * Returns whether a message must be read, because no replaced process sent it. Call this for each message
+   * in the order of the stream.
+   */
   admits(subject: string, headers: HeaderReader | undefined): boolean {
     const publisher = headers?.get(HEADERS.publisher) ?? '';
-    // Messages of other programs have no epochs.
+    // Messages from other programs have no epochs.
     if (publisher === '') return true;
     const epoch = epochOf(headers);
     const key = `${publisher} ${subject}`;
@@ -138,23 +144,23 @@ export class Epochs {
     return true;
   }
 
-  /** Returns the same object until an epoch changes, because each batch has a cursor with it. */
+  /**
+   * Returns the epochs for a cursor. Each batch has a cursor, so the same object is returned until an epoch
+   * changes.
+   */
   toJSON(): EpochsJson {
     this.#json ??= Object.fromEntries(this.#highest);
     return this.#json;
   }
 }
 
-/** Positions whose messages the servers have acknowledged, but no longer have. */
+/** Positions of messages that the servers have acknowledged but no longer have. */
 export interface LostPositions extends Range {
   readonly publisher: string;
   readonly subject: string;
 }
 
-/**
- * The position of one publisher on one subject in a cursor, as a list. See `Followed` for the
- * members.
- */
+/** How a cursor stores the positions of one publisher on one subject. `Followed` explains the members. */
 type FollowedJson = readonly [
   series: number,
   acknowledged: number,
@@ -180,32 +186,38 @@ export function inBoth(
   );
 }
 
-/** The part of a cursor for the positions of all publishers and subjects. */
+/** How a cursor stores the positions of all publishers on all subjects. */
 export type LostAndRepeatedJson = {
-  /** Whether the reader gets all messages of the stream, so that each new publisher must begin at position 0. */
+  /**
+   * Whether the reader gets all messages of the stream. If so, the first message of each new publisher must
+   * have position 0.
+   */
   readonly isWhole: boolean;
-  /** The followed positions by publisher and subject. */
+  /** The state of each publisher on each subject. The key is the publisher and the subject. */
   readonly followed: Readonly<Record<string, FollowedJson>>;
 };
 
-/** The state of a reader for a publisher on a subject. */
+/** What a reader knows about one publisher on one subject. */
 interface Followed {
   readonly series: number;
-  /** The positions of messages that have arrived. */
+  /** The positions of the messages that have arrived. */
   readonly seen: PositionSet;
-  /** All positions below this one were acknowledged before the servers stored the messages that have arrived. */
+  /**
+   * All messages with positions below this one were acknowledged before the servers stored the messages that
+   * have arrived.
+   */
   acknowledged: number;
   /**
-   * Missing positions below this one are not reported, because they were already reported, or belong to
-   * messages before the reader's start. `null` until the reader knows the position from which on it must get
-   * all messages.
+   * Missing positions below this one are not reported. They were already reported, or their messages are
+   * before the place where the reader started. `null` until the reader knows from which position on it must
+   * get all messages.
    */
   checked: number | null;
-  /** The position of the first message that arrived while `checked` was `null`; `null` before that. */
+  /** The position of the first message that arrived while `checked` was `null`. `null` if there was none. */
   first: number | null;
 }
 
-/** Whether a value in a cursor is a `LostAndRepeatedJson`. */
+/** Whether a value from a cursor is a `LostAndRepeatedJson`. */
 export const isLostAndRepeated = shaped<LostAndRepeatedJson>({
   isWhole: isFlag,
   followed: recordOf(isFollowed),
@@ -223,16 +235,19 @@ function isFollowed(value: unknown): value is FollowedJson {
 const isCounts = listOf(isCount);
 
 /**
- * Detects messages that servers have stored twice or lost. Each message has its position among the messages
- * of its publisher on its subject. It also has the position below which all messages had been acknowledged
- * when it was sent. A message whose position was seen before is a repeat. An acknowledged message that has
- * not arrived before this message is lost. A message that was not acknowledged may still arrive.
+ * Detects messages that servers have stored twice or lost. Each message states its position among the
+ * messages of its publisher on its subject. It also states the position below which all messages had been
+ * acknowledged when it was sent. If a position was seen before, its message is a repeat. If a message had
+ * been acknowledged but has not arrived before this message, it is lost. A message that was not acknowledged
+ * may still arrive.
  */
 export class LostAndRepeated {
   readonly #followed: Map<string, Followed>;
   #isWhole: boolean;
 
-  /** @param json The state from a cursor; for a new reader, whether it gets all messages of the stream. */
+  /**
+   * @param json The state from a cursor. For a new reader, only whether it gets all messages of the stream.
+   */
   constructor(json: LostAndRepeatedJson | { readonly isWhole: boolean }) {
     this.#isWhole = json.isWhole;
     const followed = 'followed' in json ? Object.entries(json.followed) : [];
@@ -245,8 +260,8 @@ export class LostAndRepeated {
   }
 
   /**
-   * Adds a message. Returns whether it must be delivered, because its position is new, or because it has
-   * none, like messages of other programs.
+   * Adds a message. Returns whether the message must be delivered: its position is new, or it has no position
+   * because another program sent it.
    *
    * @throws DataError if the header is damaged.
    */
@@ -259,20 +274,21 @@ export class LostAndRepeated {
     const isNew = followed.seen.add(at.position);
     if (followed.checked === null && isNew) {
       followed.first ??= at.position;
-      // The publisher took this position after the servers had stored the reader's first message, and all higher
-      // positions after that. So their messages are behind the reader's start, and it must get all of them.
+      // The publisher took this position after the servers had stored the first message that this reader has
+      // read, and took all higher positions even later. The messages at these positions are therefore after
+      // the place where the reader started, and the reader must get all of them.
       if (at.acknowledged > followed.first) followed.checked = at.position;
     }
     followed.acknowledged = Math.max(followed.acknowledged, at.acknowledged);
     return isNew;
   }
 
-  /** Lost positions that were not reported yet. */
+  /** The lost positions that have not been reported yet. */
   get lost(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [checked, acknowledged]);
   }
 
-  /** Lost positions that were not reported yet. From now on, they count as reported. */
+  /** Returns the lost positions that have not been reported yet, and marks them as reported. */
   takeLost(): LostPositions[] {
     const { lost } = this;
     for (const followed of this.#followed.values())
@@ -281,15 +297,15 @@ export class LostAndRepeated {
     return lost;
   }
 
-  /** Marks reported positions as seen, so that cursors need not store them. */
+  /** Marks reported positions as seen, so that cursors do not have to store them. */
   dismiss(lost: readonly LostPositions[]): void {
     for (const { publisher, subject, ...range } of lost)
       this.#followed.get(`${publisher} ${subject}`)?.seen.fill(range);
   }
 
   /**
-   * Resets what is expected. Call this if the stream has dropped messages, which are reported by
-   * their sequences, because the next positions of each publisher are then unknown.
+   * Forgets which positions are expected next. Call this if the stream has dropped messages, because the next
+   * positions of each publisher are then unknown. Dropped messages are reported by their sequences.
    */
   skip(): void {
     this.#isWhole = false;
@@ -299,12 +315,18 @@ export class LostAndRepeated {
     }
   }
 
-  /** The positions that may still arrive: lower than others that have arrived, and not known to be acknowledged. */
+  /**
+   * The positions whose messages may still arrive. They are lower than others that have arrived, and are not
+   * known to be acknowledged.
+   */
   get open(): LostPositions[] {
     return this.#missing((checked, acknowledged) => [Math.max(checked, acknowledged)]);
   }
 
-  /** The missing positions of all publishers and subjects in a part of their positions. */
+  /**
+   * Returns the missing positions of all publishers on all subjects, within the part of the positions that
+   * `partOf` returns.
+   */
   #missing(
     partOf: (checked: number, acknowledged: number) => readonly [from: number, end?: number],
   ): LostPositions[] {
@@ -316,7 +338,7 @@ export class LostAndRepeated {
     });
   }
 
-  /** A copy for the cursor of a batch. Later changes do not affect it. */
+  /** Returns a copy for the cursor of a batch. Later changes do not affect the copy. */
   toJSON(): LostAndRepeatedJson {
     const followed: Record<string, FollowedJson> = {};
     for (const [key, { series, acknowledged, checked, first, seen }] of this.#followed)
@@ -327,7 +349,8 @@ export class LostAndRepeated {
   #follow(key: string, series: number): Followed {
     const before = this.#followed.get(key);
     if (before !== undefined && series <= before.series) return before;
-    // In a new series, a publisher sends messages again that were not acknowledged in the series before.
+    // In a new series, a publisher sends the messages of the previous series again that were not
+    // acknowledged.
     const isKnown = before === undefined ? this.#isWhole : before.checked !== null;
     const followed: Followed = {
       series,

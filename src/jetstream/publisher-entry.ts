@@ -7,56 +7,59 @@ import type { JetStreamConnection } from './connection.js';
 import { codeOf, JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 
 export const ENTRY_VERSION = 2;
-/** The ids of the publishing runs in this thread. */
+/** The ids of the runs in this thread that are publishing. */
 export const publishing = new Set<string>();
 /**
- * The code of the servers' error for an entry that has another revision than expected, because another
- * process has written it.
+ * The error code of the servers if an entry does not have the expected revision, because another process has
+ * written it.
  */
 const WRONG_REVISION = 10071;
 
-/** The result of `toJetStream`. Includes earlier runs that this run has resumed. */
+/** The result of `toJetStream`. Its counts include earlier runs that this run has resumed. */
 export interface PublishedToJetStream {
   /** The number of items in the stream. */
   readonly posts: number;
-  /** The number of messages. Each has one item or a batch. */
+  /** The number of messages. Each message has one item or a batch of items. */
   readonly messages: number;
   /** The size of all payloads as sent, in bytes. */
   readonly bytes: number;
 }
 
-/** The state of a publisher that the servers store. */
+/** The state of a publisher, which the servers store. */
 export interface PublisherState {
   readonly version: typeof ENTRY_VERSION;
-  /** `complete` if the flow has ended and all of its items are in the stream. */
+  /** `complete` means that the flow has ended and all of its items are in the stream. */
   readonly state: 'running' | 'complete';
   readonly stream: string;
-  /** The time at which the stream was created. */
+  /** When the stream was created. */
   readonly created: string;
   readonly flow: FlowIdentity;
-  /** The epoch of the last start. It grows with each start, see `positions.ts`. */
+  /** The epoch of the last start. It grows with each start; see `positions.ts`. */
   readonly epoch: number;
   /** The epoch that had begun on all subjects when `seq` was committed. */
   readonly begun: number;
-  /** A sequence of the stream. All posts that `cursor` does not cover come after it. */
+  /**
+   * A sequence of the stream. All posts that come after `cursor` in the flow come after this sequence in the
+   * stream.
+   */
   readonly seq: number;
-  /** The epoch in which the publisher began to count positions, see `positions.ts`. */
+  /** The epoch in which the publisher began to count positions; see `positions.ts`. */
   readonly series: number;
   /**
-   * A position for each subject number. The stream has all lower positions, and has higher positions only
-   * after `seq`.
+   * A position for each subject, by the index of the subject. The stream has the messages at all lower
+   * positions. Messages at higher positions are in the stream only after `seq`.
    */
   readonly positions: readonly number[];
-  /** The cursor of the flow; `null` at its start. */
+  /** The cursor of the flow. `null` before the first commit. */
   readonly cursor: Cursor | null;
   readonly counts: PublishedToJetStream;
-  /** The process, thread and run that publish under this name. */
+  /** The process, thread and run that publishes under this name. */
   readonly process: ProcessIdentity & { readonly run: string; readonly thread: number };
-  /** The number of times that this run has written the entry. */
+  /** How many times this run has written the entry. */
   readonly write: number;
 }
 
-/** The bucket with the entries of publishers. */
+/** The key-value bucket that holds the entries of publishers. */
 export interface EntryBucket {
   readonly connection: JetStreamConnection;
   readonly kv: KV;
@@ -64,8 +67,8 @@ export interface EntryBucket {
 }
 
 /**
- * The entry of one publisher in the bucket. Each write names the previous revision, so only one process can
- * write it.
+ * The entry of one publisher in the bucket. Each write states the previous revision, so that only one process
+ * can write the entry.
  */
 export class PublisherEntry {
   /** The name of the entry in the bucket. */
@@ -92,18 +95,18 @@ export class PublisherEntry {
     return epoch === begun;
   }
 
-  /** Ends the run. After that, another run of this thread may take over. */
+  /** Ends the run. After this call, another run in this thread may take over the entry. */
   close(): void {
     publishing.delete(this.#state.process.run);
   }
 
   /**
-   * Writes changes, or nothing new as a sign of life.
+   * Writes changes. Without changes, writes the same state as a sign of life.
    *
-   * @throws JetStreamError if another process has taken over.
+   * @throws JetStreamError if another process has taken over the entry.
    */
   write(changes: Partial<PublisherState> = {}): Promise<void> {
-    // Writes run one at a time, because each names the previous revision.
+    // Writes run one at a time, because each write states the previous revision.
     const written = this.#writing.then(() => this.#write(changes));
     this.#writing = written.catch(() => {});
     return written;
@@ -122,7 +125,7 @@ export class PublisherEntry {
   }
 }
 
-/** Reads the entry. Returns `undefined` if it was never written or was deleted. */
+/** Reads the entry. Returns `undefined` if the entry was never written or was deleted. */
 export async function readEntry(
   { connection, kv }: EntryBucket,
   key: string,
@@ -132,8 +135,8 @@ export async function readEntry(
 }
 
 /**
- * Writes the entry and returns its new revision. Returns `undefined` if another process has written it since
- * `revision`.
+ * Writes the entry and returns its new revision. Returns `undefined` if another process has written the entry
+ * since the revision `before`.
  */
 export async function writeEntry(
   bucket: EntryBucket,
@@ -164,11 +167,11 @@ export async function writeEntry(
     if (now === undefined) return undefined;
     const found = entryState(key, now);
     const isMine = found.process.run === state.process.run;
-    // An earlier try has succeeded, but its answer was lost.
+    // An earlier try has succeeded, but the answer to it was lost.
     if (isMine && found.write === state.write && found.epoch === state.epoch) return now.revision;
     const isNewer = now.revision > before || found.epoch >= state.epoch;
     if (!isMine && isNewer) return undefined;
-    // If the servers have lost all writes after this revision, the next try must name this revision.
+    // The servers may have lost all writes after this revision. The next try must then state this revision.
     expected = now.revision;
     throw new StaleAnswer(`the servers have an earlier state of the entry ${key}`);
   });
@@ -195,7 +198,7 @@ const isWhole = shaped<PublisherState>({
   seq: isCount,
   series: isCount,
   positions: listOf(isCount),
-  // The source checks the cursor.
+  // Only the source can check the cursor.
   cursor: () => true,
   counts: shaped<PublishedToJetStream>({ posts: isCount, messages: isCount, bytes: isCount }),
   process: shaped<PublisherState['process']>({
@@ -209,26 +212,29 @@ const isWhole = shaped<PublisherState>({
   write: isCount,
 });
 
-/** How often a publisher that commits nothing writes a sign of life, in milliseconds. */
+/** If a publisher commits nothing, it writes a sign of life this often. In milliseconds. */
 const HEARTBEAT_MS = 1_000;
 
 export interface EntryWriterOptions {
   /** The minimum time between two commits, in milliseconds. */
   readonly commitIntervalMs: number;
   /**
-   * Called for a commit. Resolves once the servers have acknowledged all items before the cursor, to the
-   * changes to write together with the cursor.
+   * Called for a commit. Resolves once the servers have acknowledged all items before the cursor. The result
+   * is the changes to write together with the cursor.
    */
   readonly acknowledged: () => Promise<Partial<PublisherState>>;
-  /** Called with the error of a commit or a sign of life. */
+  /** Called with the error of a failed commit or sign of life. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Writes the entry of a publisher during the run: commits of the cursor, and signs of life between them. */
+/**
+ * Writes the entry of a publisher during the run: commits of the cursor, and signs of life between these
+ * commits.
+ */
 export class EntryWriter {
   readonly #entry: PublisherEntry;
   readonly #options: EntryWriterOptions;
-  /** The cursor after all items so far; `undefined` if the flow cannot resume after the last item. */
+  /** The cursor after all items so far. `undefined` if the flow cannot resume after the last item. */
   #cursor: Cursor | undefined;
   #committing: Promise<void> | undefined;
   #isShowingLife = false;
@@ -246,30 +252,30 @@ export class EntryWriter {
     this.#timer = setInterval(() => this.#tick(), everyMs);
   }
 
-  /** Sets the cursor from which the flow can resume. It is committed when a commit is due. */
+  /** Sets the cursor from which the flow can resume. The cursor is committed when the next commit is due. */
   reached(cursor: Cursor): void {
     this.#cursor = cursor;
     if (this.#isDue) this.#commit(cursor);
   }
 
-  /** Called when the flow has delivered items after the cursor, which is then not committed. */
+  /** Call this when the flow has delivered items after the cursor. The cursor is then not committed. */
   passed(): void {
     this.#cursor = undefined;
   }
 
-  /** Commits the cursor even if no commit is due, and waits until it is committed. */
+  /** Commits the cursor even if no commit is due. Waits until it is committed. */
   async commitLast(): Promise<void> {
     await this.#committing;
     if (this.#cursor !== undefined) this.#commit(this.#cursor);
     await this.#committing;
   }
 
-  /** Stops the timer for signs of life and commits. */
+  /** Stops the timer that writes signs of life and commits. */
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  /** Stops the timer, and waits for a running commit. */
+  /** Stops the timer, and waits for a commit that is running. */
   async end(): Promise<void> {
     this.stop();
     await this.#committing;
@@ -277,8 +283,8 @@ export class EntryWriter {
 
   #tick(): void {
     if (this.#isDue && this.#cursor !== undefined) this.#commit(this.#cursor);
-    // This does not wait for a running commit, which may wait minutes for acknowledgements if the
-    // stream is full.
+    // A sign of life does not wait for a running commit. If the stream is full, a commit may wait for
+    // acknowledgements for minutes.
     else if (!this.#isShowingLife && performance.now() - this.#lastWrite >= HEARTBEAT_MS)
       void this.#showLife();
   }
@@ -295,8 +301,8 @@ export class EntryWriter {
   }
 
   /**
-   * Commits the cursor once all items before it are acknowledged. The publisher continues to send during this
-   * time.
+   * Commits the cursor once the servers have acknowledged all items before it. The publisher continues to
+   * send during this time.
    */
   #commit(cursor: Cursor): void {
     this.#cursor = undefined;

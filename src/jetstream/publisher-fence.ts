@@ -17,19 +17,19 @@ import {
 } from './publisher-entry.js';
 import type { OpenedStream } from './stream-settings.js';
 
-/** How often the entry of another process is read while that process is silent, in milliseconds. */
+/** While another process is silent, its entry is read this often. In milliseconds. */
 const POLL_MS = 200;
-/** Matches the end of an entry's name if the flow is a shard of a source. */
+/** Matches the end of an entry's name if the flow is one shard of its source. */
 const SHARD_OF = /^-\d+-of-(\d+)$/;
 
 export interface TakeOverOptions {
   /** The name of the entry. */
   readonly key: string;
-  /** The name without the shard, such as `posts` for the entry `posts-2-of-8`. */
+  /** The name without the suffix for the shard, such as `posts` for the entry `posts-2-of-8`. */
   readonly name: string;
   readonly stream: OpenedStream;
   readonly flow: FlowIdentity;
-  /** How long another process must have been silent, in milliseconds. */
+  /** How long another process must have written nothing before this process takes over, in milliseconds. */
   readonly takeoverMs: number;
 }
 
@@ -60,8 +60,8 @@ export async function takeOver(
       }
     }
     if (before === undefined) await mustNotDivideAgain(bucket, options);
-    // The epoch comes from the clock, because after an entry was deleted, the stream still has
-    // messages with its epochs, and a new epoch must be higher.
+    // The epoch comes from the clock. If an entry is deleted, the stream still has messages with the epochs
+    // of that entry, and the new epoch must be higher.
     const epoch = Math.max((before?.epoch ?? 0) + 1, Date.now());
     const state: PublisherState = before
       ? { ...before, epoch, process: me, write: 0 }
@@ -73,8 +73,8 @@ export async function takeOver(
           flow,
           epoch,
           begun: epoch,
-          // A new publisher has published nothing, so the next run looks for messages from this
-          // sequence on.
+          // A new publisher has published nothing yet. The next run will look for messages of this run after
+          // this sequence.
           seq: stream.lastSequence,
           series: epoch,
           positions: [],
@@ -88,12 +88,15 @@ export async function takeOver(
       publishing.add(me.run);
       return new PublisherEntry(bucket, key, state, revision);
     }
-    // Another process has written the entry since it was read, or the servers have answered with an
-    // earlier state, so the entry is read again.
+    // Another process has written the entry since it was read, or the servers have answered with an earlier
+    // state. The loop reads the entry again.
   }
 }
 
-/** Waits until the other process has written, or has been silent for so long that it cannot be running. */
+/**
+ * Waits until the other process has written the entry, or has been silent for so long that it cannot be
+ * running.
+ */
 async function silence(
   bucket: EntryBucket,
   key: string,
@@ -104,14 +107,14 @@ async function silence(
   while (performance.now() - started < takeoverMs) {
     await realTime.sleep(POLL_MS, bucket.connection.signal);
     const now = await readEntry(bucket, key);
-    // An earlier revision comes from a server that is no longer the leader.
+    // A server that is no longer the leader may return an earlier revision, which is ignored.
     if (now === undefined || now.revision > revision) return;
   }
 }
 
 /**
  * Whether the run has certainly ended. A run on another machine or in another container may still be running,
- * and so may a run whose entry does not name its machine.
+ * and so may a run whose entry does not name a machine.
  */
 function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean {
   const state = processState(by);
@@ -119,7 +122,7 @@ function hasEnded({ process: { run, thread, ...by } }: PublisherState): boolean 
   return isHere ? thread === threadId && !publishing.has(run) : state === 'dead';
 }
 
-/** @throws JetStreamError if the entry belongs to another flow or stream. */
+/** @throws JetStreamError if the entry belongs to another flow or stream */
 function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeOverOptions): void {
   const refuse = (failure: JetStreamFailure, problem: string) => {
     const again = 'or delete the entry of the publisher to publish everything again';
@@ -144,10 +147,10 @@ function mustBelong(key: string, before: PublisherState, { stream, flow }: TakeO
 }
 
 /**
- * Refuses a run whose number of shards has changed. Its entries have other names, so nothing else would
- * prevent it from publishing all posts again.
+ * Refuses a run whose number of shards has changed since an earlier run. Entries for a different number of
+ * shards have different names, so nothing else would prevent this run from publishing all posts again.
  *
- * @throws JetStreamError if an entry of the same name has the same flow with another number of shards.
+ * @throws JetStreamError if an entry for the same flow has a different number of shards.
  */
 async function mustNotDivideAgain(
   bucket: EntryBucket,
@@ -174,7 +177,9 @@ async function mustNotDivideAgain(
   }
 }
 
-/** The shard of a flow's source, such as `2/8`; `undefined` if the flow has the whole source. */
+/**
+ * Returns the shard of a flow's source, such as `2/8`. Returns `undefined` if the flow has the whole source.
+ */
 export function shardOfFlow(flow: FlowIdentity): string | undefined {
   const shard = flow.map(step => step.shard).find(value => typeof value === 'string');
   return shard as string | undefined;

@@ -21,7 +21,7 @@ const MAX_IN_FLIGHT_BYTES = 16 << 20;
 
 export interface PublisherOptions extends TakeOverOptions {
   readonly subject: string;
-  /** The number of topics by which the subjects are divided. */
+  /** The number of topics into which the subjects are divided. */
   readonly topics: number;
   readonly maxInFlight: number;
   readonly commitIntervalMs: number;
@@ -35,26 +35,26 @@ export interface PublisherOptions extends TakeOverOptions {
 interface Pending {
   readonly subject: number;
   readonly items: readonly Outgoing[];
-  /** The number of items that were added before the items of this message. */
+  /** How many items were added before the items of this message. */
   readonly itemsBefore: number;
   readonly at: SubjectPosition;
-  /** The size of its items in bytes. */
+  /** The total size of the message's items in bytes. */
   readonly bytes: number;
-  /** The size of its payload in bytes, once it is packed. */
+  /** The size of the message's payload in bytes, once the message is packed. */
   sentBytes: number;
-  /** The time at which the message was created. */
+  /** When the message was created. */
   readonly since: number;
-  /** Resolves once the message is acknowledged or the publisher has failed. */
+  /** Resolves once the message was acknowledged or the publisher has failed. */
   acked: Promise<void>;
 }
 
 const NOTHING = Promise.resolve();
 
 /**
- * Publishes items so that each counts once, whatever the duplicate window of the stream is. To continue an
- * earlier run, it begins an epoch on all subjects (`positions.ts`), reads the messages that the earlier run
- * published after the committed sequence, and publishes the rest. Readers skip messages that the earlier run
- * sends after that.
+ * Publishes items so that readers get each item once, regardless of the stream's duplicate window. To
+ * continue an earlier run, a publisher begins an epoch on all subjects (see `positions.ts`). It then reads
+ * the messages that the earlier run published after the committed sequence, and publishes the remaining
+ * items. If the earlier run still sends messages after that, readers skip them.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -63,19 +63,23 @@ export class Publisher {
   readonly #sender: Sender;
   readonly #batches: SubjectBatches;
   readonly #pending = new Set<Pending>();
-  /** The total size of the items in pending messages, in bytes. */
+  /** The total size of the items in all pending messages, in bytes. */
   #pendingBytes = 0;
-  /** Wakes `add`, which waits for an acknowledgement. */
+  /** Wakes `add` when it waits for an acknowledgement. */
   readonly #wakeUp = new WakeUp();
   #earlier = new EarlierItems({ items: new Map(), end: 0 }, 0);
   /**
-   * The counts of everything that was published, including earlier runs. Changed in place, because each post
-   * changes them.
+   * The counts of everything that this run and earlier runs have published. They are changed in place,
+   * because each post changes them.
    */
   readonly #counts: { -readonly [Name in keyof PublishedToJetStream]: number };
   #failure: { readonly error: unknown } | undefined;
 
-  /** Starts a publisher. @throws JetStreamError if another process publishes under the name. */
+  /**
+   * Starts a publisher.
+   *
+   * @throws JetStreamError if another process publishes under the same name
+   */
   static async start(bucket: EntryBucket, options: PublisherOptions): Promise<Publisher> {
     const { connection } = bucket;
     const entry = await takeOver(bucket, options);
@@ -112,7 +116,7 @@ export class Publisher {
     this.#counts = { ...entry.state.counts };
   }
 
-  /** Whether an earlier run has published everything. */
+  /** Whether an earlier run has already published everything. */
   get isComplete(): boolean {
     return this.#entry.state.state === 'complete';
   }
@@ -127,10 +131,10 @@ export class Publisher {
   }
 
   /**
-   * Publishes an item, unless an earlier run has published it. Returns a promise if the next item must wait,
-   * because too many messages are unacknowledged.
+   * Publishes an item, unless an earlier run has published it. Returns a promise if too many messages are
+   * unacknowledged, so that the next item must wait.
    *
-   * @throws DamagedItem if the item is too large. The item does not count, and further items can be added.
+   * @throws DamagedItem if the item is too large. The item is then not counted, and more items can be added.
    */
   add(item: Outgoing): Promise<void> | undefined {
     this.#throwFailure();
@@ -151,31 +155,31 @@ export class Publisher {
   async #untilNotFull(): Promise<void> {
     while (this.#isFull) {
       await this.#wakeUp.next();
-      // Acknowledgements arrive many at a time. Counting all of them first lets the client send as many messages
-      // in one write.
+      // Many acknowledgements arrive at a time. If all of them are counted before the next message is sent,
+      // the client can send as many messages in one write.
       await setImmediate();
       this.#throwFailure();
     }
   }
 
-  /** Adds a cursor from which the flow can resume once all items so far are acknowledged. */
+  /** Adds a cursor. The flow can resume from it once all items so far have been acknowledged. */
   reached(cursor: Cursor): void {
     this.#throwFailure();
     this.#writer.reached(cursor);
   }
 
-  /** Commits the last cursor if no items came after it, and waits until it is committed. */
+  /** Commits the last cursor, unless items came after it. Waits until it is committed. */
   async commitLast(): Promise<void> {
     await this.#writer.commitLast();
     this.#throwFailure();
   }
 
-  /** Waits for all acknowledgements, and records that the flow is complete. */
+  /** Waits until all messages have been acknowledged, then records that the flow is complete. */
   async finish(): Promise<void> {
     this.#batches.sendAll();
     await Promise.all([...this.#pending].map(({ acked }) => acked));
-    // From here on, only signs of life are written. A commit would include the messages of `end`, which are not
-    // acknowledged yet.
+    // From here on, only signs of life are written. A commit would count the messages that `end` sends, which
+    // are not acknowledged yet.
     this.#writer.passed();
     this.#throwFailure();
     await this.#sender.end();
@@ -193,14 +197,14 @@ export class Publisher {
   }
 
   /**
-   * Sends all items so far. Resolves once they are acknowledged, to the changes to commit with the cursor
-   * after them.
+   * Sends all items so far, and waits until they are acknowledged. Resolves to the changes to commit together
+   * with the cursor after these items.
    */
   async #acknowledged(): Promise<Partial<PublisherState>> {
     this.#batches.sendAll();
     const { counts } = this;
-    // Computed before the wait, because messages that are sent from now on get higher sequences
-    // than the acknowledged ones.
+    // Computed before the wait: messages that are sent from now on get higher sequences than messages that
+    // are already acknowledged.
     const searchStart = this.#earlier.areBehind(counts.posts) ? this.#searchStart : {};
     const pending = [...this.#pending];
     await Promise.all(pending.map(({ acked }) => acked));
@@ -209,7 +213,7 @@ export class Publisher {
     return { counts: { ...counts, bytes }, ...searchStart };
   }
 
-  /** The sequence from which the next run must look for messages that this run sends from now on. */
+  /** The state from which the next run must look for the messages that this run sends from now on. */
   get #searchStart(): Pick<PublisherState, 'seq' | 'begun' | 'positions'> {
     const { highest, positions } = this.#sender;
     return { seq: highest, begun: this.#entry.state.epoch, positions };
@@ -220,7 +224,7 @@ export class Publisher {
     return this.#pending.size >= maxInFlight || this.#pendingBytes > MAX_IN_FLIGHT_BYTES;
   }
 
-  /** Sends items of a subject as one message. */
+  /** Sends items with the same subject as one message. */
   #send(subject: number, items: readonly Outgoing[]): void {
     if (this.#failure !== undefined) return;
     const message: Pending = {
@@ -239,7 +243,7 @@ export class Publisher {
     message.acked = this.#deliver(message).catch(error => this.#fail(error));
   }
 
-  /** Packs a message, sends it until it is acknowledged, and counts it. */
+  /** Packs a message, sends it until it is acknowledged, then counts it. */
   async #deliver(message: Pending): Promise<void> {
     const { subject, items, itemsBefore, at, bytes, since } = message;
     const packed = pack(items, this.#options.pack.compression);
@@ -280,7 +284,8 @@ export class Publisher {
 
   /**
    * Begins an epoch on each subject, then reads the messages that were published after the committed
-   * sequence. Messages of earlier epochs that the stream stores later do not count, so there are no others.
+   * sequence. If the stream stores a message of an earlier epoch after that, the message does not count, so
+   * all messages that count have been read.
    */
   async #resume(connection: JetStreamConnection): Promise<void> {
     const { stream, subject, key } = this.#options;
@@ -293,7 +298,10 @@ export class Publisher {
   }
 }
 
-/** The id of a message, made of the ids of its items. The sender makes it unique to the publisher and its flow. */
+/**
+ * Returns the id of a message, which depends on the ids of its items. The sender adds a prefix that makes it
+ * specific to the publisher and its flow.
+ */
 function messageId(items: readonly Outgoing[]): string {
   const [first] = items;
   return items.length === 1 && first !== undefined

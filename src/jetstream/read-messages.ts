@@ -14,52 +14,61 @@ import { JetStreamError, StaleAnswer } from './jet-stream-errors.js';
 import { lostWithin, type Range, rangesOf } from './positions.js';
 import { NANOSECONDS, type OpenedStream } from './stream-settings.js';
 
-/** How long a request for messages waits if the stream has no more, in milliseconds. */
+/** How long a request for messages waits for more messages, in milliseconds. */
 const EXPIRES_MS = 2_000;
 const HEARTBEAT_MS = 500;
-/** The servers delete a consumer that is silent for this long, in milliseconds. */
+/** If a consumer is silent for this long, the servers delete it. In milliseconds. */
 const INACTIVE_MS = 30_000;
 /**
  * The number of messages in the first request. By default, servers accept messages of up to 1 MiB. Later
- * requests ask for about `REQUEST_BYTES`, judging by the size of earlier messages.
+ * requests ask for about `REQUEST_BYTES`, based on the size of the messages so far.
  */
 const FIRST_REQUEST = 16;
 const MAX_REQUEST = 2_000;
 const REQUEST_BYTES = 4 << 20;
-/** The maximum number of messages to deliver together. */
+/** The maximum number of messages that are delivered together. */
 const MAX_GROUP = 500;
-/** How long to wait before the next request to a leader that does not have all messages yet, in milliseconds. */
+/** How long to wait before the next request if a leader does not have all messages yet, in milliseconds. */
 const BEHIND_WAIT_MS = 100;
 
 /** The range to read, and how to read it. */
 export interface ReadOptions {
-  /** The name of the stream, and the time at which it was created. Another stream of this name is refused. */
+  /**
+   * The name of the stream, and when it was created. A stream of the same name that was created at another
+   * time is refused.
+   */
   readonly stream: Pick<OpenedStream, 'name' | 'created'>;
-  /** The subject, or a wildcard such as `posts.*`. */
+  /** The subject to read, or a wildcard such as `posts.*`. */
   readonly subject: string;
   /** The sequence after which to start. */
   readonly after: number;
-  /** The last sequence to read, which need not exist yet. @default never ends */
+  /** The last sequence to read. It need not exist yet. @default reading never ends */
   readonly until?: number | undefined;
   /** Whether to fetch headers without payloads. */
   readonly headersOnly?: boolean | undefined;
 }
 
-/** Adjacent messages of a subject, or sequences whose messages the stream no longer has. */
+/**
+ * Messages of a subject without a gap between them, or the sequences of messages that the stream no longer
+ * has.
+ */
 export interface MessageGroup {
   readonly messages: readonly JsMsg[];
-  /** Sequences of dropped or deleted messages, if there are no `messages`. They may have been on this subject. */
+  /**
+   * The sequences of messages that the stream has dropped or deleted. Set only if `messages` is empty. Some
+   * of these messages may have been on other subjects.
+   */
   readonly lost?: Range | undefined;
   /** All messages of the subject up to this sequence have been read. */
   readonly position: number;
-  /** The number of messages of the subject that followed the last message when the server delivered it. */
+  /** How many messages of the subject came after the last message, when the server delivered that message. */
   readonly behind: number;
 }
 
 /**
  * Reads the messages of a subject in order. After any failure, a new consumer continues after the last
- * message, until all tries have failed for `maxOutageMs`. Therefore, the servers need not keep the state of a
- * consumer.
+ * message. Reading fails only after all tries have failed for `maxOutageMs`. The servers therefore need not
+ * keep the state of a consumer.
  *
  * Uses `fetch` repeatedly, because the client's `consume` sometimes delivers nothing after a stream's leader
  * was restarted.
@@ -75,16 +84,19 @@ class MessageReader {
   readonly #connection: JetStreamConnection;
   readonly #options: ReadOptions;
   readonly #until: number;
-  /** All messages of the subject up to this sequence were delivered. */
+  /** All messages of the subject up to this sequence have been delivered. */
   #position: number;
-  /** The time since which the stream has had messages that no consumer delivers. */
+  /** Since when the stream has had messages that no consumer delivers. */
   #stalledSince: number | undefined;
   #consumer: Consumer | undefined;
-  /** The number of messages of the subject after the last one, when the server sent it; NaN if unknown. */
+  /**
+   * How many messages of the subject came after the last message, when the server sent that message. NaN if
+   * unknown.
+   */
   #behind = Number.NaN;
-  /** The number of messages to request next. */
+  /** How many messages the next request asks for. */
   #requested = FIRST_REQUEST;
-  /** The number of messages that the consumer has delivered. */
+  /** How many messages the current consumer has delivered. */
   #delivered = 0;
 
   constructor(connection: JetStreamConnection, options: ReadOptions) {
@@ -98,7 +110,7 @@ class MessageReader {
     try {
       yield* this.#groups();
     } finally {
-      // If this fails, the servers delete the consumer after `INACTIVE_MS`.
+      // If the deletion fails, the servers delete the consumer after `INACTIVE_MS`.
       if (!this.#connection.signal.aborted) this.#consumer?.delete().catch(() => {});
     }
   }
@@ -109,21 +121,22 @@ class MessageReader {
       const before = this.#position;
       for await (const group of this.#fetch()) {
         yield group;
-        // This finds the end without waiting until the request expires.
+        // Checks for the end now, so that it is found before the request expires.
         if (this.#behind === 0 && this.#until !== Number.POSITIVE_INFINITY) yield* this.#catchUp();
         if (this.#position >= this.#until) return;
       }
       if (this.#position === before) {
-        // If the stream still has messages of the subject, the consumer has failed, so a new one replaces it.
+        // If the stream still has messages of the subject, the consumer has failed. A new consumer replaces
+        // it.
         if (yield* this.#catchUp()) this.#consumer = undefined;
       }
     }
   }
 
   /**
-   * Call this if no message arrives. Advances the position over messages of other subjects, so that
-   * their loss is not taken for a loss of this subject later. Returns whether the stream has more
-   * messages of this subject.
+   * Call this if no message arrives. Advances the position over messages of other subjects. Otherwise, if
+   * those messages are lost later, that would look like a loss on this subject. Returns whether the stream
+   * has more messages of this subject.
    */
   async *#catchUp(): AsyncGenerator<MessageGroup, boolean> {
     const info = await this.#info(this.#position);
@@ -138,16 +151,16 @@ class MessageReader {
       return true;
     }
     this.#stalledSince = undefined;
-    // The same leader gave both answers, so no message of the subject was stored between them.
+    // If the same leader gave both answers, no message of the subject was stored between them.
     if (info.state.last_seq > this.#position && cluster?.leader === info.cluster?.leader)
       yield this.#moveTo(Math.min(info.state.last_seq, this.#until), []);
     return false;
   }
 
   /**
-   * Returns the first sequence from `from` on that has a message of the subject. The servers'
-   * request for the last message of a subject cannot be used: if that message was deleted,
-   * nats-server 2.9 answers that the subject has none.
+   * Returns the first sequence, from `seq` on, that has a message of the subject. The servers also offer a
+   * request for the last message of a subject. It cannot be used, because nats-server 2.9 answers that the
+   * subject has no messages if the last one was deleted.
    */
   async #nextFrom(seq: number): Promise<number | undefined> {
     const { stream, subject } = this.#options;
@@ -158,14 +171,14 @@ class MessageReader {
     return message?.seq;
   }
 
-  /** A description of the requests of this reader, for messages. */
+  /** What the requests of this reader do, for messages. */
   get #reading(): string {
     return `read the stream ${this.#options.stream.name}`;
   }
 
   /**
-   * Throws if the stream has had messages for `maxOutageMs` that no consumer delivers, or if the login may
-   * not request them from a consumer.
+   * Throws if the stream has had messages for `maxOutageMs` that no consumer delivers. Also throws if the
+   * login does not permit requests for messages from a consumer.
    */
   #stalled(): void {
     const now = performance.now();
@@ -177,7 +190,7 @@ class MessageReader {
     throw this.#connection.error(this.#reading, denied ?? stale);
   }
 
-  /** Yields the messages of one request. */
+  /** Sends one request and yields the messages that arrive for it. */
   async *#fetch(): AsyncGenerator<MessageGroup> {
     const connection = this.#connection;
     const messages = await connection.repeat(this.#reading, () => this.#request());
@@ -199,7 +212,7 @@ class MessageReader {
   }
 
   /**
-   * The next messages of a request. None if the request has ended, or has failed in a way that the next
+   * Returns the next messages of a request. Returns none if the request has ended, or has failed but the next
    * request may succeed.
    */
   async #next(messages: ConsumerMessages, iterator: AsyncIterator<JsMsg>): Promise<JsMsg[]> {
@@ -212,7 +225,7 @@ class MessageReader {
         const { deliverySequence, streamSequence, pending } = value.info;
         this.#behind = pending;
         if (deliverySequence !== ++this.#delivered) {
-          // A message was lost in transit. A new consumer delivers it again.
+          // A message was lost in transit. A new consumer will deliver it again.
           this.#consumer = undefined;
           break;
         }
@@ -227,7 +240,10 @@ class MessageReader {
     return group;
   }
 
-  /** Yields messages, and between them the sequences of messages that the stream no longer has. */
+  /**
+   * Yields messages. If the stream no longer has messages between them, yields the sequences of these in
+   * order.
+   */
   async *#checked(group: readonly JsMsg[]): AsyncGenerator<MessageGroup> {
     const last = group.at(-1)?.seq ?? 0;
     const from = this.#position + 1;
@@ -245,13 +261,13 @@ class MessageReader {
   }
 
   /**
-   * The sequences between the messages that the stream no longer has. All other sequences belong to other
-   * subjects.
+   * Returns the sequences between the given messages that the stream no longer has. All other sequences
+   * between them belong to other subjects.
    */
   async #lost(group: readonly JsMsg[], from: number, last: number): Promise<readonly Range[]> {
     if (last - from + 1 === group.length) return [];
-    // The state is read after the messages have arrived: everything that the stream has now, it had when it delivered
-    // them.
+    // The state is read after the messages have arrived. Everything that the stream has now, it also had when
+    // it delivered these messages.
     const { state } = await this.#info(last);
     if (state.first_seq <= from && state.num_deleted === 0) return [];
     const sequences = group.map(({ seq }) => seq);
@@ -272,8 +288,8 @@ class MessageReader {
   async #request(): Promise<ConsumerMessages> {
     this.#consumer ??= await this.#makeConsumer();
     return this.#consumer.fetch({
-      // Does not set `max_bytes`, because servers end such a request without a message, and the
-      // client notices this only by missing heartbeats.
+      // Does not set `max_bytes`. Servers end such a request without a message about it, so the client would
+      // notice the end only when heartbeats are missing.
       max_messages: this.#requested,
       expires: EXPIRES_MS,
       idle_heartbeat: HEARTBEAT_MS,
@@ -285,7 +301,7 @@ class MessageReader {
     const { AckPolicy, DeliverPolicy } = packages.jetstream;
     const { stream, subject, headersOnly } = this.#options;
     const info = await manager.consumers.add(stream.name, {
-      // Shown by `nats consumer report`, together with the number of messages that were not delivered yet.
+      // `nats consumer report` shows this, together with the number of messages that were not delivered yet.
       description: `millrace fromJetStream, process ${process.pid} of ${os.hostname()}`,
       ack_policy: AckPolicy.None,
       deliver_policy: DeliverPolicy.StartSequence,
@@ -300,7 +316,9 @@ class MessageReader {
     return client.consumers.getConsumerFromInfo(info);
   }
 
-  /** The state of the stream, from a server that has its messages up to this sequence. */
+  /**
+   * Returns the state of the stream, from a server that has the messages of the stream up to this sequence.
+   */
   async #info(sequence: number): Promise<StreamInfo> {
     const { name, created } = this.#options.stream;
     const started = performance.now();
@@ -316,7 +334,7 @@ class MessageReader {
   }
 }
 
-/** The error for a stream that was recreated after the cursor was taken. */
+/** Creates the error for a stream that was recreated after the cursor was created. */
 export function remade(stream: string, before: string, now: string): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} was deleted and recreated: the cursor belongs to the stream created at ${before}, and this one was created at ${now}. Delete the checkpoint to read this stream from its start`,
@@ -324,7 +342,7 @@ export function remade(stream: string, before: string, now: string): JetStreamEr
   );
 }
 
-/** The error for a stream that ends before a sequence that was already read. */
+/** Creates the error for a stream whose last sequence is below a sequence that was already read. */
 function behind(stream: string, sequence: number, { state }: StreamInfo): JetStreamError {
   return new JetStreamError(
     `The stream ${stream} ends at sequence ${state.last_seq}, but this reader has already read up to ${sequence}: its servers have lost messages, or it was restored from a backup. New messages would reuse sequences that it has read. Delete the checkpoint to read it from its start`,

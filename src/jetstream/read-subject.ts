@@ -25,13 +25,14 @@ import { type MessageGroup, type ReadOptions, readMessages, remade } from './rea
 import type { OpenedStream } from './stream-settings.js';
 
 /**
- * The number of sequences to search before and after the expected place of a lost message, because replicas
- * may have it at another sequence.
+ * How many sequences before and after the expected place of a lost message are searched. A replica may have
+ * the message at a different sequence.
  */
 const SEARCH_DISTANCE = 1_000;
 /**
- * How often a part of the stream is read again for each replica. The servers choose a replica for each new
- * consumer. With 3 replicas, one search in 5,600 never reads one of them; with 5 replicas, one in 1,500.
+ * How often a part of the stream is read again, as a multiple of the number of replicas. The servers choose a
+ * replica for each new consumer. With 3 replicas, 1 search in 5,600 misses a replica; with 5 replicas, 1 in
+ * 1,500.
  */
 const TRIES_PER_REPLICA = 8;
 
@@ -39,11 +40,11 @@ const TRIES_PER_REPLICA = 8;
 export interface ReadSettings<T> {
   readonly until: 'never' | 'caught up' | number;
   readonly onGap: ((gap: JetStreamGap) => unknown) | undefined;
-  /** Creates an item from a payload; `undefined` for posts. */
+  /** Creates an item from the bytes of a post. If `undefined`, the items are posts. */
   readonly item: ((bytes: Buffer) => T) | undefined;
 }
 
-/** The subject to read, with the settings for it. */
+/** The subject to read, and the settings for reading it. */
 interface SubjectSettings<T> extends ReadSettings<T> {
   readonly connection: JetStreamConnection;
   readonly stream: OpenedStream;
@@ -51,15 +52,15 @@ interface SubjectSettings<T> extends ReadSettings<T> {
   readonly subject: string;
 }
 
-/** Reads the posts of a subject, starting at a cursor. Delivers each post once, and reports missing posts. */
+/** Reads the posts on a subject, starting at a cursor. Delivers each post once, and reports missing posts. */
 export class SubjectReader<T> {
   readonly #settings: SubjectSettings<T>;
   readonly #run: Run;
   readonly #epochs: Epochs;
   readonly #positions: LostAndRepeated;
-  /** The last sequence to read; `undefined` if the reader never ends. */
+  /** The last sequence to read. `undefined` if the reader never ends. */
   readonly #end: number | undefined;
-  /** All messages up to this sequence were delivered or reported. */
+  /** All messages up to this sequence have been delivered or reported. */
   #last: number;
 
   constructor(settings: SubjectSettings<T>, run: Run) {
@@ -90,7 +91,7 @@ export class SubjectReader<T> {
     try {
       yield* this.#batches();
     } catch (error) {
-      // An error of the servers gets the cursor after the delivered posts.
+      // An error of the servers gets a cursor. It is the cursor after the delivered posts.
       if (!(error instanceof JetStreamError) || error.cursor !== undefined) throw error;
       const { message, failure, retryable, cause } = error;
       throw new JetStreamError(message, { failure, retryable, cause, cursor: this.#cursor });
@@ -99,7 +100,7 @@ export class SubjectReader<T> {
 
   async *#batches(): Batches<T | Activity> {
     const end = this.#end;
-    // The previous run may have ended before it had reported all lost messages.
+    // The previous run may have ended before it reported all lost messages.
     yield* this.#lostMessages();
     if (end !== undefined && this.#last >= end) return;
     for await (const group of this.#read({ after: this.#last, until: end })) {
@@ -125,8 +126,8 @@ export class SubjectReader<T> {
       try {
         await this.#take(message, items, this.#epochs);
       } catch (error) {
-        // Posts before the failed message are delivered without a cursor, because a cursor would count this message
-        // as read.
+        // Posts before the failed message are delivered without a cursor, because a cursor would mark that
+        // message as read.
         if (items.length > 0) yield { items, origin };
         throw error;
       }
@@ -144,10 +145,11 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Adds the items of a message, unless it was sent too late or is a repeat. If one item fails, adds none.
+   * Adds the items of a message, unless a replaced process sent the message too late or it is a repeat. If
+   * one item fails, adds none of them.
    *
-   * @param epochs Skips messages that were sent too late; `undefined` for a message that was lost and then
-   * found.
+   * @param epochs Tells which messages were sent too late. `undefined` for a message that was lost and then
+   *   found.
    */
   async #take(message: JsMsg, items: (T | Activity)[], epochs?: Epochs): Promise<void> {
     const { data, headers, subject, seq } = message;
@@ -161,13 +163,13 @@ export class SubjectReader<T> {
       if (!this.#positions.admits(subject, headers)) return;
       const payloads = await postsOf(data, headers);
       const isOurs = (headers?.get(HEADERS.publisher) ?? '') !== '';
-      // If `item` throws, the mistake may be in that function and the message may be intact, so the
-      // error gives no advice to delete it.
+      // If `item` throws, the mistake may be in that function, and the message may be intact. The error
+      // therefore does not advise to delete the message.
       if (item !== undefined) advice = '';
       const made = payloads.map(bytes =>
         item === undefined ? postOf(bytes, isOurs) : item(bytes),
       );
-      // Pushes items one by one, because the number of arguments of a `push` is limited.
+      // Pushes the items one by one, because the number of arguments of a call is limited.
       for (const one of made) items.push(one);
       if (progress !== undefined) progress.received += made.length;
     } catch (error) {
@@ -176,7 +178,7 @@ export class SubjectReader<T> {
     }
   }
 
-  /** Looks for lost messages on all replicas. Delivers those that it finds, and reports the others. */
+  /** Looks for lost messages on all replicas. Delivers those that it finds, and reports the rest as gaps. */
   async *#lostMessages(): Batches<T | Activity> {
     const { name, replicas } = this.#settings.stream;
     const { lost } = this.#positions;
@@ -189,7 +191,7 @@ export class SubjectReader<T> {
     await this.#report(this.#positions.takeLost());
   }
 
-  /** Reads the part of the stream around a sequence. */
+  /** Reads the messages of the stream that are near a sequence. */
   async *#around(sequence: number): AsyncGenerator<MessageGroup> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     yield* this.#read({
@@ -199,8 +201,8 @@ export class SubjectReader<T> {
   }
 
   /**
-   * Returns the positions of messages before the end that are lost, although the messages up to the
-   * end do not show it. Messages after the end tell which positions were acknowledged.
+   * Returns the positions of lost messages before the end that the messages up to the end do not reveal.
+   * Messages after the end tell which of these positions had been acknowledged.
    */
   async #lostBefore(end: number): Promise<readonly LostPositions[]> {
     const { open } = this.#positions;
@@ -210,9 +212,9 @@ export class SubjectReader<T> {
     const { state } = await this.#settings.connection.streamInfo(this.#settings.stream.name);
     const groups = this.#read({ after: end, until: state.last_seq, headersOnly: true });
     for await (const { messages, lost } of groups) {
-      // The dropped messages of the stream may include the messages that are being searched.
+      // The messages that the stream has dropped may include those that are being searched.
       if (lost !== undefined) positions.skip();
-      // The error for damaged headers is thrown when the message is read in its turn.
+      // An error about damaged headers is ignored here. It is thrown when the message itself is read.
       for (const { subject, headers } of messages)
         orDataError(() => epochs.admits(subject, headers) && positions.admits(subject, headers));
       if (inBoth(open, positions.open).length === 0) break;
@@ -220,7 +222,7 @@ export class SubjectReader<T> {
     return inBoth(open, positions.takeLost());
   }
 
-  /** Calls `onGap` for gaps. Throws an `IncompleteError` if there is no `onGap`. */
+  /** Calls `onGap` for each gap. Throws an `IncompleteError` if there are gaps but no `onGap`. */
   async #report(gaps: readonly JetStreamGap[]): Promise<void> {
     const { onGap } = this.#settings;
     if (gaps.length > 0 && onGap === undefined)
@@ -230,8 +232,8 @@ export class SubjectReader<T> {
 }
 
 /**
- * The position to start at for a cursor. A reader without a cursor starts at sequence 1, so that messages
- * that the stream has already dropped are reported.
+ * Returns the state with which reading starts at a cursor. A reader without a cursor starts at sequence 1, so
+ * that messages that the stream has already dropped are reported.
  */
 function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: string) {
   if (resume === undefined)
@@ -252,9 +254,9 @@ function startOf(resume: Cursor | undefined, stream: OpenedStream, subject: stri
 }
 
 /**
- * Looks for messages that were missing when their part of the stream was read. After a failure, replicas of a
- * stream may differ, and have the same messages at other sequences. Therefore, the same part is read several
- * times, each time by a new consumer.
+ * Looks for messages that were missing when their part of the stream was read. After a failure, the replicas
+ * of a stream may differ from each other, and may have the same messages at different sequences. Therefore,
+ * the same part is read several times, each time by a new consumer.
  *
  * @param replicas The number of replicas of the stream.
  * @param read Reads the part of the stream that should have the messages.

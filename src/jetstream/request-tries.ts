@@ -7,65 +7,71 @@ import { clientFailure, isMissing, JetStreamError } from './jet-stream-errors.js
 
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;
-/** How long a request may fail before progress shows it, in milliseconds. A shorter wait would only flicker. */
+/**
+ * Progress shows a failing request only after this time, in milliseconds. If it showed shorter waits, the
+ * display would flicker.
+ */
 export const SHOWN_AFTER_MS = 1_000;
 
 /**
- * How long the servers of a cluster may report that a stream does not exist, in milliseconds, because a
- * server that has just started may not know it yet.
+ * For how long a cluster may report that a stream does not exist before that is believed, in milliseconds. A
+ * server that has just started may not know the stream yet.
  */
 const MISSING_MS = 10_000;
 /**
- * How long one server may report that a stream does not exist until another server is tried, in milliseconds.
- * The first may be cut off from the servers that have it.
+ * For how long one server may report that a stream does not exist before another server is tried, in
+ * milliseconds. The first server may be cut off from the servers that have the stream.
  */
 const MISSING_AT_ONE_MS = 2_000;
-/** How long to wait until the servers are asked for the stream again, in milliseconds. */
+/** How long to wait before asking the servers for the stream again, in milliseconds. */
 const MISSING_WAIT_MS = 200;
 /**
- * How long one server may fail until another is tried, in milliseconds. It is longer than an
- * election.
+ * For how long one server may fail before another server is tried, in milliseconds. This is longer than an
+ * election takes.
  */
 const OTHER_SERVER_MS = 10_000;
 
-/** The run that a connection is used for. */
+/** The run that uses a connection. */
 export interface ConnectionRun {
   /** The name of the call, for messages. */
   readonly call: string;
   readonly signal: AbortSignal;
   readonly progress: Progress | undefined;
-  /** Returns the cursor to put into an error. */
+  /** Returns the cursor to add to an error. */
   cursor(): Cursor | undefined;
 }
 
-/** The servers of a connection, as far as repeated requests need them. */
+/** The parts of a connection that repeated requests use. */
 export interface Servers {
   readonly run: ConnectionRun;
   readonly maxOutageMs: number;
   /** The addresses of the servers, for messages. */
   readonly addresses: string;
-  /** Whether other servers may know more than the server that answers. */
+  /** Whether there are other servers that may know more than the server that answers. */
   readonly isCluster: boolean;
-  /** Returns the cause of a failed try. Once the connection is closed, the client's error only says that it is. */
+  /**
+   * Returns the cause of a failed try. If the connection is closed, returns the reason, because the client's
+   * error only says that it is closed.
+   */
   causeOf(error: unknown): unknown;
   /**
-   * Connects to another server, if the failure is older than `afterMs` and no other server was tried in that
-   * time.
+   * Connects to another server, if the failures began more than `afterMs` milliseconds ago and no other
+   * server was tried in that time.
    */
   changeServer(since: number, afterMs: number): void;
 }
 
 export interface RepeatOptions {
-  /** Whether an error is an answer that the caller handles. */
+  /** Whether an error is an answer that the caller handles, so that the request is not repeated. */
   readonly isAnswer?: ((error: unknown) => boolean) | undefined;
-  /** The time at which the first try began. @default now */
+  /** When the first try began, as a time of `performance.now()`. @default now */
   readonly since?: number | undefined;
 }
 
 /**
- * Makes a request until it succeeds, for up to `maxOutageMs`.
+ * Sends a request until it succeeds, for up to `maxOutageMs`.
  *
- * @param what What the request does, for messages, such as `publish to posts`.
+ * @param what What the request does, such as `publish to posts`, for messages.
  */
 export async function repeat<T>(
   servers: Servers,
@@ -93,15 +99,15 @@ export async function repeat<T>(
 }
 
 /**
- * The failed tries of one request. After a second, progress shows them as one wait for the servers, until the
- * request succeeds or is given up.
+ * The failed tries of one request. After 1 s, progress shows them as one wait for the servers. The wait ends
+ * when the request succeeds or is given up.
  */
 class Failures {
   readonly #servers: Servers;
   readonly #what: string;
   readonly #since: number;
   #count = 0;
-  /** The time since which servers have reported that the stream does not exist. */
+  /** Since when the servers have reported that the stream does not exist. */
   #missingSince: number | undefined;
   #endWait: () => void = () => {};
 
@@ -114,7 +120,7 @@ class Failures {
   /**
    * Waits before the next try.
    *
-   * @throws The typed error, if the request cannot succeed later or `maxOutageMs` is over.
+   * @throws the typed error, if the request cannot succeed later or has failed for `maxOutageMs`.
    */
   async add(error: unknown): Promise<void> {
     const { run, maxOutageMs } = this.#servers;
@@ -133,7 +139,7 @@ class Failures {
     await realTime.sleep(backoffMs(this.#count, limits), run.signal);
   }
 
-  /** Whether the stream may exist although a server of a cluster reports that it does not. */
+  /** Whether the stream may exist although a server of the cluster has just reported that it does not. */
   #mayAppear(error: unknown): boolean {
     if (!this.#servers.isCluster || !isMissing(this.#servers.causeOf(error))) {
       this.#missingSince = undefined;
@@ -151,7 +157,7 @@ class Failures {
   }
 }
 
-/** Shows in progress that a run waits for the servers. Returns a function that ends this. */
+/** Shows in progress that a run is waiting for the servers. Returns a function that ends the display. */
 export function showWait(
   { progress }: ConnectionRun,
   error: JetStreamError,
@@ -164,7 +170,7 @@ export function showWait(
 
 /**
  * Converts an error of the client to a typed error. Returns any other error unchanged. The failures `outage`
- * and `full` are retryable, because the same request may succeed later.
+ * and `full` are retryable: the same request may succeed later.
  */
 export function typedError(servers: Servers, what: string, thrown: unknown): unknown {
   const { run, maxOutageMs, addresses } = servers;

@@ -17,41 +17,41 @@ import type { OpenedStream } from './stream-settings.js';
 const PUBLISH_MS = 5_000;
 const NO_BYTES = new Uint8Array();
 
-/** A message with posts. */
+/** A message that holds posts. */
 export interface PostsMessage extends Packed {
-  /** The number of the message's subject. */
+  /** The index of the message's subject. */
   readonly subject: number;
-  /** The id of the message, without the prefix. */
+  /** The id of the message, without the prefix for the publisher. */
   readonly id: string;
   readonly at: SubjectPosition;
-  /** The time at which the message was created, from which `maxOutageMs` counts. */
+  /** When the message was created. `maxOutageMs` counts from this time. */
   readonly since: number;
 }
 
-/** The data of one try to send a message. */
+/** What is sent in one try. */
 interface Attempt extends Packed {
   readonly subject: number;
   readonly msgID: string;
-  /** The position of the message; `undefined` for a message that begins an epoch. */
+  /** The position of the message. `undefined` for a message that begins an epoch. */
   readonly at?: SubjectPosition;
 }
 
 /**
- * Sends messages, each until the servers acknowledge it. The position of a message on its subject is the same
- * in all tries, so readers skip messages that the stream has stored twice, and notice lost messages
+ * Sends each message until the servers acknowledge it. A message keeps its position on its subject in all
+ * tries. Readers can therefore skip messages that the stream has stored twice, and notice lost messages
  * (`positions.ts`).
  */
 export class Sender {
   readonly #connection: JetStreamConnection;
   readonly #entry: PublisherEntry;
   readonly #stream: OpenedStream;
-  /** The prefix of all message ids, which is specific to the publisher and its flow. */
+  /** The prefix of all message ids. It is specific to the publisher and its flow. */
   readonly #prefix: string;
   /** The highest acknowledged sequence. */
   #highest: number;
-  /** The acknowledged positions, by the number of their subject. */
+  /** The acknowledged positions on each subject, by the index of the subject. */
   #acked: readonly PositionSet[];
-  /** The position of the next message, by the number of its subject. */
+  /** The position of the next message on each subject, by the index of the subject. */
   #next: number[];
 
   constructor(connection: JetStreamConnection, entry: PublisherEntry, stream: OpenedStream) {
@@ -69,7 +69,7 @@ export class Sender {
     return this.#highest;
   }
 
-  /** The number of assigned positions, by the number of their subject. */
+  /** The number of assigned positions on each subject, by the index of the subject. */
   get positions(): readonly number[] {
     return [...this.#next];
   }
@@ -83,8 +83,8 @@ export class Sender {
   }
 
   /**
-   * Begins the epoch with a message without posts on each subject. Returns the highest sequence of these
-   * messages, after which no message of an earlier epoch counts.
+   * Begins the epoch by sending a message without posts on each subject. Returns the highest sequence of
+   * these messages. After that sequence, no message of an earlier epoch counts.
    */
   async begin(): Promise<number> {
     const { epoch } = this.#entry.state;
@@ -100,13 +100,13 @@ export class Sender {
   }
 
   /**
-   * Continues after the positions of earlier runs. If the stream lacks some of these positions, sends
-   * messages without posts for them, because positions must have no gaps.
+   * Continues after the positions of earlier runs. Positions must have no gaps, so if the stream lacks a
+   * message at one of them, sends a message without posts for it.
    */
   async resume(found: readonly PositionSet[]): Promise<void> {
     this.#acked = found;
     this.#next = found.map(({ next }) => next);
-    // It is unknown what was acknowledged when the earlier run assigned these positions.
+    // What had been acknowledged when the earlier run assigned these positions is unknown.
     const old = { acknowledged: 0, series: this.#entry.state.series };
     const sent = found.flatMap((positions, subject) =>
       positions.missing().flatMap(({ from, to }) => {
@@ -120,8 +120,8 @@ export class Sender {
   }
 
   /**
-   * Ends each subject with a message without posts. A message tells readers what was acknowledged before it,
-   * so one must follow the last message with posts.
+   * Ends each subject with a message without posts. Each message tells readers what was acknowledged before
+   * it, so one more message must follow the last message with posts.
    */
   async end(): Promise<void> {
     const used = this.#next.flatMap((position, subject) => (position > 0 ? [subject] : []));
@@ -139,19 +139,19 @@ export class Sender {
         const ack = await this.#publish({ subject, msgID, at, headers, payload });
         const found = ack.duplicate ? await this.#find(ack.seq) : at.position;
         if (found !== undefined) return found;
-        // An earlier run sent this message after this run had started, so readers skip that copy, and the id must
-        // differ.
+        // An earlier run sent this message after this run had started, so readers skip that copy. This copy
+        // therefore needs a different id.
         msgID = `${ownID}.${this.#entry.state.epoch}.${++otherRuns}`;
       }
     };
     const position = await this.#connection.repeat(what, sendOnce, { since });
-    // The source has repeated the post, which the stream has at another position, so this position gets a message
-    // without posts.
+    // The source has repeated a post, which the stream already has at a different position. A message without
+    // posts fills the position of this message.
     if (position !== at.position) await this.#sendEmpty(subject, at);
     this.#acked[subject]?.add(at.position);
   }
 
-  /** Sends a message without posts for a position until the stream has it. */
+  /** Sends a message without posts until the stream has it. The message only fills a position. */
   async #sendEmpty(subject: number, at: SubjectPosition): Promise<void> {
     const msgID = `${this.#prefix}.empty.${this.#entry.state.epoch}.${subject}.${at.position}`;
     await this.#connection.repeat(`publish to ${this.#stream.subjects[subject]}`, () =>
@@ -191,14 +191,17 @@ export class Sender {
     if (ack.duplicate || ack.seq > before) this.#highest = Math.max(this.#highest, ack.seq);
     else {
       await this.#mustBeSame();
-      // The servers have lost messages, which readers report. The next run must look for messages
-      // of this run from this sequence on.
+      // The servers have lost messages. Readers report these. The next run must look for messages of this run
+      // after this sequence.
       this.#highest = ack.seq;
     }
     return ack;
   }
 
-  /** The position of the message at a sequence; `undefined` if this run did not send it. */
+  /**
+   * Returns the position of the message at a sequence. Returns `undefined` if this run did not send that
+   * message.
+   */
   async #find(seq: number): Promise<number | undefined> {
     const stream = this.#stream;
     const { key } = this.#entry;
@@ -207,8 +210,8 @@ export class Sender {
     );
     if (message?.header.get(HEADERS.publisher) !== key) return undefined;
     try {
-      // Messages of earlier runs do not count here, because those that readers deliver were found when this run
-      // started.
+      // Messages of earlier runs are ignored here. Those that readers deliver were already found when this
+      // run started.
       if (epochOf(message.header) !== this.#entry.state.epoch) return undefined;
       return subjectPositionOf(message.header)?.position;
     } catch (error) {
@@ -217,7 +220,7 @@ export class Sender {
     }
   }
 
-  /** @throws JetStreamError if the stream is not the one with which the run started. */
+  /** @throws JetStreamError if the stream is no longer the one with which the run started */
   async #mustBeSame(): Promise<void> {
     const stream = this.#stream;
     const { created } = await this.#connection.streamInfo(stream.name);

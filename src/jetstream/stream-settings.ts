@@ -13,28 +13,31 @@ import {
 import type { JetStreamConnection } from './connection.js';
 import { codeOf, isMissing, JetStreamError } from './jet-stream-errors.js';
 
-/** The maximum number of subjects of a stream. */
+/** The maximum number of subjects in a stream. */
 export const MAX_SUBJECTS = 256;
 
-/** The subjects of a stream, such as `posts.0` to `posts.7`; for several prefixes, the subjects of each prefix in turn. */
+/**
+ * Returns the subjects of a stream, such as `posts.0` to `posts.7`. If there are several prefixes, returns
+ * all subjects of the first prefix, then those of the next.
+ */
 export function subjectsOf(prefixes: readonly string[], count: number): string[] {
   return prefixes.flatMap(one => Array.from({ length: count }, (_, index) => `${one}.${index}`));
 }
 
-/** The topic of items that belong to none of the given topics. */
+/** The topic of items that belong to none of the topics in the option `topics`. */
 const OTHER = 'other';
 
 /**
- * The prefixes of the subjects of a stream: `posts`, or with topics one for each topic, such as `posts.en`,
- * and at the end `posts.other`. Their order does not depend on the order of the option, because positions are
- * stored by the number of a subject.
+ * Returns the prefixes of a stream's subjects. Without topics, this is only `posts`. With topics, there is
+ * one prefix for each topic, such as `posts.en`, and `posts.other` at the end. Their order does not depend on
+ * the order in the option, because positions are stored by the index of a subject.
  */
 export function prefixesOf(prefix: string, topics?: readonly string[]): string[] {
   if (topics === undefined) return [prefix];
   return [...topics.toSorted(), OTHER].map(topic => `${prefix}.${topic}`);
 }
 
-/** Describes what is wrong with the topics of a stream; `undefined` if they are valid. */
+/** Describes what is wrong with the topics of a stream. Returns `undefined` if they are valid. */
 export function topicsProblem(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isWord))
     return 'must be an array of words of letters, digits, `-` and `_`, such as languages';
@@ -47,8 +50,8 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * Returns the number of subjects with this prefix (for each topic, if there are `topics`), or
- * `undefined` if they are not `posts.0` to `posts.N-1`.
+ * Returns how many subjects have this prefix. If there are `topics`, returns how many subjects each topic
+ * has. Returns `undefined` if the subjects are not `posts.0` to `posts.N-1`.
  */
 export function countSubjects(
   prefix: string,
@@ -63,8 +66,8 @@ export function countSubjects(
 }
 
 /**
- * Returns the number of the subject for a post, by a checksum of its id, so that all posts of an id
- * are on one subject.
+ * Returns the index of the subject for a post. It depends on a checksum of the post's id, so that all posts
+ * with the same id are on one subject.
  *
  * @param count The number of subjects of all topics together.
  * @param topic The index of the post's topic in `topics`.
@@ -75,7 +78,8 @@ export function subjectNumber(id: string, count: number, topic = 0, topics = 1):
 }
 
 /**
- * Checks the topics, and returns a function for the number of an item's topic, in the order of the subjects.
+ * Checks the topics. Returns a function that returns the index of an item's topic, in the order of the
+ * subjects.
  *
  * @throws OptionError
  */
@@ -101,24 +105,30 @@ export function checkTopics<T>(
   return item => numbers.get(topic(item) ?? '') ?? topics.length;
 }
 
-/** Describes what is wrong with the name of a stream, a bucket or a publisher; `undefined` if it is valid. */
+/**
+ * Describes what is wrong with the name of a stream, a bucket or a publisher. Returns `undefined` if the name
+ * is valid.
+ */
 export function nameProblem(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}$/.test(value)
     ? undefined
     : 'must be 1 to 64 letters, digits, `-` and `_`';
 }
 
-/** Describes what is wrong with the prefix of subjects; `undefined` if it is valid. */
+/** Describes what is wrong with the prefix of subjects. Returns `undefined` if the prefix is valid. */
 export function prefixProblem(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}(\.[\w-]{1,64}){0,7}$/.test(value)
     ? undefined
     : 'must be words of letters, digits, `-` and `_` with dots between them, such as posts or acme.posts';
 }
 
-/** Matches a subject: words, `*` for any word, and at the end `>` for any further words. */
+/**
+ * Matches a subject, which consists of words separated by dots. `*` stands for any word, and `>` at the end
+ * for any further words.
+ */
 const SUBJECT = /^(?:>|[^\s.*>\p{Cc}]+|\*)(?:(?<!>)\.(?:[^\s.*>\p{Cc}]+|\*|>))*$/u;
 
-/** Describes what is wrong with subjects to read; `undefined` if they are valid. */
+/** Describes what is wrong with the subjects to read. Returns `undefined` if they are valid. */
 export function subjectsProblem(value: unknown): string | undefined {
   const subjects: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (subjects.length === 0 || !subjects.every(isSubject))
@@ -134,7 +144,9 @@ function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 256 && SUBJECT.test(value);
 }
 
-/** Whether a subject of a message can match both. */
+/**
+ * Whether a message could have a subject that matches both of these subjects, which may contain wildcards.
+ */
 function overlap(one: string, other: string): boolean {
   const [words, others] = [one.split('.'), other.split('.')];
   for (let index = 0; ; index++) {
@@ -146,19 +158,19 @@ function overlap(one: string, other: string): boolean {
 }
 
 /**
- * The option `create` of `toJetStream`: the settings of a new stream. It is stored in files, and kept until
- * its limits.
+ * The option `create` of `toJetStream`: the settings of a new stream. The servers store the stream in files,
+ * and keep messages until one of its limits is reached.
  */
 export interface CreateStreamOptions {
   /** The maximum size of the stream in bytes, on each replica; at least 1 MiB. */
   readonly maxBytes: number;
   /** The maximum age of a message in milliseconds. @default no limit */
   readonly maxAgeMs?: number | undefined;
-  /** The number of servers that store each message. With 3, one may be lost. @default 1 */
+  /** The number of servers that store each message. With 3, one server may be lost. @default 1 */
   readonly replicas?: 1 | 3 | 5 | undefined;
   /**
-   * The number of subjects to which the posts are distributed, which is the maximum number of readers with
-   * disjoint shards.
+   * The number of subjects among which the posts are distributed. At most this many readers can read disjoint
+   * shards.
    * @default 8
    */
   readonly shards?: number | undefined;
@@ -169,7 +181,7 @@ export interface CreateStreamOptions {
   readonly duplicateWindowMs?: number | undefined;
   /**
    * What happens when the stream reaches `maxBytes`. `new` refuses new messages, so that the publisher waits.
-   * `old` drops the oldest messages; a reader that has not read them gets an `IncompleteError`.
+   * `old` drops the oldest messages, and a reader that has not read them yet gets an `IncompleteError`.
    * @default 'new'
    */
   readonly discard?: 'new' | 'old' | undefined;
@@ -188,7 +200,7 @@ const CREATE_OPTIONS = {
   discard: oneOf('what happens at maxBytes', ['new', 'old'], 'new'),
 } satisfies OptionTable<CreateStreamOptions>;
 
-/** The checked option `create` with its defaults. */
+/** The option `create` after it was checked, with its defaults. */
 export type CreateStream = Checked<CreateStreamOptions, typeof CREATE_OPTIONS> & {
   readonly duplicateWindowMs: number;
 };
@@ -202,17 +214,17 @@ export function checkCreate(call: string, create: CreateStreamOptions): CreateSt
   return { ...checked, duplicateWindowMs: Math.min(duplicateWindowMs, maxAgeMs) };
 }
 
-/** The current state of a stream. */
+/** What is known about a stream when it is opened. */
 export interface OpenedStream {
   readonly name: string;
-  /** The time at which the stream was created. It tells the stream from a later one of the same name. */
+  /** When the stream was created. This distinguishes it from a later stream of the same name. */
   readonly created: string;
   readonly subjects: readonly string[];
   readonly replicas: number;
   readonly lastSequence: number;
 }
 
-/** The number of nanoseconds, the unit of the servers, in a millisecond. */
+/** The number of nanoseconds in a millisecond. The servers count in nanoseconds. */
 export const NANOSECONDS = 1_000_000;
 
 /** A stream that `toJetStream` publishes to. */
@@ -220,16 +232,16 @@ export interface PublishedStream {
   readonly stream: string;
   /** The prefix of the stream's subjects. */
   readonly subject: string;
-  /** The topics with separate subjects; posts of all other topics share the topic `other`. */
+  /** The topics that have separate subjects. Posts of all other topics share the topic `other`. */
   readonly topics?: readonly string[] | undefined;
   readonly create?: CreateStream | undefined;
 }
 
 /**
- * Finds the stream. If it does not exist, creates it with the option `create`.
+ * Finds the stream. If it does not exist, creates it with the settings of the option `create`.
  *
- * @throws JetStreamError if the stream does not exist and `create` is absent, or if the stream has other
- * settings.
+ * @throws JetStreamError if the stream does not exist and `create` is absent, or if the settings of the
+ *   stream differ from those in `create`.
  */
 export async function openStream(
   connection: JetStreamConnection,
@@ -251,7 +263,7 @@ export async function openStream(
         () => manager.streams.add({ name: stream, ...settingsOf(named, create) }),
         { isAnswer: isInUse },
       )
-      // Another process may have created the stream since the check.
+      // Another process may have created the stream since `find` was called.
       .catch(cause => (isInUse(cause) ? find() : Promise.reject(cause)));
   }
   return openedStream(call, info, named, create);
@@ -271,7 +283,7 @@ export interface ReadStream {
 /**
  * Finds a stream to read.
  *
- * @throws JetStreamError if it does not exist, or has other subjects.
+ * @throws JetStreamError if the stream does not exist, or does not have the subjects to read.
  */
 export async function findStream(
   connection: JetStreamConnection,
@@ -283,25 +295,24 @@ export async function findStream(
     : await connection.streamInfo(stream);
   if (subjects === undefined)
     return openedStream(call, info, { subject: subject ?? stream }, undefined);
-  // A mirror has no list of subjects.
+  // The configuration of a mirror has no list of subjects.
   const { subjects: own = [] } = info.config;
   const others = subjects.filter(one => own.length > 0 && !own.some(other => overlap(one, other)));
   if (others.length > 0)
     throw differs(call, stream, [
       `it has no ${others.join(', ')}, its subjects are ${own.join(', ')}`,
     ]);
-  // If messages are dropped when they are read, several readers would take messages from each
-  // other.
+  // If messages are dropped when they are read, several readers would take messages away from each other.
   const { retention } = info.config;
   if (retention !== 'limits')
     throw differs(call, stream, [`retention is ${retention}, not limits`]);
   return streamOf(info, subjects);
 }
 
-/** The options for the names of a stream's subjects. */
+/** The options that decide the names of a stream's subjects. */
 type Named = Pick<PublishedStream, 'subject' | 'topics'>;
 
-/** @throws JetStreamError if the settings of the stream differ from the requested settings. */
+/** @throws JetStreamError if the settings of the stream differ from the requested settings */
 function openedStream(
   call: string,
   info: StreamInfo,
@@ -342,7 +353,7 @@ function streamOf(
   };
 }
 
-/** The settings of a new stream, with the names that the servers use. */
+/** Returns the settings of a new stream, under the names that the servers use. */
 function settingsOf(named: Named, create: CreateStream) {
   return {
     subjects: subjectsOf(prefixesOf(named.subject, named.topics), create.shards),
@@ -369,7 +380,9 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.toSorted().join(', ') : String(value);
 }
 
-/** Whether the servers refuse to create a stream because a stream of this name has other settings. */
+/**
+ * Whether the servers refuse to create a stream, because a stream of the same name has different settings.
+ */
 function isInUse(error: unknown): boolean {
   return codeOf(error) === 10058;
 }

@@ -55,56 +55,66 @@ export interface ToJetStreamOptions<T> extends JetStreamConnectionOptions {
   /** The name of the stream. */
   readonly stream: string;
   /**
-   * The prefix of the stream's subjects. A post is sent to one of `posts.0`, `posts.1` and so on, by a hash
-   * of its id.
+   * The prefix of the stream's subjects. Each post is sent to `posts.0`, `posts.1` and so on, depending on a
+   * hash of its id.
    */
   readonly subject: string;
   /**
-   * Topics with separate subjects, such as languages. With `['en', 'es']`, posts are sent to `posts.en.0`,
-   * `posts.en.1` and so on, or to `posts.es.0` and so on, and posts of any other topic to `posts.other.0` and
-   * so on. Each topic has `create.shards` subjects. Readers read one topic with `subject: 'posts.en'`, and
-   * all topics with `subjects: 'posts.>'`.
+   * Topics with separate subjects, such as languages. With `['en', 'es']`, English posts are sent to
+   * `posts.en.0`, `posts.en.1` and so on, Spanish posts to `posts.es.0` and so on, and posts of any other
+   * topic to `posts.other.0` and so on. Each topic has `create.shards` subjects. A reader reads one topic
+   * with `subject: 'posts.en'`, and all topics with `subjects: 'posts.>'`.
    * @default none
    */
   readonly topics?: readonly string[] | undefined;
   /**
    * Returns the topic of an item, such as `post => post.lang` or `post => post.tags[0]`. Required with
-   * `topics`. If an item is repeated, its topic must be the same as before.
+   * `topics`. If an item is delivered again, the function must return the same topic.
    */
   readonly topic?: ((item: T) => string | undefined) | undefined;
   /**
-   * The name under which the servers store the cursor. The same script continues from that cursor on any
-   * machine. Only one process at a time can publish under a name. If the source is a shard, the name gets a
+   * The name under which the servers store the cursor. The same script, on any machine, continues from that
+   * cursor. Only one process at a time can publish under a name. If the source is a shard, the name gets a
    * suffix such as `-2-of-8`.
    * @default the name of the stream
    */
   readonly name?: string | undefined;
-  /** The key-value bucket for the cursors of publishers. It is created if it is missing. @default 'millrace' */
+  /**
+   * The key-value bucket that holds the cursors of publishers. It is created if it does not exist. @default
+   * 'millrace'
+   */
   readonly bucket?: string | undefined;
-  /** Creates the stream if it does not exist. An existing stream must have these settings. */
+  /**
+   * The settings with which the stream is created if it does not exist. A stream that exists must have the
+   * same settings.
+   */
   readonly create?: CreateStreamOptions | undefined;
   /**
-   * The maximum number of unacknowledged messages, up to 10,000. Their total size is limited to 16 MiB.
+   * The maximum number of unacknowledged messages, up to 10,000. In addition, their total size is limited to
+   * 16 MiB.
    * @default 256
    */
   readonly maxInFlight?: number | undefined;
   /** The minimum time between two commits of the cursor, in milliseconds. @default 1000 */
   readonly commitIntervalMs?: number | undefined;
   /**
-   * How long another process with this name must have been silent before this process takes over, in
-   * milliseconds. At least 2,000. If the other process was on this machine and has ended, this process takes
-   * over immediately.
+   * How long another process that publishes under this name must have been silent before this process takes
+   * over, in milliseconds. At least 2,000. If the other process was on this machine and has ended, this
+   * process takes over immediately.
    * @default 5000
    */
   readonly takeoverMs?: number | undefined;
-  /** How to send several posts in one message. @default one post per message */
+  /** How several posts are sent in one message. @default one post per message */
   readonly batch?: JetStreamBatchOptions | undefined;
-  /** Returns the id of an item, which decides its subject. @default the id of an activity */
+  /**
+   * Returns the id of an item. The id decides on which subject the item is sent. @default the id of an
+   * activity
+   */
   readonly id?: ((item: T) => string) | undefined;
   /**
    * Called with each item that cannot be published, because it is a post without an id, or larger than the
-   * servers accept (`max_payload`). The record has all bytes of the item. If it returns, the item is skipped.
-   * Without this option, such an item ends the run.
+   * servers accept (`max_payload`). The record contains all bytes of the item. If the function returns, the
+   * item is skipped. Without this option, such an item ends the run.
    */
   readonly onDamaged?: OnDamaged | undefined;
   /** Returns the bytes to send for an item. @default the exact bytes of an activity, the JSON of any other value */
@@ -130,23 +140,23 @@ const OPTIONS = {
 } satisfies OptionTable<ToJetStreamOptions<unknown>>;
 
 /**
- * Publishes every post to a NATS JetStream stream, from which `fromJetStream` reads on any number of
- * machines. Each post counts exactly once there, even after kill -9 of this process or of servers: the
- * servers store the cursor, so that the same script, on any machine, continues where the last run stopped.
- * After a complete run, the same script opens nothing and returns the same result.
+ * Publishes every post to a NATS JetStream stream. `fromJetStream` reads the stream on any number of
+ * machines. Readers get each post exactly once, even after kill -9 of this process or of servers. The servers
+ * store the cursor, so that the same script, on any machine, continues where the last run stopped. If the
+ * last run is complete, the same script does not open its source and returns the same result.
  *
- * Only one process publishes under a name. A second process ends with an error while the first is publishing.
- * If the first process is silent for too long, the second replaces it. If the first then comes back, it
- * stops, and readers skip messages that it still sends.
+ * Only one process can publish under a name. While it is publishing, a second process ends with an error. If
+ * the first process is silent for too long, the second process replaces it. If the first process then becomes
+ * active again, it stops, and readers skip the messages that it still sends.
  *
- * The payload of a message is the exact bytes of a post. The headers contain its id, format, tags and
- * position. While servers restart or elect a leader, messages are sent again with the same id, for up to
- * `maxOutageMs`.
+ * The payload of a message is the exact bytes of a post. The headers contain the id, the format, the tags and
+ * the position of the post. While servers restart or elect a leader, messages are sent again with the same
+ * id, for up to `maxOutageMs`.
  *
  * @throws OptionError Immediately, before any I/O.
- * @throws JetStreamError See `JetStreamFailure` for all reasons. The error has the last committed cursor.
- * @throws DataError For an item that is larger than the servers accept, or has no id, unless `onDamaged`
- * takes it.
+ * @throws JetStreamError See `JetStreamFailure` for all reasons. The error contains the last committed
+ *   cursor.
+ * @throws DataError If an item has no id or is larger than the servers accept, unless `onDamaged` handles it.
  * @example
  * await pipeline(
  *   replay(account(), { streamType: 'rulestream', fromDate, toDate }),
@@ -164,7 +174,7 @@ export function toJetStream<T>(options: ToJetStreamOptions<T>): Sink<T, Publishe
   return withInternals(sink, { holdsLocks: true, counts: true });
 }
 
-/** The checked options: what to publish, and how. */
+/** The options after they were checked: what to publish, and how. */
 interface PublishSettings<T>
   extends PublishedStream,
     Access,
@@ -173,7 +183,7 @@ interface PublishSettings<T>
   readonly name: string;
   readonly bucket: string;
   readonly onDamaged: OnDamaged | undefined;
-  /** Converts an item to the form in which it is sent. */
+  /** Converts an item to what is sent for it. */
   readonly outgoing: (item: T, origin: string | undefined) => Outgoing;
 }
 
@@ -250,7 +260,8 @@ async function publish<T>(
     try {
       await publishBatches(publisher, settings, batchesOf(input, pull), { signal, progress });
     } catch (error) {
-      // The posts were paid for. The next run must not request them again.
+      // The service has charged for the posts that were delivered, so the next run must not request them
+      // again.
       if (isBudgetSpent(error)) await publisher.commitLast();
       throw error;
     }
@@ -261,7 +272,7 @@ async function publish<T>(
   } finally {
     unlink();
     publisher?.close();
-    // Ends requests that are still being retried.
+    // Ends the requests that are still being retried.
     broken.abort();
     await connection?.close();
     broken.unlink();
@@ -290,7 +301,9 @@ async function publishBatches<T>(
   }
 }
 
-/** The name of the publisher in the bucket. Each shard of a source is a separate publisher. */
+/**
+ * Returns the name of the publisher's entry in the bucket. Each shard of a source is a separate publisher.
+ */
 function keyOf(name: string, flow: FlowIdentity): string {
   const shard = shardOfFlow(flow);
   return shard === undefined ? name : `${name}-${shard.replace('/', '-of-')}`;
