@@ -11,7 +11,8 @@ export function buildLibrary(outdir: string): Promise<void> {
 }
 
 /**
- * Bundles the script of the threads that scan files, for library code compiled to another folder.
+ * Bundles the script of the threads that scan files. This is for library code that is compiled to a
+ * folder other than `dist`.
  */
 export function buildWorker(outfile: string, ...options: readonly string[]): Promise<void> {
   return run('build:worker', `--outfile=${outfile}`, ...options);

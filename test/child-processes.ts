@@ -5,14 +5,14 @@ import { text } from 'node:stream/consumers';
 const running = new Set<ChildProcess>();
 
 /**
- * Like the function of `node:child_process`, but the child and all processes it starts are killed
- * when the tests of the file end, even if one fails or times out. In a script outside of vitest,
- * they are killed when the script ends or gets a signal.
+ * Works like `spawn` of `node:child_process`, but the child and all processes that it starts are
+ * killed when the tests of the file end, even if a test fails or times out. In a script outside of
+ * vitest, they are killed when the script ends or gets a signal.
  */
 export const spawn = ((command: string, args: readonly string[], options: object = {}) =>
   keep(nodeSpawn(command, args, { ...options, detached: true }))) as typeof nodeSpawn;
 
-/** Like `fork` of `node:child_process`, but the child ends like a child of `spawn`. */
+/** Works like `fork` of `node:child_process`, but the child is killed like a child of `spawn`. */
 export const fork = ((script: string, args: readonly string[], options: object = {}) =>
   keep(nodeFork(script, args, { ...options, detached: true }))) as typeof nodeFork;
 
@@ -25,7 +25,8 @@ export interface Ended {
 }
 
 /**
- * Returns everything a child prints until it ends. If a stream is not a pipe, its output is empty.
+ * Returns everything that a child prints until it ends. If its stdout or stderr is not a pipe, the
+ * output of that stream is empty.
  */
 export async function outputOf(child: ChildProcess): Promise<Ended> {
   const [end, stdout, stderr] = await Promise.all([
@@ -59,8 +60,8 @@ export function endChildren(): void {
 process.once('exit', endChildren);
 // In a test, `setup.ts` kills the children.
 if (!('__vitest_worker__' in globalThis)) {
-  // A script of `npm run faults`. Its children have their own process groups, so Ctrl-C does not
-  // reach them.
+  // This is a script of `npm run faults`. Its children have their own process groups, so Ctrl-C does
+  // not reach them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {
       endChildren();

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 
 /**
- * Collects all garbage of this process. The flag is set above, so Node needs no command-line
- * option.
+ * Collects all garbage of this process. The V8 flag that this needs is set above, so Node needs no
+ * command-line option.
  */
 export const collectGarbage = runInNewContext('gc') as () => void;

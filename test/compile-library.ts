@@ -5,8 +5,8 @@ import { build, type PluginBuild } from 'esbuild';
 const source = path.resolve(import.meta.dirname, '../src');
 
 /**
- * Compiles each source to a separate file below `outdir`, without types. The build then bundles
- * these files.
+ * Compiles each source to a separate file below `outdir`, without types. The build then bundles the
+ * compiled files.
  */
 export async function compileLibrary(outdir: string): Promise<void> {
   const entryPoints = (await sources()).map(name => path.join(source, `${name}.ts`));
@@ -28,7 +28,7 @@ function keepModules({ onResolve }: PluginBuild): void {
 }
 
 /**
- * Returns the paths of the sources below `src`, without `.ts`. The threads' script is excluded
+ * Returns the paths of the sources below `src`, without `.ts`. Excludes the script of the threads,
  * because it is bundled.
  */
 export async function sources(): Promise<string[]> {

@@ -7,7 +7,7 @@ export interface FolderCoverage {
 
 const HEADING = '## Coverage\n';
 
-/** Replaces the last section of the page by a table of these folders. */
+/** Replaces the last section of the page with a table of these folders. */
 export function withCoverage(page: string, folders: readonly FolderCoverage[]): string {
   const start = page.indexOf(HEADING);
   const before = start === -1 ? page : page.slice(0, start);

@@ -72,7 +72,7 @@ for (const kind of ['lines', 'statements', 'branches', 'functions'] as const)
   );
 process.exitCode = code;
 
-/** Returns what each process has run of each bundle, by the bundle's path. */
+/** Returns what each process has run of each bundle, by the path of the bundle. */
 function bundles(): ReadonlyMap<string, ScriptCoverage[]> {
   const found = new Map<string, ScriptCoverage[]>();
   for (const name of names) {

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from './child-processes.js';
 
-/** How a process ended: killed by `kill -9`, or done without an error. */
+/** How a process has ended: it was killed by `kill -9`, or it was done and had no error. */
 export type Ended = 'killed' | 'done';
 
 export interface ChildOptions {
@@ -65,8 +65,8 @@ export class KilledChild {
   }
 
   /**
-   * The number of disk calls, which a script prints as its last line, and how many of these calls
-   * worker threads made.
+   * The number of disk calls, which a script prints in its last line, and how many of these calls were
+   * made by worker threads.
    */
   get disk(): {
     readonly calls: number;
@@ -80,7 +80,7 @@ export class KilledChild {
 /** The figures of a run that is not killed. */
 export interface CleanRun {
   readonly diskCalls: number;
-  /** The approximate time from its first line to its end. */
+  /** The approximate time from the first line that the process prints to its end. */
   ms: number;
 }
 
@@ -92,12 +92,13 @@ export interface Draws {
 
 export interface KillUntilDone {
   start(): KilledChild;
-  /** The first process is killed at a random time up to this limit. */
+  /** The first process is killed at a random time, at the latest after this many milliseconds. */
   readonly maxMs: number;
-  /** After this many kills, a process is left to run to its end. @default any number */
+  /** After this many kills, the next process runs to its end. @default any number */
   readonly maxKills?: number | undefined;
   /**
-   * Resolves when the time until the kill starts. @default when the script has printed `started`
+   * Resolves when the time until the kill begins to count. @default when the script has printed
+   * `started`
    */
   begun?(child: KilledChild): Promise<unknown>;
   /** Runs one process to its end and checks what it leaves. */
@@ -106,7 +107,7 @@ export interface KillUntilDone {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Starts a script repeatedly and kills it later each time, until a process ends by itself. */
+/** Starts a script repeatedly, and kills it later each time. Stops when a process has ended by itself. */
 export async function killUntilDone({
   start,
   maxMs,
@@ -138,11 +139,11 @@ export interface Killing extends Required<Pick<KillUntilDone, 'attempt'>> {
   /** The number of processes that are killed at a disk call. @default 2 */
   readonly kills?: number | undefined;
   readonly clean: CleanRun;
-  /** @param dieAt The number of the disk call before which the process kills itself. */
+  /** @param dieAt The process kills itself before this disk call. The first call is 1. */
   start(dieAt?: number): KilledChild;
 }
 
-/** Repeatedly starts a script and kills it, then lets the last process end. */
+/** Starts a script and kills it repeatedly. The last process runs to its end. */
 export async function killAgainAndAgain(
   { kill, kills: wanted = 2, clean, start, attempt }: Killing,
   { random, signal }: { readonly random: Draws; readonly signal: AbortSignal },
@@ -160,6 +161,6 @@ export async function killAgainAndAgain(
     random,
     signal,
   });
-  // The load of the machine may have changed, so the estimate of a whole run is adjusted.
+  // The load of the machine may have changed, so the estimate for the time of a whole run is adjusted.
   if (kills === 0) clean.ms = (clean.ms + lastMs) / 2;
 }

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { collectGarbage } from './collect-garbage.js';
 
 /**
- * Measures how much the heap and buffers of this process have grown since the start, after a
- * garbage collection.
+ * Measures by how much the heap and the buffers of this process have grown since the start. Collects
+ * garbage before each measurement.
  */
 export class MemoryWatch {
   readonly #before: number;
@@ -32,7 +32,7 @@ export class MemoryWatch {
 }
 
 async function inUse(): Promise<number> {
-  // A buffer is only freed after the collection that finds it unused.
+  // A buffer is freed only after the collection that finds it unused, so there are two collections.
   collectGarbage();
   await setImmediate();
   collectGarbage();

@@ -11,7 +11,7 @@ export interface Mutant {
   readonly from: string;
   /** The code that replaces `from`. */
   readonly to: string;
-  /** One sentence about what the product does wrong because of it. */
+  /** One sentence that says what the product does wrong because of the mistake. */
   readonly mistake: string;
   /** The test files that must fail. */
   readonly tests: readonly string[];
@@ -43,7 +43,7 @@ function mutantOf(value: unknown, index: number): Mutant {
 }
 
 /**
- * Plants a mistake in the text of its file.
+ * Plants a mistake in the text of the mistake's file.
  *
  * @throws Error if `from` does not occur exactly once.
  */
@@ -58,7 +58,10 @@ export function mutated(text: string, { file, from, to, mistake }: Mutant): stri
   return `${before}${to}${after}`;
 }
 
-/** Returns the nearest test folder that mirrors the folder of a source, ending in a slash. */
+/**
+ * Returns the test folder that mirrors the folder of a source, ending in a slash. If it does not
+ * exist, returns the nearest parent folder that does.
+ */
 export function mirroredFolder(file: string): string {
   let folder = path.posix.dirname(file).replace(/^src/, 'test');
   while (!existsSync(path.join(root, folder))) folder = path.posix.dirname(folder);

@@ -11,7 +11,7 @@ const exec = promisify(execFile);
 export const modules = path.join(root, 'node_modules');
 
 export interface PackedProject {
-  /** The folder to remove after the tests. */
+  /** The folder, which must be removed after the tests. */
   readonly folder: string;
   /**
    * A folder inside `folder` with the packed library in its `node_modules`, as after `npm install`.
@@ -20,9 +20,9 @@ export interface PackedProject {
 }
 
 /**
- * Installs the packed library, using the dependencies of this checkout. MILLRACE_PACKED is the path
- * of a package that `npm run check` has packed. Without it, builds and packs the library. Most of
- * the build time goes into the declarations.
+ * Installs the packed library. Its dependencies are those of this checkout. MILLRACE_PACKED is the
+ * path of a package that `npm run check` has packed. If it is not set, builds and packs the library,
+ * and spends most of the time on the declarations.
  */
 export async function packedProject({
   hasTypes = false,
@@ -66,7 +66,7 @@ async function pack(folder: string, hasTypes: boolean): Promise<string> {
   return path.join(packed, stdout.trim());
 }
 
-/** Returns the files that npm packs from the project itself, without the build. */
+/** Returns the files that npm packs from the project itself, without those that the build creates. */
 async function packedFromRoot(): Promise<readonly string[]> {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await exec('npm', args, { cwd: root, maxBuffer: 16 << 20 });

@@ -1,5 +1,5 @@
-// `npm run messages` prints every message of the sources in one list to read from top to bottom:
-// errors, progress, help, and pages of the console.
+// `npm run messages` prints every message in the sources as one list: errors, progress, help, and
+// pages of the console. A person can read it from top to bottom.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';

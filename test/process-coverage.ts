@@ -6,12 +6,13 @@ interface Position {
 }
 
 interface Range {
-  /** Empty for an implicit `else`. */
+  /** The start of the place. Empty for an `else` that is not in the code. */
   readonly start: Partial<Position>;
 }
 
 /**
- * The data of one source that Istanbul's reports read: numbered places and how often each was run.
+ * The coverage of one source, in the form that Istanbul's reports read: numbered places, and how often
+ * each was run.
  */
 export interface FileCoverage {
   readonly path: string;
@@ -45,10 +46,11 @@ export interface Compiled {
 }
 
 /**
- * Adds the code that processes and threads ran in a bundle to the coverage of its sources. Looks up
- * only places that have not run yet: where each starts in the bundle, and V8's count there.
+ * Adds the code that processes and threads ran in a bundle to the coverage of the bundle's sources.
+ * Considers only places that have not run yet. For each of them, looks up its start in the bundle and
+ * V8's count at that position.
  *
- * @returns the number of places that are now covered
+ * @returns The number of places that are now covered.
  */
 export function addScripts(
   files: readonly FileCoverage[],
@@ -68,7 +70,8 @@ export function addScripts(
     });
     if (found.line === null) return undefined;
     const offset = (lines[found.line - 1] as number) + found.column;
-    // esbuild maps the space before a statement. V8 counts this space with the code before it.
+    // esbuild maps the space before a statement to the statement, but V8 counts this space with the
+    // code before it, so the space is skipped.
     return offset + text.slice(offset).search(/\S|$/);
   };
   const open: { readonly offset: number; readonly less?: number; readonly add: () => void }[] = [];
@@ -98,8 +101,8 @@ export function addScripts(
 }
 
 /**
- * A place that has not run yet. If `unlike` is given, the place has run if its start ran more often
- * than `unlike`.
+ * A place that has not run yet. If `unlike` is given, the place has run only if its start ran more
+ * often than `unlike`.
  */
 interface NotRun {
   readonly start: Partial<Position>;
@@ -134,7 +137,8 @@ function* notRun({ statementMap, fnMap, branchMap, s, f, b }: FileCoverage): Ite
       };
       if (type !== 'if') yield { start, add };
       else if (start.line === undefined || index === 0) {
-        // For an `if`, Istanbul gives only its start. The branch starts with the next statement.
+        // For an `if`, Istanbul gives only the start of the `if`. The branch starts with the next
+        // statement.
         const [whole] = locations as readonly [Range];
         const inside = statements.find(one => compare(one.start, whole.start) > 0)?.start;
         if (inside === undefined) continue;
@@ -147,7 +151,7 @@ function* notRun({ statementMap, fnMap, branchMap, s, f, b }: FileCoverage): Ite
 const compare = (a: Partial<Position>, b: Partial<Position>) =>
   (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 
-/** Returns the count of the innermost range around each offset. The offsets are sorted. */
+/** Returns the count of the innermost range around each offset. The offsets must be sorted. */
 function countsAt(offsets: readonly number[], { functions }: ScriptCoverage): Float64Array {
   const counts = new Float64Array(offsets.length);
   const ranges = functions
@@ -158,7 +162,7 @@ function countsAt(offsets: readonly number[], { functions }: ScriptCoverage): Fl
   return counts;
 }
 
-/** Returns the index of the first offset that is not below the limit. */
+/** Returns the index of the first offset that is at least as large as the limit. */
 function firstFrom(offsets: readonly number[], limit: number): number {
   let [low, high] = [0, offsets.length];
   while (low < high) {
@@ -182,7 +186,7 @@ export interface Totals {
   readonly functions: Ran;
 }
 
-/** A line counts as run if a statement that starts on it ran. */
+/** Returns the totals of files. A line counts as run if a statement that starts on it has run. */
 export function totalsOf(files: readonly FileCoverage[]): Totals {
   const ranOf = (counts: readonly number[]): Ran => ({
     all: counts.length,

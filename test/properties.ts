@@ -5,8 +5,8 @@ let running = 0;
 let isEnding = false;
 
 /**
- * Hooks for `fc.configureGlobal`. They count the running properties and start no new runs while
- * these are ending.
+ * Hooks for `fc.configureGlobal`. They count the properties that are running. While `endProperties`
+ * ends these properties, the hooks prevent new runs.
  */
 export const propertyHooks = {
   beforeEach() {
@@ -20,8 +20,8 @@ export const propertyHooks = {
 };
 
 /**
- * Ends all running properties. If a test times out, its property is in the middle of a run and
- * would otherwise continue during the next tests and change a clock that they share.
+ * Ends all running properties. If a test times out, its property is in the middle of a run. Without
+ * this, the property would continue during the next tests, and could change a clock that they share.
  */
 export async function endProperties(): Promise<void> {
   if (running === 0) return;

@@ -5,8 +5,8 @@
 export const FIXED_SEED = 45;
 
 /**
- * Returns the fast-check seed of `MILLRACE_SEED`. If it is `undefined`, each property uses a random
- * seed and prints it on failure.
+ * Returns the fast-check seed for a value of `MILLRACE_SEED`. If the result is `undefined`, each
+ * property uses a random seed and prints it on failure.
  */
 export function propertySeed(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return FIXED_SEED;

@@ -9,13 +9,13 @@ const ENTRIES = {
 };
 const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config;
 
-/** The compiler options of the repository, for programs that tests create. */
+/** The compiler options of the repository, which programs in tests use, too. */
 export const compilerOptions = ts.parseJsonConfigFileContent(config, ts.sys, root).options;
 
 /** A cache of parsed files by path, because parsing the library and its types takes seconds. */
 const parsed = new Map<string, ts.SourceFile | undefined>();
 
-/** Creates a program of files. Some of them exist only as strings in `texts`. */
+/** Creates a TypeScript program of files. Files that are in `texts` need not exist on disk. */
 export function programOf(
   files: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),

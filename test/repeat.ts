@@ -1,5 +1,5 @@
-// `npm run repeat`: runs `npm test` several times, half of them beside busy processes. A test that
-// fails in only some of the runs depends on time or on chance.
+// `npm run repeat`: runs `npm test` several times. In half of the runs, other processes keep the
+// machine busy. If a test fails in only some of the runs, it depends on time or on chance.
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -46,7 +46,7 @@ async function main(runs: number, busy: number): Promise<number> {
 
 interface Outcome {
   readonly isPassed: boolean;
-  /** The number of tests, or which failed. */
+  /** The number of tests that have passed, or the names of those that have failed. */
   readonly text: string;
 }
 

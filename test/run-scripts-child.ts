@@ -5,22 +5,23 @@ import { inspect } from 'node:util';
 import { account, collect, pipeline, search } from 'millrace';
 import { createService } from 'millrace/service';
 
-// Runs scripts one after another, each as `node SCRIPT` would. See `script-runner.ts`.
+// Runs scripts one after another in this process. Each script runs as `node SCRIPT` would run it. See
+// `script-runner.ts`.
 
 interface Script {
   readonly script: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** A string that is printed to both streams after the script has ended. */
+  /** A string that is printed to stdout and stderr after the script has ended. */
   readonly mark: string;
 }
 
-/** How long a script may keep the process open after it has ended. */
+/** After a script has ended, it may keep the process open for this long. */
 const OPEN_MS = 60_000;
 
-// Running this service keeps the index of the default posts in memory, so the services of all
-// scripts share it.
+// This service keeps the index of the default posts in memory. The services of all scripts share that
+// index.
 const service = createService();
 const query = { product: '30day', query: 'coffee', limit: 10 } as const;
 await pipeline(search(account(await service.start()), query), collect());
@@ -37,7 +38,8 @@ const LISTENED: readonly (readonly [EventEmitter, string])[] = [
 let runs = 0;
 process.on('uncaughtException', fail);
 process.on('message', run);
-// If the tests were killed, nothing reads its output, and each error would cause another one.
+// If the tests were killed, nothing reads the output of this process. Each write would then cause an
+// error, and printing the error would cause another one.
 process.once('disconnect', () => process.exit(1));
 process.send?.('ready');
 
@@ -77,7 +79,7 @@ function fail(error: unknown): void {
   process.exitCode = 1;
 }
 
-/** Returns the resources that were added since `before`. */
+/** Returns the resources that were added since the list `before`. */
 function added(before: readonly string[], now: readonly string[]): string[] {
   const rest = [...before];
   return now.filter(name => {

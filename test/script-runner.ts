@@ -7,7 +7,7 @@ import { compiled } from './compiled.js';
 
 const MARK = '\0the script has ended\0';
 
-/** The input of a script. */
+/** What to run: a script and its arguments. */
 export interface ScriptRun {
   /** The path of the compiled script. */
   readonly script: string;
@@ -18,20 +18,20 @@ export interface ScriptRun {
 
 interface Running {
   readonly child: ChildProcess;
-  /** Rejects when the process ends, which only a script can cause. */
+  /** Rejects when the process ends. Only a script can cause this. */
   readonly closed: Promise<never>;
 }
 
 /**
- * Runs scripts one after another in one process. The process loads the library and indexes the
- * posts of the local service only once, which would take most of the time of a short script. A
- * script that changes its process permanently needs a separate one.
+ * Runs scripts one after another in one process. The process loads the library and indexes the posts
+ * of the local service only once, because this would take most of the time of a short script. If a
+ * script changes its process permanently, it needs a separate process.
  */
 export class ScriptRunner {
   #running: Promise<Running> | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Resolves when the script has ended and keeps nothing open. */
+  /** Resolves when the script has ended and no longer keeps anything open. */
   run(script: ScriptRun): Promise<Ended> {
     const ended = this.#last.then(() => this.#run(script));
     this.#last = ended.catch(() => {});

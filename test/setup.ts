@@ -11,10 +11,11 @@ import { isSkipped } from './skipped-everyday.js';
 import { bySuite, isEveryday } from './suite.js';
 import { removeTemporaryFolders } from './temporary-folder.js';
 
-// Files share processes, and a secret of one file may be a word in messages of another.
+// Several files share a process, and a secret of one file may be an ordinary word in the messages of
+// another.
 forgetSecrets();
 
-// The defaults for properties that do not set their own number of runs or seed.
+// The defaults for properties that do not set the number of runs or the seed themselves.
 const seed = propertySeed(process.env.MILLRACE_SEED);
 fc.configureGlobal({
   ...propertyHooks,
@@ -30,7 +31,7 @@ beforeEach(({ task, skip }) => {
   });
 });
 afterEach(cleanUpAfterTest);
-// Runs once per file, because the tests of a file may run concurrently. Children end before their
+// This runs once per file, because the tests of a file may run concurrently. Children end before their
 // folders are removed.
 afterAll(async () => {
   await endChildren();

@@ -5,7 +5,7 @@
 export type Suite = 'everyday' | 'all' | 'nightly';
 
 /**
- * The environment variable that tells the processes of tests which suite they run.
+ * The environment variable that tells processes which tests start which suite is running.
  * `vitest.config.ts` sets it.
  */
 export const SUITE = 'MILLRACE_SUITE';
@@ -15,7 +15,10 @@ const suite: string = process.env[SUITE] ?? 'everyday';
 export const isEveryday = suite === 'everyday';
 export const isNightly = suite === 'nightly';
 
-/** Selects how often or how long a test tries something, by suite. */
+/**
+ * Returns one of the values, depending on the suite. Tests use it to try something more often or for
+ * longer.
+ */
 export function bySuite<Value extends number | string>(
   all: Value,
   nightly: Value,

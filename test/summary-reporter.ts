@@ -7,27 +7,27 @@ import type { Suite } from './suite.js';
 
 /** How the time of a run was spent. */
 export interface SuiteFigures {
-  /** The slowest folder comes first. */
+  /** The folders, slowest first. */
   readonly folders: readonly {
     readonly folder: string;
     readonly tests: number;
     /** The total time of the folder's files, including their imports. */
     readonly seconds: number;
   }[];
-  /** The ten slowest tests, the slowest first. */
+  /** The ten slowest tests, slowest first. */
   readonly slowest: readonly { readonly test: string; readonly seconds: number }[];
 }
 
-/** The environment variable with the path of a file for the figures, as JSON. */
+/** The environment variable that contains the path of a file for the figures, which are JSON. */
 export const FIGURES = 'MILLRACE_SUITE_FIGURES';
 
 const SKIPPED_HERE =
   'Skips databases, clusters, browsers, bundlers, kills, memory, slow single tests and most examples: npm run test:all runs all of it';
 
 /**
- * Prints how the time was spent, and a final line without colours for scripts. Fails if the suite
- * printed one of the tests' passwords. A default export, because vitest's command line accepts
- * nothing else.
+ * Prints how the time was spent, and a final line without colours for scripts. Fails if the suite has
+ * printed one of the passwords that tests use. This is a default export, because the command line of
+ * vitest accepts nothing else.
  */
 export default class SummaryReporter implements Reporter {
   readonly #search = new OutputSearch(TEST_SECRETS);
@@ -101,8 +101,8 @@ export default class SummaryReporter implements Reporter {
 }
 
 /**
- * Returns the folder of a test file, such as `test/search`. For files directly in `test`, returns
- * the file itself.
+ * Returns the folder of a test file, such as `test/search`. For a file directly in `test`, returns the
+ * path of the file.
  */
 function folderOf(file: string): string {
   return file.split(path.posix.sep).slice(0, 2).join('/');

@@ -9,25 +9,25 @@ import SummaryReporter from './summary-reporter.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Test files that mock a module. Each of them runs in a separate process. The other files share
- * processes, in which each module is imported once: importing the sources again for each file took
- * a quarter of a run's CPU time.
+ * The test files that mock a module. Each of them runs in a separate process. The other files share
+ * processes, in which each module is imported once, because importing the sources again for each file
+ * took a quarter of the CPU time of a run.
  */
 const mocking = readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))
   .map(name => `test/${name}`)
   .filter(name => readFileSync(root + name, 'utf8').includes('vi.mock('));
 
-/** The folder that `npm run coverage` sets. */
+/** The folder for coverage data, which `npm run coverage` sets. */
 const { MILLRACE_COVERAGE: coverage } = process.env;
 
-/** Whether the command line names files. All tests of these files run. */
+/** Whether the command line names files. If it does, all tests of these files run. */
 const namesFiles =
   parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0;
 
 /**
- * The settings of both projects. They are not set at the root, because each project would compile
- * the sources again.
+ * The settings that both projects share. They are not set at the root, because then each project would
+ * compile the sources again.
  */
 const project = {
   root,
@@ -51,8 +51,8 @@ export default defineConfig(({ mode }) => {
   const skipped = suite === 'everyday' ? SKIPPED_FILES : [];
   const test = {
     setupFiles: ['test/setup.ts'],
-    // This limit only detects hangs: a test of five seconds still passes on a machine with a load
-    // of 20.
+    // This limit only detects hangs. A test that takes five seconds on an idle machine still passes
+    // with a load of 20.
     testTimeout: suite === 'nightly' ? 3_600_000 : 120_000,
     hookTimeout: suite === 'nightly' ? 600_000 : 120_000,
     expect: { poll: { timeout: 60_000 } },
@@ -66,8 +66,8 @@ export default defineConfig(({ mode }) => {
     root,
     test: {
       globalSetup: ['test/compile-sources.ts'],
-      // Most tests wait for sockets and child processes, so fewer workers would leave one of two
-      // cores idle at times.
+      // Most tests wait for sockets and child processes. With fewer workers, one of two cores would
+      // sometimes be idle.
       maxWorkers: 3,
       // Caches compiled sources and tests by their content.
       experimental: { fsModuleCache: true },

@@ -1,6 +1,6 @@
 export const PLACE = '{"id":"p","full_name":"Köln ☃"}';
 
-/** A stored post in the `original` format, as JSON. */
+/** Returns a stored post in the `original` format, as JSON. */
 export const original = (id: string, user: string, more = '') =>
   `{"created_at":"Wed Oct 10 20:19:24 +0000 2018","id":${id},"id_str":"${id}","text":"t","user":{"id":${user},"id_str":"${user}","screen_name":"u${user}","location":"here"},"geo":null,"place":${PLACE}${more}}`;
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 export interface CutOptions {
-  /** The number of the COMMIT whose connection is cut. The first one is 1. */
+  /** The position of the COMMIT whose connection is cut, starting at 1. */
   readonly at: number;
-  /** The lost message. If it is the answer, the server has committed. */
+  /** The message that is lost. If it is the answer, the server has committed. */
   readonly lost: 'request' | 'answer';
 }
 

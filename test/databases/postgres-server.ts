@@ -73,7 +73,7 @@ export class PostgresServer {
     return this.#port;
   }
 
-  /** The environment variables that PostgreSQL clients read. */
+  /** Returns the environment variables that PostgreSQL clients read. */
   env(port = this.#port): Readonly<Record<string, string>> {
     return {
       PGHOST: '127.0.0.1',
@@ -101,7 +101,7 @@ export class PostgresServer {
         if (await this.#answers()) return;
         await wait(20);
       }
-      // After a kill, the server does not start until the last process of the previous one has
+      // After a kill, the server refuses to start until the last process of the killed server has
       // ended.
       await wait(50);
     }

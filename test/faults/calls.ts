@@ -177,7 +177,7 @@ async function withinLimit(millrace: Millrace, { random, folder }: Trial): Promi
   });
 }
 
-/** Runs a script once. As in a new process, its rate limiter knows no earlier requests. */
+/** Runs a script once. Its rate limiter knows of no earlier requests, as in a new process. */
 async function replayTo(
   { account, dedupe, files, pipeline, replay }: Millrace,
   service: Service,
@@ -305,8 +305,8 @@ async function secondRun(millrace: Millrace, { random, folder }: Trial): Promise
 }
 
 /**
- * The first run fails in the middle. The next time, the source delivers fewer posts after the last
- * cursor.
+ * Checks a run that fails in the middle. In the next run, the source delivers fewer posts after the
+ * last cursor than in the failed run.
  */
 async function otherOrder(millrace: Millrace, { random, folder }: Trial): Promise<Counts> {
   const { Flow, files, pipeline } = millrace;

@@ -35,12 +35,15 @@ const EXAMPLES = {
 } as const;
 type Database = keyof typeof EXAMPLES;
 
-/** About twice the time of a run without a fault, so some kills come too late. */
+/**
+ * Kills happen up to this time. It is about twice as long as a run without a fault, so some kills come
+ * too late.
+ */
 const RUN_MS = 900;
 /** Before this time, no script has written anything. */
 const MIN_MS = 100;
 
-/** Less space than a run needs. */
+/** The free space on the disk. It is less than a run needs. */
 const ROOM_KIB = { sqlite: 500, duckdb: 900, 'files and sqlite': 900 } as const;
 
 const HOLDS =
@@ -143,7 +146,7 @@ class Shared {
     this.env = { ...process.env, ...made.env };
   }
 
-  /** An empty database server that all trials share. */
+  /** Returns a database server that all trials share. Its database is empty. */
   async server(): Promise<PostgresServer> {
     this.#server ??= PostgresServer.open();
     const server = await this.#server;
@@ -162,7 +165,7 @@ class Shared {
     return { child, ended: outputOf(child) };
   }
 
-  /** Starts the script of a database so that it can be killed. */
+  /** Starts the script of a database as a process that can be killed. */
   startToKill(
     database: Database,
     cwd: string,
@@ -174,7 +177,7 @@ class Shared {
 
   /**
    * Repeats the script until a run succeeds. Every error must be one of Millrace's. Resolves to the
-   * number of errors.
+   * number of runs that failed.
    */
   async finish(
     database: Database,
@@ -189,7 +192,7 @@ class Shared {
     }
   }
 
-  /** Waits longer than a run takes, frees space, and runs the script to its end. */
+  /** Waits longer than a run takes, frees space on the disk, and runs the script to its end. */
   async whileFull(
     {
       database,
@@ -208,7 +211,7 @@ class Shared {
     const isRunning = !isOver;
     await disk.free();
     if (server !== undefined) {
-      // If the server has no room for its log, it ends.
+      // If the server has no space for its log, it ends by itself.
       await server.kill();
       await server.start();
     }
@@ -229,7 +232,10 @@ class Shared {
     return { posts: found.length };
   }
 
-  /** Checks that the stored rows are exactly those that the checkpoint counts, each once. */
+  /**
+   * Checks that the number of stored rows is the number in the checkpoint, and that each row is stored
+   * once.
+   */
   mustBeCommitted({ ids, saved }: Contents): number {
     const rows = saved === undefined ? 0 : Number(JSON.parse(saved).rows);
     const isExact = ids.length === rows && new Set(ids).size === rows;
@@ -260,8 +266,9 @@ async function contentsOf(
 }
 
 /**
- * Reads the rows. They must be the posts in the files, counting only the bytes that the checkpoint
- * covers: if a commit synced files and its transaction was lost, they have further bytes.
+ * Reads the rows. They must be the posts in the files. Only the bytes of the files that the checkpoint
+ * covers are compared, because files have further bytes if a commit has synced them but lost its
+ * transaction.
  */
 async function readFilesAndSqlite(folder: string): Promise<Contents> {
   const contents = readSqlite(path.join(folder, 'posts.sqlite'));

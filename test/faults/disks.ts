@@ -17,7 +17,10 @@ const FAULTS: Readonly<Record<DiskFault, string>> = {
 
 const LMDB_FAULTS: readonly DiskFault[] = ['kill', 'power', 'ENOSPC', 'EIO'];
 
-/** Checked once, because the check starts processes. */
+/**
+ * The reason why strace cannot be used, if there is one. Determined once, because the check starts
+ * processes.
+ */
 const MISSING = withoutStrace();
 
 /**
@@ -63,8 +66,8 @@ export const disks: Part = {
 function lmdbCell(what: string, fault: DiskFault): Cell {
   const name = `${what}/${fault}`;
   if (MISSING !== undefined) return { name, expects: 'none', why: MISSING };
-  // Each call needs a process, so there are two trials: one retries in the same process and one in
-  // the next.
+  // Each call needs a separate process, so there are only two trials. In one of them, the same process
+  // retries the call, in the other one, the next process continues.
   const seeds = fault === 'power' ? undefined : 2;
   return { name, expects: 'holds', why: FAULTS[fault], seeds };
 }

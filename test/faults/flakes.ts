@@ -90,12 +90,15 @@ function runsOf(cell: string): SuiteRun[] {
   return suiteRuns().filter(run => run.cell === cell);
 }
 
-/** Returns the most recent runs since the last failure. */
+/** Returns the runs since the last failure. */
 function sinceFailure(runs: readonly SuiteRun[]): readonly SuiteRun[] {
   return runs.slice(runs.findLastIndex(({ failed }) => failed !== undefined) + 1);
 }
 
-/** Returns how many runs, including this one, overlapped with it. Concurrent runs take longer. */
+/**
+ * Returns how many runs, including this one, were in progress at the same time as it. Concurrent runs
+ * take longer.
+ */
 function together(run: SuiteRun, runs: readonly SuiteRun[]): number {
   return runs.filter(other => began(run) < ended(other) && began(other) < ended(run)).length;
 }

@@ -7,7 +7,8 @@ import type { Fuzzed } from './fuzz/fuzz-parser.js';
 import type { Cell, Part } from './part.js';
 
 /**
- * A trial tries inputs for one second, or longer if a single input takes long, such as a request.
+ * A trial tries inputs for one second. If a single input takes long, such as a request, the trial
+ * takes longer.
  */
 const TRIAL_MS = 1_000;
 const MIN_INPUTS = 200;
@@ -35,10 +36,10 @@ export const fuzz: Part = {
             forMs: TRIAL_MS,
             minInputs: MIN_INPUTS,
           });
-          // A parser that refused every input has not really been tested.
+          // If a parser refuses every input, it has not really been tested.
           return { hits: accepted, inputs, accepted };
         } catch (error) {
-          // The thread may hang, or have a part of the failed input left.
+          // The thread may hang, or may still contain a part of the failed input.
           await thread.stop();
           thread = undefined;
           throw error;

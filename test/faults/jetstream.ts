@@ -23,7 +23,7 @@ const FAULTS: Readonly<
 const LOSSES =
   'all is whole, or the readers name what nats-server has lost after it had acknowledged it, and nothing else is missing';
 
-/** The path of a compiled script next to this file. */
+/** Returns the path of a compiled script of the JetStream tests. */
 const script = (name: string) => path.join(import.meta.dirname, '../jetstream', `${name}.js`);
 
 const CLUSTER_CELLS = Object.entries(FAULTS).map(([name, { faults, seeds }]): Cell => {
@@ -43,7 +43,7 @@ const SERVER_CELLS = [...READER_CELLS, ...PUBLISHER_CELLS].map(
   (cell): StreamCell =>
     hasNatsServer ? cell : { name: cell.name, expects: 'none', why: cell.why ?? INSTALL },
 );
-/** How often a trial is repeated at another place until its fault takes effect. */
+/** If a fault takes no effect, its trial is repeated at another place, up to this number of attempts. */
 const DRAWS = 5;
 
 export const jetstream: Part = {

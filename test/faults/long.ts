@@ -17,12 +17,12 @@ const LIMIT_MS = 12 * 3_600_000;
 /** The environment variable that tells a child process to run one cell. */
 const IN_CHILD = 'MILLRACE_LONG_CHILD';
 const STEPS = 200;
-/** The number of commits after all outputs are open. */
+/** The number of commits that follow after all outputs are open. */
 const COMMITS = 20;
-/** The maximum number of events recorded at once. Each call waits for the disk. */
+/** The maximum number of events that one call records. Each call waits for the disk. */
 const MAX_RECORD = 50_000;
 
-/** Events as the parser returns them. Parsing each would take most of the time. */
+/** Events in the form that the parser returns. Parsing each event would take most of the time. */
 const DELETE = {
   kind: 'delete',
   userId: '1',
@@ -33,14 +33,14 @@ const DELETE = {
 interface Kind {
   readonly why: string;
   /**
-   * The numbers of items to run with. The first run shows within a minute what the last one takes
-   * long to show.
+   * The number of items in each run. If something grows, the short first run usually shows it within
+   * a minute, while the last run takes long.
    */
   readonly sizes: readonly number[];
   /** The memory that each item may add. @default 0 */
   readonly itemBytes?: number;
   /**
-   * The memory beyond that before the run that does not depend on the number of items, for example
+   * The memory beyond the memory before the run that does not depend on the number of items, such as
    * the memory of a step. @default 64 MiB
    */
   readonly workBytes?: number;
@@ -65,7 +65,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   tombstones: {
     why: 'recording this number of deleted posts takes the same memory and time at the end as before',
     sizes: [1_000_000, 100_000_000],
-    // The memory of the events in one step of the larger run.
+    // The larger run needs this much memory for the events of one step.
     workBytes: 320 * MIB,
     run: (millrace, size, trial, course) =>
       recordTombstones(millrace, size, trial, course, n => BigInt(n) * 977n),
@@ -105,7 +105,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
           if (writtenAt() === last) continue;
           commits++;
           last = writtenAt();
-          // By the clock, a step waits for the commit interval, so only its CPU time is checked.
+          // A step waits for the commit interval, so only its CPU time is checked.
           course.step({});
         }
       });
@@ -151,7 +151,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Long runs, which show whether something grows slightly with each item. */
+/** Long runs, which show whether each item makes something grow slightly. */
 export const long: Part = {
   name: 'long',
   title: 'Long runs',
@@ -180,7 +180,7 @@ export const long: Part = {
   }),
 };
 
-/** Runs a cell in a separate process, whose memory contains nothing of other cells. */
+/** Runs a cell in a separate process, so that its memory contains nothing of other cells. */
 async function runInChild({ library }: Setting, name: string, trial: Trial): Promise<Counts> {
   const { counts, curves, failures } = await tryInChild('long', name, {
     library,

@@ -32,8 +32,8 @@ const SQUARES: readonly Square[] = ROWS.flatMap(row =>
 );
 
 /**
- * The length of a replay depends on how many events came before the stream connected, so the fault
- * may miss.
+ * The number of attempts for a trial of compliance. The length of a replay depends on how many events
+ * came before the stream connected, so a fault may take no effect.
  */
 const COMPLIANCE_DRAWS = 5;
 
@@ -54,7 +54,7 @@ export const matrix: Part = {
 
   open({ library, folder: cache }) {
     const known = new Map<string, Promise<unknown>>();
-    /** Finds out what a run without a fault does, once for all trials. */
+    /** Determines what a run without a fault does, once for all trials. */
     const once = <T>(name: string, row: Row, find: (run: RowRun) => Promise<T>): Promise<T> => {
       const key = `${name} ${ROWS.indexOf(row)}`;
       const open = async () => {

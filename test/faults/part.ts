@@ -20,7 +20,7 @@ export type Expectation =
    * Gaps report exactly the minutes that the service cannot deliver. All other items are output.
    */
   | 'gap'
-  /** The promise is the part's own: see `why`. */
+  /** The part itself makes the promise, which `why` states. */
   | 'holds'
   /** The combination makes no sense, as `why` explains, and has no trials. */
   | 'none';
@@ -32,13 +32,13 @@ export interface Cell {
   readonly expects: Expectation;
   /** The meaning of `holds` in this cell, or the reason why there is nothing to try. */
   readonly why?: string | undefined;
-  /** The number of seeds in a complete run, if it differs from the part's. */
+  /** The number of seeds in a complete run, if it is not the number of the part. */
   readonly seeds?: number | undefined;
   /** The time in milliseconds after which a trial counts as hanging. @default 600,000 */
   readonly limitMs?: number | undefined;
 }
 
-/** One part of `npm run faults`, in a separate file. */
+/** One part of `npm run faults`. Each part is in a separate file. */
 export interface Part {
   /** The name on the command line. */
   readonly name: string;
@@ -46,25 +46,27 @@ export interface Part {
   /** The promise to users, in one or two sentences. */
   readonly promise: string;
   readonly cells: readonly Cell[];
-  /** The number of seeds per cell in a complete run. @default 50 */
+  /** The number of seeds for each cell in a complete run. @default 50 */
   readonly seeds?: number | undefined;
   /** Starts what all cells share, such as a service. */
   open(setting: Setting): Promise<OpenPart> | OpenPart;
   /** Returns the results, if the part records them itself. @default the last result of each cell */
   results?(): readonly RecordedCell[];
   /**
-   * Returns what the summary adds to the number of failures, if that number alone is misleading.
+   * Returns a text that the summary adds to the number of failures, if that number alone is
+   * misleading.
    */
   aboutFailures?(): string;
   /** Renders the results as Markdown. By default, a table with a row per cell. */
   render?(results: readonly CellResult[]): string;
 }
 
-/** The library and the folder that a part gets before its first cell. */
+/** The library and the folder that a part receives before its first cell. */
 export interface Setting {
   /**
-   * The URL of the compiled library's folder, ending in a slash, or of another library. Load it
-   * with `loadLibrary(setting)` and never with a static import, so that `--library` has an effect.
+   * The URL of the folder of the compiled library, or of another library, ending in a slash. A part
+   * must load it with `loadLibrary(setting)` and never with a static import, so that `--library` has
+   * an effect.
    */
   readonly library: URL;
   /** A temporary folder, which is removed at the end. */
@@ -78,9 +80,10 @@ export interface OpenPart {
 }
 
 /**
- * The counts of a trial. They are summed up by name. `hits` is the number of faults that took
- * effect; a cell without any fails. `committed` is the number of items that a killed run had
- * committed; a cell fails if several trials have none, because they show no resuming.
+ * The counts of a trial. The counts of all trials are summed by name. `hits` is the number of faults
+ * that took effect; a cell without any hit fails. `committed` is the number of items that a killed run
+ * had committed; if it is 0 in several trials, the cell fails, because its trials do not show that a
+ * run resumes.
  */
 export type Counts = Readonly<Record<string, number>>;
 
@@ -93,17 +96,17 @@ export interface Trials {
 
 export interface Trial {
   readonly seed: number;
-  /** Depends only on the name of the cell and the seed. */
+  /** A generator whose numbers depend only on the name of the cell and the seed. */
   readonly random: Random;
-  /** An empty folder, which is removed after the trial. */
+  /** An empty folder. It is removed after the trial. */
   readonly folder: string;
   /** Aborts when the trial takes too long. */
   readonly signal: AbortSignal;
-  /** Stores curves of the run with the result of the cell. Later trials replace them. */
+  /** Stores curves of the run with the result of the cell. The curves of a later trial replace them. */
   keep(curves: Curves): void;
 }
 
-/** Values at equal intervals of a run, by what they measure. */
+/** Values at equal intervals of a run, by the name of what they measure. */
 export type Curves = Readonly<Record<string, readonly number[]>>;
 
 /** The result of one cell. */
@@ -117,7 +120,8 @@ export interface CellResult {
   readonly curves?: Curves | undefined;
   readonly seconds: number;
   /**
-   * How old the result is, if it is too old to say much, such as `63 commits ago`. Not recorded.
+   * The age of the result, such as `63 commits ago`, if it is too old to say much. This text is not
+   * recorded.
    */
   readonly stale?: string | undefined;
 }
@@ -127,17 +131,17 @@ export interface RecordedCell extends CellResult {
   /** The day, such as `2026-11-22`. */
   readonly day: string;
   readonly machine: string;
-  /** The commit of its last trials. Older results have none. */
+  /** The commit of the last trials. Old results have none. */
   readonly commit?: string | undefined;
 }
 
-/** Returns the name of a pipeline's cell for `--cell`, such as `search/kill-9-at-random`. */
+/** Returns the name of a pipeline's cell, such as `search/kill-9-at-random`, as `--cell` takes it. */
 export function cellName(row: string, fault: string): string {
   return `${row}/${fault}`.replaceAll(/,? -?/g, '-');
 }
 
 /**
- * Repeats a trial until its fault takes effect, because a trial without the fault shows nothing.
+ * Repeats a trial until its fault takes effect, because a trial in which it does not shows nothing.
  * Fails after `draws` attempts.
  *
  * @param draws The maximum number of attempts per trial.

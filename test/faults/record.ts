@@ -10,8 +10,8 @@ export type Recorded = Readonly<Record<string, Readonly<Record<string, RecordedC
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 /**
- * The number of last lines of a message that are kept, because the output of a process ends with
- * its fatal error.
+ * The number of lines that are kept from the end of a message. The output of a process ends with its
+ * fatal error.
  */
 const LAST_LINES = 12;
 const MAX_LINE = 400;
@@ -32,8 +32,8 @@ export function resultsOf(part: Part, recorded: Recorded): ReadonlyMap<string, R
 }
 
 /**
- * Returns whether a result replaces the recorded one. Runs with fewer seeds, interrupted runs and
- * cells with nothing to try do not.
+ * Returns whether a result replaces the recorded one. The result of a run with fewer seeds, of an
+ * interrupted run, or of a cell with nothing to try does not replace it.
  */
 export function replaces(
   { expects, trials, failures }: CellResult,
@@ -46,7 +46,7 @@ export function replaces(
   return trials >= before.trials || failures.length > 0;
 }
 
-/** Replaces the last results of cells by new ones. Removes cells that the part no longer has. */
+/** Replaces the last results of cells with new results. Removes cells that the part no longer has. */
 export function record(
   file: string,
   part: { readonly name: string; readonly cells: readonly { readonly name: string }[] },
@@ -80,7 +80,7 @@ export function record(
   return all;
 }
 
-/** Returns the first and the last lines of a message, without stack frames. */
+/** Returns the first line and the last lines of a message, without stack frames. */
 export function shortMessage(message: string): string {
   const [first = '', ...rest] = message
     .split('\n')

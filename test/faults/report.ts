@@ -2,10 +2,10 @@ import type { Cell, CellResult, Part, RecordedCell } from './part.js';
 import { type Recorded, resultsOf } from './record.js';
 import { ages, STALE_COMMITS, staleness } from './staleness.js';
 
-/** The number of characters of each end of a failure that a table shows. */
+/** A table shows this many characters from the start and from the end of a failure. */
 const HALF = 250;
 
-/** Returns the line for a cell that has ended. */
+/** Returns the line that is printed when a cell has ended. */
 export function cellLine(part: string, result: CellResult): string {
   const { cell, expects, why, trials, failures, seconds } = result;
   if (expects === 'none') return `–  ${part} ${cell}: ${why ?? ''}`;
@@ -22,7 +22,8 @@ export function resultsPage(
 ): string {
   const known = parts.flatMap(part => {
     const tried = [...resultsOf(part, recorded).values()].map(cell =>
-      // Results that a part records itself, such as runs of the suite, have a commit per trial.
+      // If a part records results itself, such as runs of the suite, each trial has a separate commit,
+      // so no age is shown.
       part.results === undefined && cell.expects !== 'none'
         ? { ...cell, stale: staleness(ageOf(part.name, cell)) }
         : cell,
@@ -50,7 +51,8 @@ export function resultsPage(
 }
 
 /**
- * Returns all current cells in the part's order. Cells with nothing to try need no recorded result.
+ * Returns all current cells in the order of the part. Cells with nothing to try are included even if
+ * they have no recorded result.
  */
 function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResult[] {
   const byName = new Map(tried.map(result => [result.cell, result]));
@@ -63,10 +65,10 @@ function allCells(part: Part, tried: readonly RecordedCell[]): readonly CellResu
   return [...cells, ...byName.values()];
 }
 
-/** Adds the cell's current expectation if the recorded run tested another one. */
+/** Returns a recorded result. If the cell now has another expectation, the result says so. */
 function asItIs(now: Cell, recorded: RecordedCell): CellResult {
   if (now.why === recorded.why) return recorded;
-  // If this machine lacks what the cell needs, the cell has nothing to try here.
+  // If this machine lacks what the cell needs, there is nothing to try here.
   if (now.expects === 'none')
     return recorded.expects === 'none' ? { ...recorded, why: now.why } : recorded;
   return { ...recorded, why: `${now.why ?? now.expects} (not tried since it says this)` };
@@ -158,8 +160,8 @@ export function cellTable(cells: readonly CellResult[]): string {
 }
 
 /**
- * Shortens a long text to its start and end. The first line says what failed, and the last lines of
- * a process say why.
+ * Shortens a long text to its start and its end. The first line says what has failed, and the last
+ * lines of a process say why.
  */
 export function oneLine(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ');
@@ -167,8 +169,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Renders a Markdown table. Columns from index `numbers` on are numbers, except the last of five
- * columns.
+ * Renders a Markdown table. Columns from index `numbers` on contain numbers. In a table with five
+ * columns, the last one is not a number.
  */
 export function table(rows: readonly (readonly string[])[], numbers: number): readonly string[] {
   const [head = [], ...body] = rows;

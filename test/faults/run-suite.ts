@@ -20,10 +20,10 @@ interface Report {
 }
 
 /**
- * Runs test files with vitest in a separate process. Throws an error with the names of the failed
- * tests and their errors.
+ * Runs test files with vitest in a separate process. Throws an error that contains the names of the
+ * failed tests and their errors.
  *
- * @param options.root The folder of the project. By default the working folder.
+ * @param options.root The folder of the project. By default, the working folder.
  * @param options.bail Whether to end the run at the first failure.
  */
 export async function runSuite(

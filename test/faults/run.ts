@@ -38,7 +38,7 @@ const { values, positionals } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-// npm starts the script in the root of the project.
+// npm starts the script in the root folder of the project.
 const FOLDER = path.join(process.cwd(), 'test/faults');
 const RESULTS = path.join(FOLDER, 'results.json');
 
@@ -82,7 +82,7 @@ if (values.list) {
 
 const print = values.json ? () => {} : console.log;
 const library = libraryUrl(path.resolve(values.library ?? 'test/faults/.cache/library'));
-// A run of one seed, or of another library, never replaces recorded results.
+// A run with a single seed or with another library never replaces recorded results.
 const isRecorded = values.library === undefined && firstSeed === undefined;
 print(`${MACHINE}\n`);
 const results: CellResult[] = [];
@@ -119,7 +119,8 @@ print(`\n${trials} trials of ${results.length} cells, ${failed.length} cells fai
 process.exitCode = failed.length > 0 ? 1 : 0;
 
 /**
- * Returns the recorded result if all its trials passed and the cell's expectation has not changed.
+ * Returns the recorded result of a cell, if all of its trials passed and the expectation of the cell
+ * is still the same.
  */
 function passed(part: Part, { name, expects, why }: Cell): CellResult | undefined {
   const result = resultsOf(part, readRecord(RESULTS)).get(name);

@@ -10,7 +10,10 @@ const COMMON = [
   'base',
 ];
 
-/** Further folders below `src` that the cells of a pipeline or of kept files use. */
+/**
+ * The folders below `src` that the cells of a pipeline or of kept files use, in addition to the common
+ * ones.
+ */
 const USED: Readonly<Record<string, readonly string[]>> = {
   search: ['search'],
   counts: ['search'],
@@ -48,8 +51,8 @@ const USED: Readonly<Record<string, readonly string[]>> = {
 const BY_PIPELINE = ['matrix', 'disks', 'calls'];
 
 /**
- * Returns the source and test files that a cell involves. If its name is not specific, returns the
- * whole source.
+ * Returns the source and test files that a cell involves. If the name of the cell does not tell,
+ * returns the whole source.
  */
 export function touchedBy(part: string, cell: string): readonly string[] {
   const [name = ''] = cell.split('/');
@@ -63,8 +66,8 @@ export function touchedBy(part: string, cell: string): readonly string[] {
 const inSource = (name: string) => `src/${name}`;
 
 /**
- * Returns a function for the age of results, in commits to the files of their cells. It calls git
- * once per commit and set of files.
+ * Returns a function that returns the age of a result: the number of commits to the files of its cell.
+ * The function calls git once per commit and set of files.
  */
 export function ages(): (part: string, cell: RecordedCell) => number | undefined {
   const known = new Map<string, number | undefined>();
@@ -76,7 +79,10 @@ export function ages(): (part: string, cell: RecordedCell) => number | undefined
   };
 }
 
-/** Returns undefined if the commit is unknown or not in the history. */
+/**
+ * Returns the number of commits since a commit. Returns undefined if the commit is unknown or not in
+ * the history.
+ */
 export function commitsSince(
   commit: string | undefined,
   paths: readonly string[],
@@ -94,17 +100,17 @@ export function commitsSince(
   }
 }
 
-/** Returns what a table says about a stale result. Returns undefined for other results. */
+/** Returns what a table says about a stale result. Returns undefined for a result that is not stale. */
 export function staleness(age: number | undefined): string | undefined {
   if (age === undefined) return 'of an unknown commit';
   return age < STALE_COMMITS ? undefined : `${age} commits ago`;
 }
 
-/** Files that runs write themselves. Commits to these do not change what is tested. */
+/** Files that the runs themselves write. Commits to these files do not change what is tested. */
 const WRITTEN = ['results.json', 'RESULTS.md', 'suite-runs.jsonl'];
 
 /**
- * Returns the tested commit, followed by `+` if files differ from it. Returns undefined outside a
+ * Returns the current commit, followed by `+` if files differ from it. Returns undefined outside of a
  * clone.
  */
 export function currentCommit(): string | undefined {

@@ -4,8 +4,8 @@ import type { Part } from './part.js';
 import { runSuite } from './run-suite.js';
 
 /**
- * The test files whose number of runs differs between the suites, by their path in the project. A
- * property without its own number uses the default of `test/setup.ts`.
+ * The paths of the test files that try something more often in a longer suite. A property that does
+ * not set its own number of runs uses the default in `test/setup.ts`.
  */
 const FILES: readonly string[] = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.test.ts'))

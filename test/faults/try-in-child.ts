@@ -5,14 +5,14 @@ import type { CellResult } from './part.js';
 
 const RUN = path.join(import.meta.dirname, 'run.js');
 /**
- * This limit is only for a blocked process, because a hanging trial fails earlier. A busy machine
- * must not reach it.
+ * This limit ends a process that is blocked. A trial that hangs fails before that. Even a busy machine
+ * must not reach the limit.
  */
 const LIMIT_MS = 900_000;
 
 /**
- * Tries one cell of a part with another compiled library in a separate process, because it may
- * hang, loop or end the process. Nothing is recorded.
+ * Tries one cell of a part with another compiled library. Uses a separate process, because the library
+ * may hang, loop or end the process. Nothing is recorded.
  */
 export async function tryInChild(
   part: string,
@@ -55,7 +55,7 @@ export async function tryInChild(
     const [result] = JSON.parse(stdout) as CellResult[];
     if (result !== undefined) return result;
   }
-  // Wrong arguments are a mistake of the test, not of the library.
+  // If the arguments are wrong, the test has a mistake, and not the library.
   if (code === 2) throw new Error(stderr);
   const message = isLate ? `Killed after ${limitMs} ms` : `Ended with code ${code}: ${stderr}`;
   return {

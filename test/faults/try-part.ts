@@ -9,26 +9,29 @@ export interface TryOptions {
   readonly library: URL;
   /** The cells to try. Cells that expect `none` have no trials. */
   readonly cells: readonly Cell[];
-  /** The number of seeds per cell. @default the cell's, the part's, or 50 */
+  /** The number of seeds per cell. @default the number of the cell, of the part, or 50 */
   readonly seeds?: number | undefined;
   /** The first seed. @default 1 */
   readonly firstSeed?: number | undefined;
-  /** Returns an earlier result of a cell to continue from. Its seeds are not tried again. */
+  /** Returns an earlier result of a cell. The run continues from it, and does not try its seeds again. */
   readonly doneOf?: ((cell: Cell) => CellResult | undefined) | undefined;
-  /** The time by `performance.now()` after which no further trial starts. */
+  /** No further trial starts after this time, which is by `performance.now()`. */
   readonly endAt?: number | undefined;
   readonly onFailure?: ((cell: Cell, seed: number, message: string) => void) | undefined;
   /** Called when a cell ends. */
   readonly onCell?: ((result: CellResult) => void | Promise<void>) | undefined;
 }
 
-/** This limit only detects hangs: a trial of one second must pass on a busy machine. */
+/**
+ * This limit only detects hangs. Even on a busy machine, a trial that normally takes one second must
+ * pass.
+ */
 const LIMIT_MS = 600_000;
-/** A broken cell fails with every seed, so it stops after this many failures. */
+/** A cell stops after this many failures, because a broken cell fails with every seed. */
 const MAX_FAILURES = 5;
 /**
- * In a few trials, all runs may be killed before their first commit, so fewer trials are not
- * judged.
+ * If fewer trials than this were made, a cell without a commit does not fail, because in a few trials,
+ * all runs may be killed before their first commit.
  */
 const MIN_TRIALS_WITH_COMMIT = 5;
 
@@ -77,7 +80,7 @@ async function tryCell(
   const failures: { seed: number; message: string }[] = [];
   const fail = (seed: number, error: unknown) => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    // Removes stack frames of this file, which are not helpful.
+    // Removes stack frames of this file, because they do not help to find the cause.
     const message = text.replace(
       /\n\s+at (?:async )?(?:tryOnce|Object\.|tryCell|tryPart|file:)[\s\S]*$/,
       '',

@@ -1,7 +1,7 @@
 import { releaseMemory } from '../../src/gzip/release-memory.js';
 
-// Runs in a new process, whose allocator has not seen a large block yet. Repeatedly allocates,
-// fills and releases blocks, and prints the page faults of all rounds except the first.
+// Runs in a new process, whose allocator has not allocated a large block yet. Repeatedly allocates,
+// fills and releases blocks. Prints the page faults of all rounds except the first.
 const [ROUNDS, BLOCKS, BYTES] = [10, 6, 4 << 20];
 const round = () => {
   const blocks = Array.from({ length: BLOCKS }, () => Buffer.allocUnsafeSlow(BYTES).fill(1));

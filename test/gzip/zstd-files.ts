@@ -4,8 +4,8 @@ export const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 export const SKIPPED = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 
 /**
- * Creates a zstd frame with a window of 1 KiB. Its blocks are stored uncompressed or repeat one
- * byte.
+ * Creates a zstd frame with a window of 1 KiB. Each of its blocks is stored uncompressed or repeats
+ * one byte.
  */
 export function frameOf(
   parts: readonly { readonly bytes: Buffer; readonly repeat: boolean }[],

@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { decompressZstd } from 'hyparquet-compressors';
 
-/** The block size and the window size: 128 KiB is the largest block that zstd allows. */
+/** The size of blocks and of the window. 128 KiB is the largest block that zstd allows. */
 const BLOCK = 128 * 1024;
 const START = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3]);
 
@@ -40,7 +40,7 @@ function createZstdDecompress(): Transform {
   });
 }
 
-/** Like Node's function, decodes only the first frame. */
+/** Decodes only the first frame, like Node's function. */
 function zstdDecompressSync(frame: Buffer, { maxOutputLength }: { maxOutputLength: number }) {
   const content = Buffer.from(decompressZstd(frame));
   if (content.length > maxOutputLength) throw new RangeError('ERR_BUFFER_TOO_LARGE');
@@ -72,9 +72,9 @@ function zstdCompress(
 }
 
 /**
- * `node:zlib` with zstd functions, even if this version of Node lacks them. Frames are valid but
- * their blocks are uncompressed. Use it to test what the library does with zstd. Tests of the
- * format need the real one.
+ * Returns `node:zlib` with zstd functions, even if this version of Node lacks them. The frames are
+ * valid, but their blocks are not compressed. This is for tests of how the library uses zstd. Tests of
+ * the format itself need the real functions.
  */
 export function zlibWithZstd(zlib: typeof import('node:zlib')): object {
   if ('createZstdCompress' in zlib) return zlib;

@@ -79,7 +79,10 @@ export interface WirePost {
   readonly json: string;
 }
 
-/** Contains characters of 1 to 4 bytes, and text that looks like the last message of a replay. */
+/**
+ * A text that contains characters of 1 to 4 bytes, and a part that looks like the last message of a
+ * replay.
+ */
 const LONG = 'snö ☃ 😀 "info" {"info":{"message":"Replay Request Completed"}}';
 
 /** Creates `perMinute` posts for each minute, with ids above 2^53 and multi-byte text. */
@@ -119,7 +122,10 @@ export function wholeReplay(posts: readonly WirePost[]): Reply {
   };
 }
 
-/** Like `wholeReplay`, but replies with 406 to dates that are out of range at `now()`. */
+/**
+ * Replies to every replay request like `wholeReplay`, but with 406 if dates are out of range at
+ * `now()`.
+ */
 export function judgedReplay(posts: readonly WirePost[], now: () => number): Reply {
   return async (response, request) => {
     const { from, to } = windowOf(request);

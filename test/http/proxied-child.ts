@@ -12,7 +12,7 @@ try {
   const end = Math.floor(Date.now() / hour) * hour - 2 * hour;
   const window = { fromDate: new Date(end - hour), toDate: new Date(end) };
   const replayed = await pipeline(replay(acme, { streamType: 'firehose', ...window }), collect());
-  // This run stops early, which must close its tunnel.
+  // This run stops early, and must close its tunnel.
   const some = await pipeline(
     replay(acme, { streamType: 'firehose', ...window }),
     take(1),

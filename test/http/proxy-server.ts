@@ -6,12 +6,12 @@ import { pipeline } from 'node:stream';
 
 export type Tunnel = (socket: Duplex, request: IncomingMessage) => unknown;
 
-/** A real proxy. Whatever host a client asks for, its tunnels lead to one port of this machine. */
+/** A real proxy. All of its tunnels lead to one port of this machine, whatever host a client asks for. */
 export class ProxyServer {
   /** The target and credentials of every CONNECT request. */
   readonly asked: { readonly target: string; readonly authorization: string | undefined }[] = [];
   readonly sockets = new Set<Duplex>();
-  /** What to do with the next tunnels, in order. When it is empty, `otherwise` is used. */
+  /** What to do with the next tunnels, in order. When the list is empty, `otherwise` is used. */
   readonly script: Tunnel[] = [];
   otherwise: Tunnel;
   /** The credentials that the proxy requires, as `user:password`. */
@@ -55,7 +55,7 @@ export class ProxyServer {
     return `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${this.port}`;
   }
 
-  /** Waits until no connection is open, and returns how many milliseconds it took. */
+  /** Waits until no connection is open. Returns how long this took, in milliseconds. */
   async closed(): Promise<number> {
     const start = performance.now();
     while (this.sockets.size > 0) await new Promise(resolve => setTimeout(resolve, 1));
@@ -93,8 +93,8 @@ function tunnelTo(port: number, onUpstream: (socket: Socket) => void): Tunnel {
 }
 
 /**
- * Refuses CONNECT with a status. Like some proxies, repeats the request's credentials in the
- * response.
+ * Refuses CONNECT with a status. Repeats the credentials of the request in the response, as some
+ * proxies do.
  */
 export function refuse(code: number, ...headers: readonly string[]): Tunnel {
   return (socket, request) => {
@@ -124,10 +124,7 @@ export const closingTunnel: Tunnel = socket => {
 
 const UNAUTHORIZED = refuse(407, 'Proxy-Authenticate: Basic realm="proxy"');
 
-/**
- * Ends the socket when the client ends it. Sockets of an HTTP server would otherwise stay half
- * open.
- */
+/** Ends the socket when the client ends it. Otherwise, sockets of an HTTP server would stay half open. */
 function untilClosed(socket: Duplex): Duplex {
   return socket.resume().on('end', () => socket.end());
 }

@@ -3,7 +3,7 @@ import { LOGIN } from '../login.js';
 import type { ScriptedServer } from './scripted-server.js';
 import { impatient } from './virtual-time.js';
 
-/** Creates an account whose addresses all lead to one server and whose waits end immediately. */
+/** Creates an account for which all addresses lead to one server and all waits end immediately. */
 export function scriptedAccount(server: ScriptedServer, options: AccountOptions = {}): Account {
   return account(
     {

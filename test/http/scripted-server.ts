@@ -17,20 +17,20 @@ export type Reply = (response: ServerResponse, request: Received) => unknown;
 export class ScriptedServer {
   readonly received: Received[] = [];
   readonly sockets = new Set<Socket>();
-  /** The next replies, in order. When it is empty, `otherwise` is used. */
+  /** The next replies, in order. When the list is empty, `otherwise` is used. */
   readonly script: Reply[] = [];
   otherwise: Reply = response => {
     response.statusCode = 500;
     response.end('nothing is left in the script');
   };
-  /** The clock for the `Date` header. Without it, responses have no such header. */
+  /** The clock for the `Date` header. If there is none, responses have no `Date` header. */
   now: (() => number) | undefined;
   readonly #server: Server;
 
   constructor() {
     this.#server = createServer((request, response) => this.#answer(request, response));
-    // Clients keep an idle connection for as long as the server says, so connections stay reusable
-    // for 5 minutes.
+    // Clients keep an idle connection for as long as the server says. With this value, connections
+    // stay reusable for 5 minutes.
     this.#server.keepAliveTimeout = 300_000;
     this.#server.on('connection', socket => {
       this.sockets.add(socket);
@@ -44,7 +44,7 @@ export class ScriptedServer {
     return this;
   }
 
-  /** Also clears the recorded requests and the remaining replies. */
+  /** Stops the server. Also clears the recorded requests and the remaining replies. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise(resolve => this.#server.close(resolve));
@@ -56,7 +56,7 @@ export class ScriptedServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Waits until at most `left` connections are open, and returns how many milliseconds it took. */
+  /** Waits until at most `left` connections are open. Returns how long this took, in milliseconds. */
   async closed(left = 0): Promise<number> {
     const start = performance.now();
     while (this.sockets.size > left) await new Promise(resolve => setTimeout(resolve, 1));
@@ -115,7 +115,7 @@ export function cut(
   };
 }
 
-/** Sends part of the body, then nothing more. */
+/** Sends a part of the body, and then nothing more. */
 export function stall(value: unknown): Reply {
   return response => {
     const whole = Buffer.from(JSON.stringify(value));

@@ -3,11 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-/** Counts posts by their id and the sha256 of their line. */
+/**
+ * The number of times that each post was found. A post is identified by its id and the sha256 of its
+ * line.
+ */
 export type PostCounts = ReadonlyMap<string, number>;
 
 /**
- * Reads all lines of `.jsonl` and `.json.gz` files in these folders, without code of the library.
+ * Counts the posts in all lines of the `.jsonl` and `.json.gz` files in these folders, without code
+ * from the library.
  */
 export function readPosts(...folders: readonly string[]): PostCounts {
   const counts = new Map<string, number>();

@@ -15,28 +15,28 @@ import { SmallDisk } from './small-disk.js';
 
 /** A fault that is injected at random moments while posts are published and consumed. */
 export type Fault =
-  /** Kills the stream's leader with SIGKILL and restarts it after 0 to 3 s. */
+  /** Kills the leader of the stream with SIGKILL. Restarts it after 0 to 3 s. */
   | 'leader'
-  /** Kills the publisher with SIGKILL and restarts it after 0 to 0.5 s. */
+  /** Kills the publisher with SIGKILL. Restarts it after 0 to 0.5 s. */
   | 'publisher'
-  /** Kills one of the consumers with SIGKILL and restarts it after 0 to 0.5 s. */
+  /** Kills one of the consumers with SIGKILL. Restarts it after 0 to 0.5 s. */
   | 'consumer'
   /** Pauses the leader for 0.5 to 6 s. Its connections stay open. */
   | 'freeze'
   /** Cuts the leader off from the other nodes for 1 to 8 s. Clients still reach it. */
   | 'partition'
-  /** Lets a node reach its `max_file_store`. After 1 to 4 s it restarts with a larger limit. */
+  /** Lets a node reach its `max_file_store`. Restarts the node with a larger limit after 1 to 4 s. */
   | 'limit'
-  /** Fills the disk of a node (ENOSPC). After 1 to 4 s, frees space and restarts the node. */
+  /** Fills the disk of a node (ENOSPC). Frees space and restarts the node after 1 to 4 s. */
   | 'disk';
 
-/** Stored files to publish, with the posts they contain. */
+/** Stored files to publish, and the posts in them. */
 export interface PostArchive {
   readonly folder: string;
   readonly posts: PostCounts;
 }
 
-/** The options of one run with a new cluster, one publisher, two consumers and faults. */
+/** The options of one run. A run has a new cluster, one publisher, two consumers and faults. */
 export interface ChaosOptions {
   readonly faults: readonly Fault[];
   /** The maximum number of faults of each kind. @default 2 */
@@ -53,12 +53,13 @@ export interface ChaosOptions {
 }
 
 /**
- * These faults isolate a leader. When it rejoins, nats-server 2.9 may be left with replicas that
- * differ, which loses acknowledged messages. The consumers must then report exactly these messages.
+ * These faults isolate a leader. When the leader rejoins, the replicas of nats-server 2.9 may stay
+ * different, which loses acknowledged messages. The consumers must then report exactly the lost
+ * messages.
  */
 const LOSING: readonly Fault[] = ['freeze', 'partition'];
 
-/** Returns whether posts may be lost, provided that the consumers report them. */
+/** Returns whether faults may lose posts. The consumers must report each lost post. */
 export function mayLose(faults: readonly Fault[]): boolean {
   return faults.some(fault => LOSING.includes(fault));
 }
@@ -81,11 +82,11 @@ export async function writeArchive(folder: string, minutes: number): Promise<Pos
 }
 
 /**
- * Publishes an archive while faults happen, consumes it in two shards, and compares all files with
- * the archive.
+ * Publishes an archive while faults happen, and consumes it in two shards. Compares all files that the
+ * consumers write with the archive.
  *
- * @returns The number of events, by name. `hits` counts the faults before the last post was
- * published.
+ * @returns The number of events, by name. `hits` counts the faults that happened before the last post
+ * was published.
  * @throws Error If posts are duplicated, altered, or lost without being reported as a gap, or if a
  * script fails.
  */
@@ -115,7 +116,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
     signal.throwIfAborted();
     throw error;
   } finally {
-    // If a check fails, the scripts are still running.
+    // If a check fails, the scripts are still running, so this ends them.
     over.abort();
   }
   const written = readPosts(...run.outputs);
@@ -135,7 +136,7 @@ export async function chaos(options: ChaosOptions): Promise<Readonly<Record<stri
   };
 }
 
-/** Returns how many posts are lost that no reported gap covers. */
+/** Returns the number of lost posts that no reported gap covers. */
 function unnamedPosts(
   expected: PostCounts,
   written: PostCounts,
@@ -158,7 +159,8 @@ function unnamedPosts(
 }
 
 /**
- * Sets no `max_bytes`, because a node refuses a stream that may grow beyond its `max_file_store`.
+ * Creates the stream without `max_bytes`, because a node refuses a stream that may grow beyond its
+ * `max_file_store`.
  */
 async function makeStream(cluster: NatsCluster): Promise<void> {
   const config = {
@@ -187,7 +189,7 @@ class Run {
   readonly #published = new AbortController();
   readonly #publisher: RestartedScript;
   #consumers: readonly RestartedScript[] = [];
-  /** Faults hit one node at a time: with two of three nodes down, the cluster stops. */
+  /** Faults hit one node at a time, because the cluster stops if two of its three nodes are down. */
   #nodeIsFree: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -246,14 +248,15 @@ class Run {
     }
     await Promise.all(faults);
     await Promise.all(this.#consumers.map(consumer => consumer.stop()));
-    // The new consumers continue from the checkpoints and end when they have caught up.
+    // These consumers continue from the checkpoints, and end when they have read all messages.
     const last = this.#startConsumers('caught up');
     await Promise.all(last.map(({ ended }) => ended));
     this.#options.signal.throwIfAborted();
   }
 
   /**
-   * Returns the gaps that the consumers reported. A killed consumer may have reported a gap twice.
+   * Returns the gaps that the consumers have reported. If a consumer was killed, it may have reported
+   * a gap twice.
    */
   async gaps(): Promise<readonly JetStreamGap[]> {
     const files = this.outputs.map(out => readFile(gapsOf(out), 'utf8').catch(() => ''));

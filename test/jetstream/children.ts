@@ -22,14 +22,15 @@ export class Child {
       this.lines.push(line);
       this.#wake();
     });
-    // After `exit`, printed lines may still be unread, so this also waits for the reader.
+    // At the `exit` event, some printed lines may still be unread, so this also waits for their
+    // reader.
     this.#closed = Promise.all([once(this.process, 'close'), once(lines, 'close')]).then(() => {
       this.#hasClosed = true;
       this.#wake();
     });
   }
 
-  /** Waits for a line with this prefix, or for the end of the process. */
+  /** Waits for a line that starts with this string, or for the end of the process. */
   async line(start: string): Promise<string | undefined> {
     while (true) {
       const found = this.lines.find(line => line.startsWith(start));
@@ -43,7 +44,7 @@ export class Child {
     }
   }
 
-  /** Lets the child continue from its `holdAt`. */
+  /** Lets the child continue after it has stopped at its `holdAt`. */
   release(): void {
     this.process.kill('SIGUSR2');
   }

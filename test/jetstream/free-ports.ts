@@ -1,8 +1,8 @@
 import net from 'node:net';
 
 /**
- * Lower than the ports that the system assigns to outgoing connections. Such a connection could
- * take the port of a stopped node.
+ * The first port to use. It is below the ports that the system assigns to outgoing connections,
+ * because such a connection could take the port of a stopped node.
  */
 const FIRST_PORT = 10_000;
 const RANGES = 110;
@@ -12,9 +12,9 @@ let ownRange: Promise<number> | undefined;
 let taken = 0;
 
 /**
- * Returns ports that are currently free. No other process gets the same ports from this function,
- * even while the node that uses them is down, because each process reserves a range by listening on
- * its first port.
+ * Returns ports that are currently free. No other process gets the same ports from this function, even
+ * while the node that uses them is down: each process reserves a range of ports by listening on the
+ * first port of the range.
  */
 export async function freePorts(count: number): Promise<number[]> {
   ownRange ??= takeRange();

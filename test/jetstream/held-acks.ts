@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * A TCP proxy between a client and its server. It holds back the acknowledgement of one message and
- * forwards everything else, including later acknowledgements.
+ * A TCP proxy between a client and its server. It holds back the acknowledgement of one message.
+ * Everything else is forwarded, including later acknowledgements.
  */
 export class HeldAcks {
   /** Resolves when the acknowledgement of the next message was forwarded. */
@@ -41,7 +41,7 @@ export class HeldAcks {
   }
 
   /**
-   * Cuts all connections and accepts no new ones. For the server, this looks as if the client was
+   * Cuts all connections and accepts no new ones. To the server, this looks as if the client were
    * killed.
    */
   async [Symbol.asyncDispose](): Promise<void> {
@@ -77,8 +77,8 @@ export class HeldAcks {
 }
 
 /**
- * Returns where the server's first frame ends (a line and the bytes it announces), or -1 if it is
- * incomplete.
+ * Returns the end of the first frame from the server: a line, and the bytes that it announces. Returns
+ * -1 if the frame is incomplete.
  */
 function frameEnd(bytes: Buffer): number {
   const end = bytes.indexOf('\r\n') + 2;

@@ -19,7 +19,7 @@ export const INSTALL = 'needs nats-server: apt-get install nats-server';
 if (!hasNatsServer) console.warn(`test/jetstream ${INSTALL}`);
 
 export interface NodeOptions {
-  /** The folder of its streams, which is kept when the node ends. @default a temporary folder */
+  /** The folder for the streams of the node. It is kept when the node ends. @default a temporary folder */
   readonly store?: string | undefined;
   /** Additional configuration, such as `authorization` or `tls`. */
   readonly config?: string | undefined;
@@ -35,9 +35,9 @@ export class NatsNode {
   readonly #config: string;
   readonly #temporary: boolean;
   #child: ChildProcess | undefined;
-  /** The process that a test killed or stopped last. */
+  /** The last process that a test has killed or stopped. */
   #stopped: ChildProcess | undefined;
-  /** How a process ended that no test killed or stopped. */
+  /** How a process has ended that no test has killed or stopped. */
   #crash: string | undefined;
 
   constructor(name: string, port: number, store: string, config: string, temporary: boolean) {
@@ -110,7 +110,8 @@ export class NatsNode {
   }
 
   /**
-   * Throws if the node crashed, because the test's own error would only be a refused connection.
+   * Kills the node. If the node has crashed before, throws, because the test itself would only report
+   * a refused connection.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
@@ -150,7 +151,7 @@ export async function startNode(options: NodeOptions = {}): Promise<NatsNode> {
 export interface ClusterOptions {
   /** @default 3 */
   readonly size?: number | undefined;
-  /** The options of each node, by its number from 0. */
+  /** Returns the options of a node. Nodes are numbered from 0. */
   readonly node?: ((number: number) => NodeOptions) | undefined;
   /**
    * Returns the port on which node `from` reaches the routes of node `to`, such as the port of a
@@ -175,8 +176,8 @@ export class NatsCluster {
   }
 
   /**
-   * Starts all stopped nodes and waits until the cluster can create a stream. Two of three nodes
-   * already have a leader, but it refuses streams with three replicas until the third node is
+   * Starts all stopped nodes, and waits until the cluster can create a stream. Two of three nodes can
+   * already elect a leader, but the leader refuses streams with three replicas until the third node is
    * connected.
    */
   async start(): Promise<void> {
@@ -192,12 +193,12 @@ export class NatsCluster {
     let gone = false;
     while (!gone) {
       const { error } = await this.ask('$JS.API.STREAM.DELETE.probe');
-      // An earlier request may have deleted the stream although its response was late.
+      // An earlier request may have deleted the stream, although its response came too late.
       gone = error === undefined || (error as { code?: unknown }).code === 404;
     }
   }
 
-  /** Returns the node that leads a stream. Waits during an election. */
+  /** Returns the node that leads a stream. During an election, waits for its end. */
   async leaderOf(stream: string): Promise<NatsNode> {
     while (true) {
       const { cluster } = (await this.ask(`$JS.API.STREAM.INFO.${stream}`)) as {

@@ -1,6 +1,6 @@
 import { Activity, Flow } from 'millrace';
 
-/** Creates posts whose ids are too large for an exact JavaScript number. */
+/** Creates posts whose ids are too large for a JavaScript number to represent exactly. */
 export function numberedPosts(from: number, to: number): Activity[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => numberedPost(from + index));
 }
@@ -31,7 +31,7 @@ export interface NumberedOptions {
   readonly before?: (from: number) => unknown;
 }
 
-/** Creates a source of numbered posts, in order and with cursors. */
+/** Creates a source of numbered posts. It delivers them in order, and with cursors. */
 export function numberedSource({ total, size = 50, before }: NumberedOptions): Flow<Activity> {
   return new Flow(
     async function* ({ resume, signal }) {

@@ -5,8 +5,8 @@ import { toJetStream } from 'millrace/jetstream';
 import { type ConnectingJson, connecting } from './connecting.js';
 import { numberedSource } from './numbered-posts.js';
 
-// Publishes numbered posts with the options in its argument, and prints the outcome. At `holdAt`,
-// waits for `Child.release`.
+// Publishes numbered posts with the options in its argument, and prints the outcome. At the post
+// `holdAt`, waits for `Child.release`.
 const {
   total,
   size,

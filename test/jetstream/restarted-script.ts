@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { outputOf, spawn } from '../child-processes.js';
 
-/** A script in a separate process that restarts each time a test kills it. */
+/** A script in a separate process. Each time a test kills it, it restarts. */
 export class RestartedScript {
   /** Resolves to the script's output when it ends by itself. Rejects if it fails. */
   readonly ended: Promise<string>;

@@ -3,14 +3,14 @@ import net from 'node:net';
 
 /** How the network between two nodes fails. */
 export type Cut =
-  /** Nothing is forwarded until the cut ends. Both sides keep their connections. */
+  /** Forwards nothing until the cut ends. Both sides keep their connections. */
   | 'silent'
-  /** Connections are reset and new ones refused. */
+  /** Resets connections, and refuses new ones. */
   | 'reset';
 
 /**
- * A TCP proxy for each route between two nodes of a cluster. It lets a test cut a node off from the
- * others while clients still reach it.
+ * A TCP proxy for each route between two nodes of a cluster. With these proxies, a test can cut a node
+ * off from the other nodes while clients still reach it.
  */
 export class RouteProxies {
   readonly #links: Link[] = [];
@@ -103,7 +103,7 @@ class Link {
         if (this.#cut === undefined) from.resume();
       });
     });
-    // A killed node resets its connections. The `close` event follows.
+    // A killed node resets its connections, which emits an error. The `close` event follows.
     from.on('error', () => {});
     from.on('close', () => {
       this.#sockets.delete(from);

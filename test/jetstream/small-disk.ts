@@ -4,16 +4,16 @@ import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { spawn } from '../child-processes.js';
 
-/** Whether this machine lets any user mount a file system. Most containers do not. */
+/** Whether this machine lets any user mount a file system. Most containers do not allow it. */
 export const canMountDisk =
   spawnSync('unshare', ['--map-root-user', '--mount', 'true']).status === 0;
 
 /**
  * A small file system in memory that a test can fill. It is mounted in the namespace of a child
- * process, see `canMountDisk`.
+ * process. See `canMountDisk`.
  */
 export class SmallDisk {
-  /** Every process of this user can use the folder while the child runs. */
+  /** The path of the disk for every process of this user. It works while the child is running. */
   readonly folder: string;
   readonly #child: ChildProcess;
 
@@ -42,7 +42,7 @@ export class SmallDisk {
   }
 
   /**
-   * Writes until the disk is full. Retries for a moment, because other processes may delete files
+   * Writes until the disk is full. Tries again for a moment, because other processes may delete files
    * at the same time.
    *
    * @param leave The number of bytes to leave free.
@@ -66,7 +66,7 @@ export class SmallDisk {
     }
   }
 
-  /** The prefix of a command that sees the disk as `/mnt`. */
+  /** The start of a command line for processes that see the disk as `/mnt`. */
   get inside(): string[] {
     return ['nsenter', '-t', String(this.#child.pid), '-m'];
   }

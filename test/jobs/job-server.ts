@@ -16,7 +16,7 @@ export const UUID = 'eff5t4me1j';
 const BASE = '/historical/rulestream/accounts/acme/publishers/twitter';
 
 export interface ServedFile {
-  /** The start of the file's period as `YYYYMMDDHHMM`. */
+  /** The start of the ten minutes that the file covers, as `YYYYMMDDHHMM`. */
   readonly segment: string;
   readonly lines: readonly string[];
   readonly gzip: Buffer;
@@ -24,7 +24,10 @@ export interface ServedFile {
 
 export interface JobServerOptions {
   readonly files?: readonly ServedFile[];
-  /** Members that override or extend the list. `results` does so for the results. */
+  /**
+   * Members that override or extend those of the list of files. `results` does the same for the
+   * results.
+   */
   readonly listing?: Readonly<Record<string, unknown>>;
   readonly results?: Readonly<Record<string, unknown>>;
   readonly job?: Readonly<Record<string, unknown>>;
@@ -38,13 +41,13 @@ export interface JobServer {
   /** The number of requests for each data file, by segment. */
   readonly fetched: Map<string, number>;
   /**
-   * Returns a replacement for the response to a file request. `before` is the number of earlier
-   * requests for the file.
+   * For each file, a function that returns a replacement for the response. `before` is the number of
+   * earlier requests for the file.
    */
   readonly faults: Map<string, (before: number, whole: ServedFile) => Reply | undefined>;
   /** The number of requests for the list of files. */
   listings: number;
-  /** The number of first lists whose addresses have expired. */
+  /** The number of times that the list of files is first returned with expired addresses. */
   expired: number;
   account(options?: AccountOptions): Account;
   stop(): Promise<void>;
@@ -72,7 +75,10 @@ export function servedFile(segment: string, lines: readonly string[], info = tru
   return { segment, lines, gzip: gzipSync(text) };
 }
 
-/** Creates a file of some MB that hardly compresses: the lines of `before`, then random text. */
+/**
+ * Creates a gzip file of several MB: the lines in `before`, followed by random text, which hardly
+ * compresses.
+ */
 export function largeFile(bytes: number, before: readonly string[] = []): Buffer {
   const lines = Array.from(
     { length: Math.ceil(bytes / 100_000) },
@@ -89,7 +95,7 @@ export function postLine(at: number, number: number): string {
   return `{"created_at":"${date}","id":${id},"id_str":"${id}","text":"info {\\"info\\"} é🎉 ${number}","matching_rules":[{"tag":"t${number % 3}","id":7,"id_str":"7"}]}`;
 }
 
-/** Serves a delivered job. Its files have signed addresses of the same origin. */
+/** Serves a delivered job. The signed addresses of its files have the same origin as the server. */
 export async function jobServer({
   files = servedFiles(12),
   listing = {},

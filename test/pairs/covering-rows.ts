@@ -1,21 +1,21 @@
 /**
- * The chosen value of each key. A stage's own key has the value `yes` or `no`. If it is `no`, the
- * row has no keys for the stage's options.
+ * The chosen value of each key. If a stage itself is a key, its value is `yes` or `no`. If it is `no`,
+ * the row has no keys for the options of the stage.
  */
 export type Row = Readonly<Record<string, string>>;
 
 /**
- * The stages, their options, and the names of the values to try. The first value of an option is
- * the simplest one.
+ * For each stage and each of its options, the names of the values to try. The first value of an option
+ * is the simplest one.
  */
 export type Domain = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
-/** A reason why some values cannot be combined. */
+/** A combination of values that is not possible. */
 export interface Conflict {
   readonly reason: string;
   /**
-   * Returns whether the row contains the conflict. It may get an incomplete row, so it must stay
-   * true when keys are added.
+   * Returns whether the row contains the conflict. The row may be incomplete. If this returns true, it
+   * must still return true when keys are added to the row.
    */
   readonly holds: (row: Row) => boolean;
   /** An example row that the library refuses with an error about `option`. */
@@ -27,9 +27,9 @@ export interface Rules {
   readonly always: readonly string[];
   readonly conflicts: readonly Conflict[];
   /**
-   * A pair with one of these `values` counts as covered only by rows without the `others`, unless
-   * the pair itself contains them. For example, a number of threads is not tested by a row in which
-   * threads do nothing. Each entry of `others` is a list of values that must occur together.
+   * A row covers a pair that contains one of these `values` only if the row has none of the `others`,
+   * unless the pair itself contains them. For example, a row in which threads do nothing does not test
+   * a number of threads. Each entry of `others` is a list of values that must occur together.
    */
   readonly alone: {
     readonly values: readonly string[];
@@ -51,7 +51,7 @@ const CANDIDATES = 8;
 const TRIES = 12;
 
 /**
- * Returns rows that together contain every pair of values at least once, except pairs that
+ * Returns rows that together contain every pair of values at least once, except for pairs that
  * conflict.
  */
 export function coveringRows(domain: Domain, rules: Rules, random: () => number): Covering {
@@ -63,7 +63,10 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
   ]);
   const numbers = new Map(values.map((value, number) => [value, number]));
   const size = values.length;
-  /** A matrix with 1 for each pair that is not covered yet. The first index is the smaller one. */
+  /**
+   * A matrix that contains 1 for each pair of values that is not covered yet. The first index of a
+   * pair is smaller than the second.
+   */
   const open = new Uint8Array(size * size);
   let pairs = 0;
   for (let a = 0; a < size; a++)
@@ -94,7 +97,7 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
       }
     return found;
   };
-  /** How many pairs are open of a value and those of a row. */
+  /** Returns how many uncovered pairs the value would cover together with the values of a row. */
   const gainOf = (row: Row, value: string): number => {
     const own = numbers.get(value);
     if (own === undefined) return 0;
@@ -131,8 +134,8 @@ export function coveringRows(domain: Domain, rules: Rules, random: () => number)
 }
 
 /**
- * Returns the conflict of two values, including what they require. For example, two sinks require
- * `tee`, which refuses some options.
+ * Returns a conflict that every row with these two values contains. Considers what the values require.
+ * For example, two sinks require `tee`, which refuses some options.
  */
 export function conflictOf(
   pair: Pair,
@@ -162,8 +165,8 @@ export function conflictOf(
 }
 
 /**
- * Returns a row that contains both values, or nothing if no attempt succeeded. The keys come in random order, and each
- * gets the value with the most gain.
+ * Returns a row that contains both values, or undefined if no attempt has succeeded. The keys are
+ * chosen in random order. Each key gets the value that covers most new pairs.
  */
 function rowWith(
   pair: Pair,
@@ -222,7 +225,7 @@ function withStages(pair: Pair): Row {
 }
 
 /**
- * Returns whether two values can occur together: neither requires a stage that the other one
+ * Returns whether two values can occur together. They cannot if one requires a stage that the other
  * excludes.
  */
 function canMeet(a: string, b: string): boolean {

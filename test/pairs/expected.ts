@@ -63,7 +63,7 @@ const STAGES = {
     const window = row['dedupe.window'] === '2' ? 2 : Number.POSITIVE_INFINITY;
     let passed: string[] = [];
     return items.filter(item => {
-      // The author's id is the last digit of the author's name, and masked posts keep it.
+      // The id of an author is the last digit of the author's name. A masked post keeps this digit.
       const key = row['dedupe.key'] === 'author' ? String(Number(item.id.slice(-2)) % 3) : item.id;
       if (passed.includes(key)) return false;
       passed = [...passed, key].slice(-window);
@@ -71,7 +71,8 @@ const STAGES = {
     });
   },
   sample: async (items, row) => {
-    // Only `sample` can tell which posts it keeps, so this calls it with one post at a time.
+    // Only `sample` itself can tell which posts it keeps. Therefore, this calls it with one post at a
+    // time.
     const ratio = Number(row['sample.ratio']);
     const seed = row['sample.seed'] === '7' ? 7 : 0;
     const kept: Item[] = [];
@@ -94,7 +95,7 @@ const STAGES = {
   },
 } satisfies Record<string, Stage>;
 
-/** The function that rows pass to `filter`. */
+/** Returns whether `filter` keeps a post. Rows pass this function to `filter`. */
 export function isKept(id: string): boolean {
   return !id.endsWith('3');
 }

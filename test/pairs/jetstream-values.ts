@@ -12,12 +12,12 @@ import {
   type ValuesOfStages,
 } from './values.js';
 
-/** The domain of the server. */
+/** The JetStream domain of the server. */
 export const SERVER_DOMAIN = 'pairs';
 export const TOPICS = ['even', 'odd'];
 const MAX_BYTES = 1 << 20;
 
-/** Returns the topic of a post. One of three posts has none. */
+/** Returns the topic of a post; `undefined` for one of three posts. */
 export const topicOf = (id: string): string | undefined => TOPICS[Number((BigInt(id) / 3n) % 3n)];
 
 /** Returns what `payload` sends for a post. */
@@ -26,12 +26,12 @@ export const sentOf = (id: string) => `{"id":${id},"text":"sent"}`;
 const created = (more: Partial<ToJetStreamOptions<Activity>['create']> = {}) =>
   is({ maxBytes: MAX_BYTES, shards: 2, ...more });
 
-/** An item that `item` creates. */
+/** An item that the option `item` creates. */
 export interface MadeItem {
   readonly made: string;
 }
 
-/** The options of both calls. The row creates the connection. See run-jetstream-row.ts. */
+/** The options that both calls have. The row itself creates the connection. See run-jetstream-row.ts. */
 const connecting: Readonly<Record<string, Values>> = {
   connection: { 'a function': is(0), open: is(0) },
   domain: { ...unset, given: is(SERVER_DOMAIN) },
@@ -71,7 +71,7 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
       gzip: is({ posts: 7, waitMs: 5, compression: 'gzip' }),
     },
     id: { ...unset, given: is(({ id }: Activity) => id) },
-    // The source has damaged items only if this is given.
+    // The source has damaged items only if `onDamaged` is given.
     onDamaged: calls('toJetStream.onDamaged'),
     payload: { ...unset, given: is(({ id }: Activity) => sentOf(id)) },
   },
@@ -88,7 +88,7 @@ export const JETSTREAM_VALUES: ValuesOfStages = {
       both: ({ out }) => [`${out}.0`, `${out}.1`],
     },
     waitForStream: flags,
-    // The row passes each half, and the last sequence.
+    // The row passes the actual values: each half of the stream, and the last sequence.
     shard: { ...unset, halves: is(0) },
     until: { 'caught up': is('caught up'), 'a sequence': is(0), never: is('never'), ...unset },
     onGap: calls('fromJetStream.onGap'),
@@ -106,11 +106,11 @@ export const FIXED_OF_JETSTREAM: readonly string[] = [
 
 export const JETSTREAM_OPTIONS: Domain = domainOf(JETSTREAM_VALUES);
 
-/** Returns whether a reader is ended by `take`, after all items. */
+/** Returns whether `take` ends the reader after all items. */
 export const endsByCount = (row: Row): boolean =>
   row['fromJetStream.until'] === 'never' || row['fromJetStream.until'] === 'not given';
 
-/** Returns whether one of the options for topics has a value. They come together. */
+/** Returns whether one of the two options for topics has a value. They are always given together. */
 const mayHaveTopics = (row: Row, value: string): boolean =>
   row['toJetStream.topics'] === value || row['toJetStream.topic'] === value;
 

@@ -3,18 +3,18 @@ import { type Conflict, type Domain, hasValues, type Rules } from './covering-ro
 import { RULES, START } from './service-input.js';
 import { calls, date, domainOf, is, numbers, unset, type ValuesOfStages } from './values.js';
 
-/** The window of the jobs: four files. */
+/** The window of the jobs. It covers four files. */
 export const JOB_START = START;
 export const JOB_END = START + 40 * MINUTE;
 export const JOB_FILES = 4;
 
-/** Whether the row passes a signal. See run-job-row.ts. */
+/** Whether the row passes a signal. The row creates the signal. See run-job-row.ts. */
 const signal = { ...unset, given: is(0) };
 
 /** The values to try for the options of `jobs.run` and `jobs.download`. A test fails if an option is missing here. */
 export const JOB_VALUES: ValuesOfStages = {
   flow: {
-    // What happens to the folder between the download that is stopped and the next one.
+    // What happens to the folder after a download is stopped and before the next one starts.
     '(folder)': { 'left alone': is(0), 'a file is cut': is(0), 'a file is gone': is(0) },
   },
   run: {
@@ -26,7 +26,7 @@ export const JOB_VALUES: ValuesOfStages = {
     toDate: date(JOB_END),
     dataFormat: { original: is('original'), activity_streams: is('activity_streams') },
     rules: { 'with tags': is(RULES), 'without tags': is(RULES.map(({ value }) => ({ value }))) },
-    // Whether the answer is a promise.
+    // Whether `decide` returns a promise.
     decide: { 'at once': is(0), later: is(0) },
     pollIntervalMs: numbers(5),
     onStatus: calls('onStatus'),

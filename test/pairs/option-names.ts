@@ -3,7 +3,7 @@ import type { ValuesOfStages } from './values.js';
 
 const UNKNOWN = 'x'.repeat(50);
 
-/** Returns the options that a call accepts, as listed by its error for an unknown option. */
+/** Returns the options that a call accepts, as its error for an unknown option lists them. */
 export async function optionNames(call: (options: never) => unknown): Promise<string[]> {
   try {
     await call(unchecked({ [UNKNOWN]: 1 }));
@@ -15,7 +15,7 @@ export async function optionNames(call: (options: never) => unknown): Promise<st
 }
 
 /**
- * Returns the options of a stage that a table lists.
+ * Returns the options that a table lists for a stage.
  *
  * @param fixed Options that are the same in every row, such as `search.query`.
  */

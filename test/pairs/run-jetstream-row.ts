@@ -32,7 +32,10 @@ import { optionsIn } from './values.js';
 
 const TOTAL = 24;
 const BATCH = 5;
-/** The position at which the first run of the publisher is stopped, and the item at which that of a reader is. */
+/**
+ * The first run of the publisher is stopped at the post `PUBLISHED`. The first run of a reader is
+ * stopped at the item `READ`.
+ */
 const PUBLISHED = 10;
 const READ = 5;
 const STOPPED = new Error('stopped');
@@ -44,7 +47,7 @@ let node: NatsNode;
 let shared: NatsConnection;
 let manager: JetStreamManager;
 
-/** Starts the server of all rows. */
+/** Starts the server that all rows use. */
 export async function startJetStream(): Promise<void> {
   node = await startNode({ jetstream: `domain: ${SERVER_DOMAIN}` });
   shared = await connecting(node.url)();
@@ -56,7 +59,7 @@ export async function stopJetStream(): Promise<void> {
   await node[Symbol.asyncDispose]();
 }
 
-/** A part of a stream that is read into a sink of its own. */
+/** A reader of a part of the stream, which has its own sink. */
 class Reader {
   readonly shard: { readonly index: number; readonly of: number } | undefined;
   readonly file: string;
@@ -68,7 +71,7 @@ class Reader {
     this.file = path.join(folder, `part${index ?? ''}.jsonl`);
   }
 
-  /** Returns what was read, one string per item. */
+  /** Returns the items that were read, one string per item. */
   async items(row: Row): Promise<string[]> {
     if (row['flow.(sink)'] === 'committed')
       return this.target.rows.map(item =>
@@ -81,14 +84,14 @@ class Reader {
   }
 }
 
-/** One row: its stream, and where it is read to. */
+/** One row: its stream, and the connections that it has opened. */
 export class JetStreamRow {
   readonly row: Row;
   readonly seen = new Map<string, unknown[]>();
   readonly readers: readonly Reader[];
   /** Whether the last run of the publisher has opened its source. */
   isOpened = false;
-  /** The stream, and the prefix of its subjects. */
+  /** The name of the stream, which is also the prefix of its subjects. */
   readonly #name: string;
   readonly #opened: NatsConnection[] = [];
   #runs = 0;
@@ -100,7 +103,10 @@ export class JetStreamRow {
     this.readers = isHalved ? [1, 2].map(index => new Reader(folder, index)) : [new Reader(folder)];
   }
 
-  /** Whether all connections that the row has opened are closed, and the one that it was given is open. */
+  /**
+   * Whether all connections that the row has opened are closed, and the connection that the row was
+   * given is still open.
+   */
   get hasClosedOwn(): boolean {
     return this.#opened.every(connection => connection.isClosed()) && !shared.isClosed();
   }
@@ -110,7 +116,7 @@ export class JetStreamRow {
     return this.#opened.length;
   }
 
-  /** Publishes once. */
+  /** Runs the publisher once. */
   publish(): Promise<unknown> {
     const run = ++this.#runs;
     const ending = new AbortController();
@@ -148,7 +154,7 @@ export class JetStreamRow {
     return pipeline(source, sink, { signal: ending.signal, progress: 'off' });
   }
 
-  /** Reads a part once. */
+  /** Runs a reader once. */
   async read(reader: Reader): Promise<unknown> {
     const run = ++reader.runs;
     const { row } = this;
@@ -174,7 +180,8 @@ export class JetStreamRow {
     const all = endsByCount(row) ? [take(this.expected().length)] : [];
     return unchecked<(...args: unknown[]) => Promise<unknown>>(pipeline)(
       source,
-      // Once `take` has enough, it closes the connection.
+      // This operator is before `take`, because `take` closes the connection once it has received
+      // enough items.
       ...(how === 'complete' ? [] : [stop]),
       ...all,
       this.#sink(reader),
@@ -209,13 +216,13 @@ export class JetStreamRow {
     return { ...optionsIn(this.row, call, JETSTREAM_VALUES, context), connection };
   }
 
-  /** Cuts the connection of a call. */
+  /** Cuts the connection that a call uses. */
   async #cut(call: string): Promise<void> {
     const isShared = this.row[`${call}.connection`] === 'open';
     await (isShared ? shared : this.#opened.at(-1))?.reconnect();
   }
 
-  /** Returns what all readers together get, one string per item. */
+  /** Returns the items that all readers together must get, one string per item. */
   expected(): string[] {
     const { row } = this;
     const isSent = row['toJetStream.payload'] === 'given';
@@ -227,15 +234,18 @@ export class JetStreamRow {
   }
 }
 
-/** Returns a post as the sink has it. A sink of lines replaces the line feeds of a post by spaces. */
+/**
+ * Returns a post in the form in which the sink has it. A sink of lines replaces each line feed in a
+ * post with a space.
+ */
 function inOneLine(raw: Buffer, row: Row): string {
   const keeps = row['flow.(sink)'] === 'committed' || row['fromJetStream.item'] === 'given';
   return keeps ? raw.toString() : raw.toString().replaceAll('\n', ' ');
 }
 
 /**
- * Publishes the posts of a row until the run completes, and again. Then reads them until each reader completes, and
- * again. Compares what was read after both.
+ * Publishes the posts of a row until a run completes, and then once more. Reads the posts until each
+ * reader completes, and then once more. Compares the items after both.
  */
 export async function tryJetStreamRow(row: Row): Promise<void> {
   const folder = await temporaryFolder();

@@ -18,10 +18,13 @@ import { optionsIn } from './values.js';
 
 const STOPPED = new Error('stopped');
 const MAX_RUNS = 4;
-/** The download is stopped at this file. */
+/** The position of the file at which the download is stopped. */
 const STOPPED_AT = 2;
 
-/** Orders and downloads the job of a row. Each call is stopped once, repeated until it completes, and repeated again. */
+/**
+ * Orders the job of a row and downloads it. Each call is stopped once, repeated until it completes,
+ * and then made once more.
+ */
 export async function tryJobRow(row: Row, number: number): Promise<void> {
   const folder = await temporaryFolder();
   try {
@@ -56,12 +59,15 @@ async function tryIn(row: Row, title: string, folder: string): Promise<void> {
   const seen: DownloadedFile[] = [];
   expect(await download(row, job, folder, 0, file => seen.push(file))).toEqual(verdict);
   expect(seen.every(({ known }) => known)).toBe(true);
-  // The job and its list, but none of the files.
+  // These are the requests for the job and for its list of files. No file is requested again.
   expect(requests() - before).toBeLessThanOrEqual(2);
   await checkFolder(row, folder, verdict);
 }
 
-/** Calls `jobs.run`. @param run The number of the call. The first one may be stopped. */
+/**
+ * Calls `jobs.run`. @param run The position of the call, starting at 1. Only the first call may be
+ * stopped.
+ */
 function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
   const stop = run === 1 ? row['run.(stop)'] : 'none';
   const ending = new AbortController();
@@ -89,7 +95,10 @@ function order(row: Row, title: string, run: number): Promise<DeliveredJob> {
   );
 }
 
-/** Calls `jobs.download`. @param run The number of the call. The first one may be stopped. */
+/**
+ * Calls `jobs.download`. @param run The position of the call, starting at 1. Only the first call may
+ * be stopped.
+ */
 function download(
   row: Row,
   job: DeliveredJob,
@@ -142,7 +151,7 @@ async function untilComplete<T>(mayStop: boolean, call: (run: number) => Promise
   }
 }
 
-/** Changes what a download that was stopped has left. */
+/** Changes the files that a stopped download has left. */
 async function spoil(row: Row, folder: string): Promise<void> {
   const [name] = (await readdir(folder, { recursive: true })).filter(one => one.endsWith('.gz'));
   if (name === undefined) return;

@@ -58,7 +58,7 @@ export class ServiceRow {
   readonly #target = new StandIn<unknown>();
   readonly #requestsBefore = requests();
   #run = 0;
-  /** Whether the live event has happened. */
+  /** Whether the event that happens during the first run has been sent. */
   #isLive = false;
 
   constructor(row: Row, folder: string) {
@@ -177,7 +177,7 @@ export class ServiceRow {
   }
 }
 
-/** Returns the compared part of an item: what identifies it, and what options change. */
+/** Returns the part of an item that is compared: what identifies it, and what options change. */
 function itemOf(given: unknown): string {
   const isRaw = given instanceof Activity || isComplianceEvent(given);
   const item = (isRaw ? JSON.parse(given.raw.toString()) : given) as Record<string, unknown>;
@@ -195,7 +195,7 @@ function itemOf(given: unknown): string {
 }
 
 /**
- * Runs a row until it completes, and again some hours later. Compares the contents of the sinks
+ * Runs a row until it completes, and once more some hours later. Compares the contents of the sinks
  * after both.
  */
 export async function tryServiceRow(row: Row): Promise<void> {
@@ -250,7 +250,10 @@ async function tryIn(run: ServiceRow): Promise<void> {
   await check(run, isIncremental(row) ? [NOW, LATER] : [NOW]);
 }
 
-/** Plants the faults that a row has in every run, and in its first run the one that stops it. */
+/**
+ * Plants the faults that a row has in every run. In the first run, also plants the fault that stops
+ * it.
+ */
 function plantFaults(row: Row, isFirst: boolean): void {
   const { faults } = service;
   if (row['jobFiles.(totals)'] === 'wrong')
@@ -268,7 +271,8 @@ function faultOf(row: Row): Fault {
     case 'replay':
       return { kind: 'content-cut', endpoint: 'replay', afterMessages: 3 };
     case 'compliance':
-      // Compliance repeats a replay without a limit if a retry may help.
+      // If a retry may help, compliance repeats a replay without a limit, so the request fails with
+      // 401.
       return { ...always, endpoint: 'replay', status: 401 };
     case 'jobFiles':
       return { ...always, endpoint: 'job-files', skip: 3 };
@@ -295,11 +299,15 @@ async function check(run: ServiceRow, times: readonly number[]): Promise<void> {
     expect(seen.get('onVerdict')?.at(-1)).toMatchObject({ missing: [] });
 }
 
-/** Returns items in a comparable order. Events may be repeated, and the live one may come in the next run. */
+/**
+ * Returns items in an order in which they can be compared. Events may be repeated, and the event that
+ * happens during the first run may arrive only in the next run.
+ */
 function comparable(items: readonly string[], row: Row, times: readonly number[]): string[] {
   const isLate = (item: string) => item === `event ${LIVE_ID}` && times.length === 1;
   if (row.compliance === 'yes') return [...new Set(items)].filter(item => !isLate(item)).toSorted();
-  // A replay may request minutes again, and the next run delivers missing files first.
+  // The order is not compared if a replay may request minutes again, or if the next run delivers
+  // missing files first.
   const isOrdered =
     row.replay === 'no' && (row.jobFiles === 'no' || row['flow.(stop)'] !== 'the service fails');
   return isOrdered ? [...items] : items.toSorted();

@@ -52,8 +52,8 @@ import { postOf, SINKS, VALUES } from './stored-values.js';
 import { type Context, hasCheckpoint, optionsIn } from './values.js';
 
 /**
- * The first run of a row is aborted after this many items, or loses power at one of `CUT_AT.calls`
- * disk calls, starting at the call number `CUT_AT.from`.
+ * The first run of a row is aborted after `ABORTED_AFTER` items. In some rows, the disk loses power
+ * instead: at one of `CUT_AT.calls` disk calls, of which the first is the call `CUT_AT.from`.
  */
 const ABORTED_AFTER = 7;
 const CUT_AT = { from: 15, calls: 45 };
@@ -228,7 +228,7 @@ export class RowRun {
     return optionsIn(this.row, stage, VALUES, context);
   }
 
-  /** Returns the contents of the outputs, by their path below the folder. */
+  /** Returns the contents of the outputs, by their path relative to the folder of outputs. */
   async outputs(): Promise<Map<string, Buffer>> {
     const { disk, out } = this;
     if (disk !== undefined)
@@ -253,9 +253,9 @@ export class RowRun {
 }
 
 /**
- * Runs a row until it completes, and then again. Compares the outputs with the expected ones.
+ * Runs a row until it completes, and then once more. Compares the outputs with the expected ones.
  *
- * @param number The number of the row. It decides at which call the disk loses power.
+ * @param number The index of the row. It decides at which call the disk loses power.
  * @returns Whether a run was stopped.
  */
 export async function tryRow(row: Row, number: number, tombstones: Tombstones): Promise<boolean> {
@@ -313,7 +313,8 @@ async function tryRowIn(run: RowRun, number: number): Promise<boolean> {
 }
 
 /**
- * Returns whether a run may fail once without being stopped, because the target or `onFile` fails.
+ * Returns whether a run may fail once although it is not stopped, because the target or `onFile`
+ * fails.
  */
 function mayFail(row: Row): boolean {
   return (
@@ -366,13 +367,13 @@ function groupsOf<T>(
   return groups;
 }
 
-/** Returns the prefix of the name of the file that the item belongs in. */
+/** Returns the prefix of the name of the file to which an item belongs. */
 function keyOf(item: Item, template: string): string {
   switch (template) {
     case '{day}':
       return item.day;
     case '{author}':
-      // A masked post has an empty author name, which file names write as `%`.
+      // The author name of a masked post is empty. In file names, an empty value is written as `%`.
       return item.isMasked ? '%' : item.author;
     case '{tag}':
       return item.tag ?? '';
@@ -385,7 +386,7 @@ function keyOf(item: Item, template: string): string {
 
 /**
  * Removes the matching rules from a post, because `matchRules` changes them. Replaces a masked post
- * by its id.
+ * with its id.
  */
 function lineOf(line: string, row: Row): string {
   if (/"hidden":"/.test(line)) return `masked ${/(\d{19})/.exec(line)?.[1]}`;
@@ -471,8 +472,8 @@ async function rowsBelow(
 }
 
 /**
- * Checks that the file of damaged records has each record once and that each function was called
- * for all of them. `take` may end the run before some of them.
+ * Checks that the file of damaged records contains each record once, and that each function was called
+ * for all of them. `take` may end the run before some of the records are read.
  */
 function checkDamaged(run: RowRun, files: readonly StoredFile[], outputs: Outputs): void {
   const { row, seen } = run;

@@ -2,9 +2,9 @@ import { type Conflict, hasValues, type Row, type Rules } from './covering-rows.
 import { DECODING, SOURCES } from './service-values.js';
 
 /**
- * Declares that a source refuses these values together, with an error about this option.
+ * Declares that a source refuses these values together, with an error about `option`.
  *
- * @param others Further values that the example needs so that the library refuses nothing else.
+ * @param others Further values of the example row, so that the library refuses it for no other reason.
  */
 function refuses(
   source: string,
@@ -25,7 +25,7 @@ function refuses(
   };
 }
 
-/** Declares that a source refuses one value together with each of these values of other options. */
+/** Declares that a source refuses `values` together with each of the values in `refused`. */
 const refusesBeside = (
   source: string,
   option: string | undefined,
@@ -194,12 +194,15 @@ const CONFLICTS: readonly Conflict[] = [
   },
 ];
 
-/** Returns whether compliance has no end in a row, which may be incomplete. */
+/** Returns whether compliance never ends in a row. The row may be incomplete. */
 const isEndless = (row: Row): boolean =>
   row['compliance.until'] === 'not given' ||
   (row.compliance === 'yes' && row['take.(count)'] === '5');
 
-/** Returns whether a row has a checkpoint, or can still get one if it is incomplete. */
+/**
+ * Returns whether a row has a checkpoint. If the row is incomplete, returns whether it can still get
+ * one.
+ */
 function mayHaveCheckpoint(row: Row): boolean {
   if (row.committed !== 'no') return true;
   return row.tee === 'yes'

@@ -23,7 +23,10 @@ export function itemsOf(row: Row, now: number, before: number | undefined): stri
   return row.engagement === 'yes' ? items.map(item => withTotals(item, row)) : items;
 }
 
-/** Returns whether an event happens while the first run fills its gap. That run or the next one delivers it. */
+/**
+ * Returns whether an event happens while the first run fills its gap. This run or the next one
+ * delivers the event.
+ */
 export function hasLiveEvent(row: Row): boolean {
   return (
     row['compliance.until'] === 'caught up' &&
@@ -32,7 +35,7 @@ export function hasLiveEvent(row: Row): boolean {
   );
 }
 
-/** Adds the totals to a post. Posts of other authors have an error instead. */
+/** Adds the totals to a post. A post of another author gets an error instead of totals. */
 function withTotals(item: string, row: Row): string {
   const { likes, isOfUser } = POSTS.find(({ id }) => item.startsWith(id))!;
   if (!isOfUser) return `${item} ${totalsText(undefined)} 1`;
@@ -44,7 +47,7 @@ function withTotals(item: string, row: Row): string {
   return `${item} ${totalsText(totals)} 0`;
 }
 
-/** Prints totals with the types of their counts. */
+/** Prints totals together with the types of their counts. */
 export function totalsText(totals: object | undefined): string {
   return Object.entries(totals ?? {})
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -60,7 +63,10 @@ function tagged(post: Post): string {
   return [post.id, post.text, ...tags.toSorted()].join(' ');
 }
 
-/** Returns what a source delivers. @param before The time of the previous run, for an incremental source. */
+/**
+ * Returns the items that a source delivers. @param before The time of the previous run, for an
+ * incremental source.
+ */
 function sourceItems(row: Row, now: number, before: number | undefined): string[] {
   const { from, to } = windowOf(row, now, before);
   const posts = POSTS.filter(({ at }) => from <= at && at < to);
@@ -121,7 +127,7 @@ const bucketOf = (row: Row): number =>
   ({ day: DAY, minute: MINUTE })[row['counts.bucket'] ?? ''] ?? HOUR;
 
 function windowOf(row: Row, now: number, before: number | undefined) {
-  // A minute is complete in the service only after some time.
+  // In the service, a minute is complete only after some time.
   const ageMs = row.replay === 'yes' ? 31 * MINUTE : MINUTE;
   const endOf = (time: number) =>
     floorTo(row.counts === 'yes' ? bucketOf(row) : MINUTE, time - ageMs);

@@ -11,7 +11,7 @@ import { timingOf } from '../replay/service-timing.js';
 /** The window of all rows is the six hours after midnight. */
 export const START = Date.UTC(2026, 10, 20);
 export const END = START + 6 * HOUR;
-/** The service's time during the first runs. `LATER` is its time during the last one. */
+/** The service's time during the first runs of a row. `LATER` is its time during the last run. */
 export const NOW = END + 40 * MINUTE;
 export const LATER = NOW + 5 * HOUR;
 
@@ -21,7 +21,7 @@ export interface Post {
   readonly text: string;
   readonly at: number;
   readonly likes: number;
-  /** Whether the author has signed in. */
+  /** Whether the author is the user who has signed in. */
   readonly isOfUser: boolean;
 }
 
@@ -44,14 +44,17 @@ export const RULES = [
   { value: 'rain', tag: 'rain' },
 ];
 
-/** A compliance event about a post that the service does not have, because events hide the posts that it has. */
+/**
+ * A compliance event about a post. The service does not have this post, because an event hides its
+ * post.
+ */
 export interface Event {
   readonly id: string;
   readonly at: number;
 }
 
 const EVENTS_A_PERIOD = 11;
-/** Where runs of `compliance` begin. */
+/** The time at which runs of `compliance` begin. */
 export const EVENTS_START = END - HOUR;
 
 const eventsFrom = (start: number, first: number): readonly Event[] =>
@@ -60,10 +63,10 @@ const eventsFrom = (start: number, first: number): readonly Event[] =>
     at: start + (3 + 5 * index) * MINUTE,
   }));
 
-/** The events before the first run, and those between it and the later one. */
+/** The events before the first run, and the events between the first run and the later run. */
 export const EVENTS = [eventsFrom(EVENTS_START, 1000), eventsFrom(LATER - HOUR, 2000)] as const;
 
-/** The id of the event that happens while the first run reads. */
+/** The id of the event that happens during the first run. */
 export const LIVE_ID = '3000';
 
 const USER = { id: '7', handle: 'ann', name: 'Ann' };
@@ -71,14 +74,14 @@ const USER = { id: '7', handle: 'ann', name: 'Ann' };
 const jsonOf = ({ id, at }: Event): string =>
   `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":1,"user_id_str":"1"},"timestamp_ms":"${at}"}}`;
 
-/** The window of the job, which has eight files with ten posts. */
+/** The window of the job. The job has eight files with ten posts each. */
 export const JOB = { from: START, to: START + 80 * MINUTE };
 
 let addresses: Awaited<ReturnType<Service['start']>>;
 let sent = 0;
 
 export let service: Service;
-/** The tokens of the user whose posts have totals. */
+/** The access token of the user whose posts have totals. */
 export let token: AccessToken | undefined;
 export let job: DeliveredJob;
 
@@ -96,7 +99,7 @@ export const acme = (): Account =>
     {},
   );
 
-/** Starts the service of all rows, signs in the user, and orders the job. */
+/** Starts the service that all rows use, signs in the user, and orders the job. */
 export async function startService(): Promise<void> {
   service = createService({
     ...{ limits: 'relaxed', heartbeatMs: 50, jobDwellMs: 0 },
@@ -122,12 +125,12 @@ export async function startService(): Promise<void> {
 
 export const stopService = (): Promise<void> => service.stop();
 
-/** Leaves only the events before the first runs. */
+/** Removes all events except for those before the first runs. */
 export function resetEvents(): void {
   service.compliance.replace(EVENTS[0].map(event => ({ at: event.at, json: jsonOf(event) })));
 }
 
-/** Adds the events between the first runs and the later one. */
+/** Adds the events between the first runs and the later run. */
 export function injectLaterEvents(): void {
   for (const event of EVENTS[1]) service.compliance.inject(jsonOf(event), event.at);
 }

@@ -15,7 +15,7 @@ import {
 
 const shard: Values = { ...unset, '1/2': is({ index: 1, of: 2 }), '2/2': is({ index: 2, of: 2 }) };
 
-/** The options that all query sources have. */
+/** Returns the options that all query sources have. */
 const query = (source: string): ValuesOfStages[string] => ({
   product: { '30day': is('30day'), fullarchive: is('fullarchive') },
   fromDate: { ...date(START), ...unset },
@@ -55,7 +55,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
   },
   counts: {
     ...query('counts'),
-    // This is set in all rows, because the default of 30 days has 43,200 minutes.
+    // `fromDate` is given in all rows, because the default window of 30 days has 43,200 minutes.
     fromDate: date(START),
     bucket: { ...unset, day: is('day'), hour: is('hour'), minute: is('minute') },
   },
@@ -79,7 +79,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
     totals: { ...unset, require: is('require'), report: is('report') },
     onVerdict: calls('onVerdict'),
     shard,
-    // Whether the totals that the service states are those of the files.
+    // Whether the totals that the service states are the totals of the files.
     '(totals)': { right: is(0), wrong: is(0) },
   },
   gunzip: { plain: { ...unset, refuse: is('refuse') }, maxBytes: numbers(1e6) },
@@ -116,7 +116,7 @@ export const SERVICE_VALUES: ValuesOfStages = {
     workers: numbers(0, 2),
   },
   committed: {
-    // Whether the target has this function. See run-service-row.ts for the functions.
+    // Whether the target has a `transaction` function. See run-service-row.ts for the functions.
     transaction: { given: is(0), 'not given': is(0) },
     rows: numbers(1, 3),
   },
@@ -124,8 +124,8 @@ export const SERVICE_VALUES: ValuesOfStages = {
 };
 
 /**
- * Options that are the same in every row. For example, `next` only reads one page, and `resume`
- * comes from the checkpoint.
+ * Options that are the same in every row. For example, with `next`, only one page is read, and
+ * `resume` comes from the checkpoint.
  */
 export const FIXED_OF_SERVICE: readonly string[] = [
   ...['search.query', 'search.next', 'search.resume', 'searchRules.rules', 'searchRules.resume'],
@@ -141,7 +141,7 @@ export const SOURCES = [
   'jobFiles',
   'compliance',
 ] as const;
-/** What makes posts of the files of a job. */
+/** The operators that decode the files of a job to posts. */
 export const DECODING = ['gunzip', 'jsonLines', 'activities'] as const;
 
 export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
@@ -151,7 +151,7 @@ export const sourceOf = (row: Row): (typeof SOURCES)[number] =>
 export const optionOf = (row: Row, option: string): string | undefined =>
   row[`${sourceOf(row)}.${option}`];
 
-/** Whether the next run continues where one has ended. */
+/** Returns whether the next run continues where the previous run has ended. */
 export const isIncremental = (row: Row): boolean =>
   optionOf(row, 'incremental') === 'true' || optionOf(row, 'until') === 'caught up';
 

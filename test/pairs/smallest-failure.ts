@@ -1,6 +1,6 @@
 import type { Domain, Row, Rules } from './covering-rows.js';
 
-/** Completes a row: every other option gets its first value. */
+/** Completes a row: gives every missing option its first value. */
 export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   const row: Record<string, string> = { tee: 'no', ...given };
   for (const key of Object.keys(given)) row[key.split('.')[0]!] = 'yes';
@@ -13,7 +13,7 @@ export function completed(given: Row, domain: Domain, { always }: Rules): Row {
   return row;
 }
 
-/** Returns the values of a row that are not the first value of their option. */
+/** Returns the values of a row, except for those that are the first value of their option. */
 function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
   const isFirst = ([key, value]: readonly [string, string]) => {
     const [stage = '', option = ''] = key.split('.');
@@ -25,10 +25,10 @@ function notFirst(row: Row, domain: Domain, { always }: Rules): Row {
 }
 
 /**
- * Reduces a failing row to as few values as possible that are not the first of their option.
+ * Reduces a failing row, so that as few options as possible have a value other than their first one.
  * Returns the error of the reduced row.
  *
- * @param errorOf Runs a row. Returns `undefined` if it passes.
+ * @param errorOf Runs a row. Returns `undefined` if the row passes.
  */
 export async function smallestFailure(
   row: Row,

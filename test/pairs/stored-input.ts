@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Row } from './covering-rows.js';
 
-/** A post of the input, as `expected.ts` knows it. */
+/** A post of the input. `expected.ts` uses these fields. */
 export interface Post {
   readonly id: string;
   readonly raw: string;
@@ -31,7 +31,7 @@ export interface StoredFile {
 }
 
 export const DELETED = ['1234567890123456701', '1234567890123456711'];
-/** The ids of a post's earlier version and of the version that replaced it. */
+/** The id of an earlier version of a post, and the id of the version that has replaced it. */
 export const EDITED = ['1234567890123456702', '1234567890123456712'];
 
 const TEXTS = [
@@ -75,8 +75,8 @@ export function hasDamagedFile(row: Row): boolean {
 }
 
 /**
- * Returns the files of a row. Both folders use the same names. Input is only damaged in ways that
- * the row's options allow.
+ * Returns the files of a row. In both folders, the files have the same names. The input is damaged
+ * only in ways that the options of the row allow.
  */
 export function storedFiles(row: Row): StoredFile[] {
   const keeps = hasDamagedFile(row);
@@ -115,7 +115,8 @@ export function storedFiles(row: Row): StoredFile[] {
 
 /**
  * Writes a file.
- * @param isCut Whether to write only its first part.
+ *
+ * @param isCut Whether to write only the first part of the file.
  */
 export async function store(
   folder: string,

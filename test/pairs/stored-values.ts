@@ -17,7 +17,7 @@ import {
 export const postOf = (item: Activity | Routed): Activity =>
   'activity' in item ? item.activity : item;
 
-/** The options that all file sinks have. */
+/** Returns the options that all file sinks have. */
 const written = (sink: string, extension: string): ValuesOfStages[string] => ({
   path: {
     'one file': ({ out }) => `${out}/${sink}/all.${extension}`,
@@ -163,7 +163,7 @@ export const VALUES: ValuesOfStages = {
     maxHeldBytes: numbers(1),
   },
   committed: {
-    // Whether the target has this function. See run-stored-row.ts for the functions.
+    // Whether the target has a `transaction` function. See run-stored-row.ts for the functions.
     transaction: {
       given: is(0),
       'given, calls again': is(0),
@@ -343,7 +343,7 @@ const ON_MAIN_THREAD: readonly (readonly string[])[] = [
     ...FILE_SINKS.flatMap(sink => [`${sink}.path=a function`, `${sink}.path={author}`]),
     ...SINKS.flatMap(sink => [`${sink}.damaged=given`, `${sink}.workers=0`]),
   ].map(value => [value]),
-  // A branch of `tee` must not replace posts that other branches read too.
+  // A branch of `tee` must not replace posts, because other branches read the same posts.
   ['flow.(operators)=in branches', 'matchRules=yes'],
   ['flow.(operators)=in branches', 'withoutDeleted=yes'],
 ];

@@ -4,11 +4,15 @@ import { isEveryday, isNightly } from '../suite.js';
 import { type Covering, coveringRows, type Domain, type Row, type Rules } from './covering-rows.js';
 
 /**
- * The nightly rows are different every night, to try further combinations of three and more values.
+ * The rows of the nightly suite differ every night, so that further combinations of three and more
+ * values are tried.
  */
 const SEED = isNightly ? (propertySeed(process.env.MILLRACE_SEED) ?? Date.now()) : 1;
 
-/** A covering set of rows, and the rows that the suite runs. The everyday suite runs every fourth. */
+/**
+ * A covering set of rows, and the rows of it that the suite runs. The everyday suite runs every fourth
+ * row.
+ */
 export interface SuiteRows extends Covering {
   readonly tried: readonly { readonly row: Row; readonly number: number }[];
 }

@@ -1,13 +1,13 @@
 import { formatTimestamp } from '../../src/base/time.js';
 import type { Domain, Row } from './covering-rows.js';
 
-/** The data from which the value of an option may be created. */
+/** The data that may be needed to create the value of an option. */
 export interface Context {
   /** The folder of outputs. */
   readonly out: string;
   /** Records a call of a user function. */
   readonly saw: (what: string, value: unknown) => void;
-  /** The number of the run. The first one is 1. */
+  /** The position of the run, starting at 1. */
   readonly run: number;
 }
 
@@ -51,7 +51,10 @@ export function domainOf(values: ValuesOfStages): Domain {
   );
 }
 
-/** An object lists names of digits first, but an option that is not given is simpler. */
+/**
+ * Returns the names of values, with `not given` first. An object lists names that consist of digits
+ * first, but an option that is not given is simpler.
+ */
 function namesOf(values: Values): readonly string[] {
   const list = Object.keys(values);
   const isFirst = (name: string) => Number(name === 'not given' && /^\d/.test(list[0] ?? ''));

@@ -11,7 +11,7 @@ export const key = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 5 }),
 );
 
-/** Strings that look like members, numbers or the end of a document. */
+/** Strings that look like members, numbers or the end of a JSON document. */
 const trap = fc.constantFrom(
   ...[
     '"',
@@ -32,7 +32,7 @@ const integer = fc.oneof(
   fc.constantFrom(999_999_999_999_999n, 1_000_000_000_000_000n, -1_000_000_000_000_000n),
 );
 
-/** Any JSON value. A bigint is an integer, and a number always has a fraction. */
+/** Generates any JSON value. A bigint stands for an integer. A number always has a fraction. */
 export const jsonValue: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>(tie => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -46,14 +46,14 @@ export const jsonValue: fc.Arbitrary<Value> = fc.letrec<{ value: Value }>(tie =>
   ),
 })).value;
 
-/** Any JSON object without duplicate keys. */
+/** Generates any JSON object without duplicate keys. */
 export const jsonObject: fc.Arbitrary<{ readonly [key: string]: Value }> = object(jsonValue);
 
 function object(value: fc.Arbitrary<Value>): fc.Arbitrary<{ readonly [key: string]: Value }> {
   return fc.dictionary(key, value, { maxKeys: 6 });
 }
 
-/** Strings of JSON tokens, which are often almost JSON. */
+/** Generates strings of JSON tokens, which are often almost JSON. */
 export const jsonLike: fc.Arbitrary<string> = fc
   .array(
     fc.constantFrom(

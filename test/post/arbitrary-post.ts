@@ -4,7 +4,7 @@ import { printJson, type Style, style, type Value } from './print-json.js';
 
 type Members = { readonly [key: string]: Value };
 
-/** A post, and the document it is printed as. */
+/** A post, and the JSON document as which it is printed. */
 export interface ArbitraryPost {
   readonly model: PostModel;
   readonly format: 'original' | 'activity_streams';
@@ -14,12 +14,12 @@ export interface ArbitraryPost {
   readonly [fc.toStringMethod]: () => string;
 }
 
-/** A post of either format, in any JSON style. */
+/** Generates a post of either format, in any JSON style. */
 export const arbitraryPost: fc.Arbitrary<ArbitraryPost> = fc
   .tuple(postModel, fc.constantFrom('original' as const, 'activity_streams' as const), style)
   .map(([model, format, look]) => writePost(model, format, look));
 
-/** Prints a post as a document, in the service's JSON style by default. */
+/** Prints a post as a JSON document. By default, the JSON style is that of the service. */
 export function writePost(
   model: PostModel,
   format: ArbitraryPost['format'],

@@ -25,10 +25,10 @@ export interface PostModel {
   readonly quoted: PostModel | undefined;
   readonly likes: number;
   readonly retweets: number;
-  /** Country codes. Only the `original` format has them. */
+  /** The countries in which the post is withheld, by code. Only the `original` format has them. */
   readonly withheldIn: readonly string[] | undefined;
   readonly edits: readonly bigint[];
-  /** If undefined, the post has no list of rules. */
+  /** The matching rules. If undefined, the post has no list of rules. */
   readonly rules: readonly RuleModel[] | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface AuthorModel {
   readonly bio: string | null;
   readonly location: string | undefined;
   readonly verified: boolean;
-  /** Only in the `original` format. */
+  /** Whether the account is protected. Only the `original` format has this. */
   readonly isProtected: boolean;
   readonly followers: number;
 }
@@ -64,7 +64,7 @@ export interface RuleModel {
   readonly value: string | undefined;
 }
 
-/** Ids up to the largest signed 64-bit integer. Most of them are long. */
+/** Generates ids up to the largest signed 64-bit integer. Most of them are long. */
 export const postId: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 6, arbitrary: fc.bigInt(10n ** 16n, 2n ** 63n - 1n) },
   { weight: 1, arbitrary: fc.bigInt(1n, 10n ** 16n) },
@@ -110,7 +110,7 @@ const word = fc.constantFrom(
   ...['🍕', '👩‍👩‍👧', '🇩🇪', '#snow', '@jack', '$TWTR', 'https://t.co/abc', '&amp;', "don't", 'a/b'],
 );
 
-/** Strings of words, emoji and the strings above. */
+/** Generates strings of words, emoji and the strings in `trap`. */
 export const postText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -168,7 +168,8 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
       : fc.option(postModelWithin(depth - 1), { nil: undefined, freq: 2 });
   return fc.record({
     id: postId,
-    // Times in whole seconds, the precision of both formats, starting with the first post ever.
+    // The times are in whole seconds, which is the precision of both formats. They start with the
+    // first post ever.
     postedAt: fc
       .integer({ min: 1_142_899_200, max: 1_900_000_000 })
       .map(seconds => new Date(seconds * 1000)),
@@ -197,5 +198,5 @@ const postModelWithin = (depth: number): fc.Arbitrary<PostModel> => {
   });
 };
 
-/** Any post. Retweets and quotes are nested up to two levels deep. */
+/** Generates any post. Retweets and quotes are nested up to two levels deep. */
 export const postModel: fc.Arbitrary<PostModel> = postModelWithin(2);

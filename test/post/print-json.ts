@@ -10,13 +10,13 @@ export type Value =
   | readonly Value[]
   | { readonly [key: string]: Value };
 
-/** A JSON style. Each style prints the same value differently. */
+/** A JSON style. Each style prints the same value in a different form. */
 export interface Style {
   readonly shuffled: boolean;
   readonly spaced: boolean;
   /** Whether keys and strings contain escapes: `\uXXXX` for any character and `\/` for a slash. */
   readonly escaped: boolean;
-  /** Decides the order of members and the places of spaces and escapes. */
+  /** Decides the order of members, and where spaces and escapes are inserted. */
   readonly seed: number;
 }
 
@@ -56,8 +56,8 @@ function isList(value: Value): value is readonly Value[] {
 }
 
 /**
- * Escapes some characters. Existing escapes are kept, and the halves of a surrogate pair are
- * treated alike.
+ * Escapes some of the characters. Existing escapes stay unchanged. Of a surrogate pair, either both
+ * halves are escaped or none.
  */
 function escapeSome(json: string, random: () => number): string {
   return json.replace(/\\u[0-9a-f]{4}|\\.|[^"]/gsu, unit => {

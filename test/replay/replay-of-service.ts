@@ -10,12 +10,12 @@ export let folder: string;
 
 let addresses: Awaited<ReturnType<Service['start']>>;
 
-/** Creates an account of the service. Its waits advance the service's clock. */
+/** Creates an account of the service. When the account waits, the service's clock advances. */
 export function acme(options: Partial<AccountOptions> = {}): Account {
   return account({ ...addresses, timing: timingOf(service), ...options });
 }
 
-/** Starts a service, which replaces the current one. */
+/** Starts a service that replaces the current one. */
 export async function startService(options: Partial<ServiceOptions>): Promise<void> {
   service = createService({ limits: 'relaxed', ...options });
   addresses = await service.start(0);

@@ -7,10 +7,10 @@ import { LOGIN } from '../login.js';
 
 export let server: ScriptedServer;
 
-/** The server of rules of the current test. */
+/** The server of rules that the current test uses. */
 export let stream: RulesStream;
 
-/** The account's name contains a space, and its stream is not the default one. */
+/** The account of the current test. Its name contains a space, and its stream is not the default one. */
 export let acme: Account;
 
 /** Before each test of a file, starts a server of replay rules. Stops it afterwards. */

@@ -1,7 +1,7 @@
 import type { Service } from 'millrace/service';
 import type { Timing } from '../../src/http/timing.js';
 
-/** Uses the clock of a service. Waits advance it. */
+/** Returns a timing that uses the clock of a service. Waits advance the clock. */
 export function timingOf({ clock }: Service): Timing {
   return {
     now: () => clock.now(),

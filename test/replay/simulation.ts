@@ -7,9 +7,9 @@ import { ReplayMachine, type ReplayState } from '../../src/replay/replay-machine
 export interface SimulatedReplay {
   readonly lost: number;
   readonly doubled: number;
-  /** Connections beyond the limit of 5 in 5 minutes, by the service's clock. */
+  /** The number of connections beyond the limit of 5 in 5 minutes by the service's clock. */
   readonly overBudget: number;
-  /** Posts within the reported gaps. */
+  /** The number of posts within the reported gaps. */
   readonly inGaps: number;
   readonly posts: number;
   readonly connects: number;
@@ -18,7 +18,7 @@ export interface SimulatedReplay {
   readonly ended: 'done' | 'gave up';
 }
 
-/** Parts that a mutant can replace. */
+/** The parts of the replay that a mutant can replace. */
 export interface Parts {
   readonly machine: typeof ReplayMachine;
   readonly seenIds: typeof SeenIds;
@@ -34,13 +34,13 @@ const POST_BYTES = 1000;
 interface Post {
   readonly id: string;
   readonly at: number;
-  /** The minute of the stream in which the post is delivered. */
+  /** The minute in which the stream delivers the post. */
   readonly minute: number;
 }
 
 /**
- * Simulates one replay in virtual time. The seed chooses how the service fails. The replay logic,
- * the ids and the commits are the real ones, but sockets and files are simulated.
+ * Simulates one replay in virtual time. The seed decides how the service fails. The logic of replays,
+ * the ids and the commits are real, but sockets and files are simulated.
  */
 export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedReplay {
   const random = randomOf(seed);
@@ -58,13 +58,14 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
   const posts = postsOf(window, random);
   const clockOff = chance(0.1) ? whole(-60, 60) * MINUTE : 0;
   /**
-   * Whether responses have a `Date` header. Without it, the client assumes that the clocks agree.
+   * Whether responses have a `Date` header. If they have none, the client assumes that its clock and
+   * the service's agree.
    */
   const dated = chance(0.5);
   let heard = false;
   const maxRangeBytes = chance(0.5) ? whole(1, 100) * POST_BYTES : Number.POSITIVE_INFINITY;
   const faultiness = random() ** 2 * 0.8;
-  /** The remaining number of failures of each minute. */
+  /** For each minute, how many times it will still fail. */
   const failing = new Map<number, number>();
   for (let minute = window.from; minute < window.to; minute += MINUTE)
     if (chance(faultiness * 0.1)) failing.set(minute, chance(0.1) ? 99 : whole(1, 3));
@@ -132,7 +133,7 @@ export function simulate(seed: number, parts: Parts = REAL_PARTS): SimulatedRepl
       end: {
         ...told,
         outcome: incomplete ? 'failed' : failed.length > 0 ? 'completed_with_errors' : 'completed',
-        // A failed request reports only its unprocessed range.
+        // A request that fails to complete reports only its unprocessed range.
         minutesFailed: incomplete ? [] : failed,
         unprocessedRange: incomplete
           ? { from: Math.min(stop, ...failed), to: range.to }
@@ -211,7 +212,10 @@ const receivedOf = (posts: readonly Post[]) => ({
   bytes: POST_BYTES * posts.length,
 });
 
-/** Creates a few posts per minute. One in ten has a time outside the minute that delivers it. */
+/**
+ * Creates a few posts per minute. One in ten posts has a time outside of the minute in which it is
+ * delivered.
+ */
 function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   const posts = new Map<number, Post[]>();
   let id = 1_700_000_000_000_000_000n;
@@ -227,7 +231,7 @@ function postsOf(window: Window, random: () => number): Map<number, Post[]> {
   return posts;
 }
 
-/** The mulberry32 generator. */
+/** Returns a generator of numbers from 0 to 1 (mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -10,18 +10,19 @@ import type { Clause, OperatorName, OperatorValues, RuleNode } from '../../src/r
 import { codePoint } from '../code-point.js';
 
 export interface RuleVocabulary {
-  /** The words of rules. With fewer words, more rules match. Any words by default. */
+  /** The words that rules may contain. With fewer words, more rules match. By default, any words. */
   readonly words?: readonly string[] | undefined;
   /** The handles and ids of authors. */
   readonly users?: readonly string[] | undefined;
   /** The ids of posts. */
   readonly ids?: readonly string[] | undefined;
-  /** If given, rules use only operators of this product. */
+  /** If given, rules contain only operators that this product supports. */
   readonly product?: RuleProduct | undefined;
 }
 
 /**
- * Generates rule trees in which every position is 0. Printing and parsing returns the same tree.
+ * Generates rule trees in which every position is 0. If a tree is printed and parsed, the result is
+ * the same tree.
  */
 export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<RuleNode> {
   const clause = arbitraryClause(vocabulary);
@@ -42,7 +43,10 @@ export function arbitraryRule(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Rul
   return tree.filter(rule => printRule(rule).length <= 2048);
 }
 
-/** Generates rules that a product accepts, each as a string and as a tree with its positions. */
+/**
+ * Generates rules that a product accepts. Each rule is generated as a string and as a tree with the
+ * positions in that string.
+ */
 export function acceptedRule(
   product: RuleProduct,
   vocabulary: RuleVocabulary = {},
@@ -60,7 +64,8 @@ export function acceptedRule(
 export function arbitraryClause(vocabulary: RuleVocabulary = {}): fc.Arbitrary<Clause> {
   const text = arbitraryText(vocabulary);
   const word = arbitraryWord(vocabulary);
-  // The `#` of a keycap emoji does not start a hashtag, so such words are excluded after a prefix.
+  // The `#` at the start of a keycap emoji does not start a hashtag. Therefore, such words are
+  // excluded if a prefix precedes them.
   const name = word.filter(text => isWordStart(text.charCodeAt(0)));
   return fc.oneof(
     { arbitrary: textClause('keyword', word), weight: 6 },
@@ -81,7 +86,7 @@ export function arbitraryClause(vocabulary: RuleVocabulary = {}): fc.Arbitrary<C
   );
 }
 
-/** Sets every position to 0, to compare the trees of different strings. */
+/** Sets every position in a tree to 0, so that the trees of different strings can be compared. */
 export function withoutPositions(tree: RuleNode): RuleNode {
   switch (tree.kind) {
     case 'and':
@@ -152,8 +157,8 @@ function arbitraryValues(vocabulary: RuleVocabulary): {
     followers_count: count,
     friends_count: count,
     listed_count: count,
-    // Usually picks a language of the test posts. `id` and `in` name the same language, and so do
-    // `he` and `iw`.
+    // Usually generates a language that the test posts have. `id` and `in` name the same language, and
+    // so do `he` and `iw`.
     lang: fc.oneof(
       fc.constantFrom('en', 'de', 'id', 'in', 'he', 'iw', 'xx-yy'),
       fc.constantFrom(...languageCodes),
@@ -180,8 +185,8 @@ function arbitraryRadius() {
 }
 
 /**
- * Generates boxes less than 25 miles wide (a degree is at most 69 miles). Some cross the 180°
- * meridian.
+ * Generates boxes that are less than 25 miles wide (a degree is at most 69 miles). Some of them cross
+ * the 180° meridian.
  */
 function arbitraryBox() {
   const side = fc.double({ min: 0.001, max: 0.35, noNaN: true });

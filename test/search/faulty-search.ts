@@ -15,7 +15,7 @@ export const POSTS = januaryPosts(35);
 
 export let server: ScriptedServer;
 
-/** Returns the posts that a search delivers, and its result or error. */
+/** Runs a search. Returns the posts that it delivers, and its result or its error. */
 export async function run(options: Partial<SearchOptions> = {}, settings: AccountOptions = {}) {
   const found: string[] = [];
   let cursor: Cursor | undefined;
@@ -40,7 +40,7 @@ export async function run(options: Partial<SearchOptions> = {}, settings: Accoun
   return { found, cursor, error };
 }
 
-/** Serves this many pages, then sends the replies. */
+/** Makes the server send this many pages and then the given replies. */
 export function afterPages(pages: number, ...replies: Reply[]): void {
   for (let i = 0; i < pages; i++) server.script.push(searchPages(POSTS));
   server.script.push(...replies);

@@ -59,7 +59,7 @@ export async function linesIn(folder: string): Promise<string[]> {
   });
 }
 
-/** Returns only the ids, so that failure messages are short. */
+/** Returns only the ids of posts, so that failure messages are short. */
 export const idsOf = (lines: readonly string[]) =>
   lines.map(line => JSON.parse(line).id_str).sort();
 
@@ -69,7 +69,7 @@ export async function allPosts(toDate: string): Promise<string[]> {
   return posts.map(post => post.raw.toString());
 }
 
-/** Returns the end of the window of a run that starts now. */
+/** Returns the end of the window for a run that starts now. */
 export const searchable = (unit = MINUTE) =>
   formatTimestamp(floorTo(unit, service.clock.now() - MINUTE));
 
@@ -91,7 +91,7 @@ export function setUpService(): void {
   beforeAll(async () => {
     service = createService({ postsPerMinute: 0.3, limits: 'relaxed' });
     addresses = await service.start();
-    // The clock is frozen because tests compare the ends of windows.
+    // The clock is frozen, because tests compare the ends of windows.
     service.clock.change({ frozen: true });
   });
   afterAll(() => service.stop());

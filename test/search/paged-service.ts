@@ -12,7 +12,7 @@ export interface TestPost {
   readonly bytes: string;
 }
 
-/** Creates posts at irregular times in January 2024, newest first, with ids above 2^53. */
+/** Creates posts at irregular times in January 2024, newest first. Their ids are above 2^53. */
 export function januaryPosts(count: number): TestPost[] {
   const from = Date.UTC(2024, 0, 1);
   return Array.from({ length: count }, (_, i) => {
@@ -52,7 +52,7 @@ export function searchPages(posts: readonly TestPost[], { gzip = false } = {}): 
   };
 }
 
-/** Replies with hourly counts, `perPage` buckets per page. */
+/** Replies with hourly counts. Each page has `perPage` buckets. */
 export function countPages(perPage: number, { order = 'ascending' } = {}): Reply {
   return (response, request) => {
     const { fromDate, toDate, bucket, next } = request.params as Record<string, string>;
@@ -109,7 +109,7 @@ function asText(params: Readonly<Record<string, unknown>>): Record<string, strin
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
 }
 
-/** Creates an account without rate limits whose retries do not wait. */
+/** Creates an account that has no rate limits and does not wait before retries. */
 export function testAccount(server: ScriptedServer, options: AccountOptions = {}) {
   return account(
     {

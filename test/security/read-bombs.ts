@@ -1,5 +1,5 @@
-// Makes every call that reads a response, with a server whose every response is a bomb. Prints the
-// result of each call and the peak memory of the process so far, in MiB.
+// Makes every call that reads a response, against a server on which every response is a bomb. After
+// each call, prints its result and the peak memory of the process so far, in MiB.
 import path from 'node:path';
 import {
   account,
@@ -58,7 +58,7 @@ const calls: Readonly<Record<string, () => Promise<unknown>>> = {
 const ended: Record<string, string> = {};
 const peaks: Record<string, number> = {};
 for (const name of names) {
-  // Removes the garbage of the previous call from the measurement.
+  // Collects the garbage of the previous call, so that it is not measured.
   collectGarbage();
   ended[name] = await calls[name]!().then(
     () => 'a result',

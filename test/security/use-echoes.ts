@@ -1,6 +1,5 @@
-// Makes every call with secret credentials, against a server that answers 200 and echoes the
-// request: as HTML, as JSON of the wrong shape, and inside valid JSON. Prints every error in every
-// way.
+// Makes every call with secret credentials, against a server that answers 200 and echoes the request:
+// as HTML, as JSON of the wrong shape, and inside valid JSON. Prints every error in every form.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,8 +32,8 @@ const [folder = '', password = '', consumerSecret = '', signature = ''] = proces
 
 const html = (text: string) => text.replace(/[&<>"']/g, one => `&#${one.charCodeAt(0)};`);
 /**
- * Returns the parts of the request. Each follows a few characters, so that an excerpt of 80 or 120
- * characters cuts one of them.
+ * Returns the parts of the request. Each part follows a few other characters, so that an excerpt of 80
+ * or 120 characters cuts one of the parts.
  */
 function echoed(request: http.IncomingMessage): readonly string[] {
   const authorization = request.headers.authorization ?? '';
@@ -76,7 +75,10 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'lines that are none': texts => texts.join('\r\n'),
   'a form': texts => `oauth_token_secret=${encodeURIComponent(texts.join(' '))}`,
 };
-/** Only these run every time. The other responses cause the same errors and run nightly. */
+/**
+ * Only these responses are sent in every suite. The other responses cause the same errors and are sent
+ * only nightly.
+ */
 const QUICK = [
   'escaped html',
   'wrong members',

@@ -1,7 +1,7 @@
 // Makes every call with secret credentials, against a local service that refuses requests, breaks
-// connections and echoes what it received. Prints every error and result in every way. Outputs,
-// checkpoints and temporary files go to `folder`. The service's state and the user's tokens, which
-// are secret, go to `secret`.
+// connections and echoes what it has received. Prints every error and result in every form. Outputs,
+// checkpoints and temporary files go to `folder`. The service's state and the user's tokens go to
+// `secret`, because they are secret themselves.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
@@ -150,7 +150,7 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   signIn: () => users.requestToken(acme, { callback: 'oob' }),
 };
 
-/** Returns what a server may echo. */
+/** Returns the texts that a server may echo. */
 function echo(call: string): string {
   const sent = [password, consumerSecret, ...(call === 'totals' ? tokens : [])];
   const pair = `${addresses.email}:${password}`;
@@ -161,7 +161,7 @@ function echo(call: string): string {
     Buffer.from(pair).toString('base64'),
   ].join(' ');
 }
-/** Faults that cause other messages of the same errors. */
+/** Faults that cause the same errors with other messages. */
 const MORE_FAULTS: readonly Fault[] = [
   { kind: 'status', status: 401, times: 'always' },
   { kind: 'status', status: 503, times: 'always' },
@@ -178,7 +178,7 @@ const FAULTS: readonly (Fault | undefined)[] = [
 for (const fault of FAULTS) {
   round++;
   for (const [name, call] of Object.entries(CALLS)) {
-    // `skip` counts the requests of one call. A compliance stream continues after the fault.
+    // `skip` counts only the requests of this call. A compliance stream continues after the fault.
     if (fault !== undefined)
       service.faults.plant(fault.kind === 'status' ? { ...fault, message: echo(name) } : fault);
     const stopped = AbortSignal.timeout(name === 'compliance' ? bySuite(700, 2_000) : 30_000);

@@ -4,7 +4,7 @@ import { createService, type Service, type ServiceOptions } from '../../src/serv
 import { afterTests } from '../after-tests.js';
 import { MemoryArchive, originalPost } from './memory-archive.js';
 
-/** The time at which the service's clock is frozen in these tests. */
+/** In these tests, the service's clock is frozen at this time. */
 export const NOW = Date.UTC(2024, 4, 15, 12, 34, 56, 789);
 
 export interface Page {
@@ -30,10 +30,10 @@ export interface Local {
   readonly service: Service;
   readonly archive: MemoryArchive;
   readonly baseUrl: string;
-  /** Posts parameters to the `30day` endpoint. */
+  /** Sends a search with these parameters as a POST. The product is `30day` by default. */
   search(parameters: object, product?: string): Promise<Reply>;
   counts(parameters: object, product?: string): Promise<Reply>;
-  /** Sends any request. Adds credentials if it has none. */
+  /** Sends any request. Adds credentials if the request has none. */
   ask(path: string, init?: RequestInit): Promise<Reply>;
   /** Returns all pages of a request. */
   pages(kind: 'search' | 'counts', parameters: object, product?: string): Promise<Page[]>;

@@ -2,7 +2,7 @@ import { floorTo, SEGMENT, type Window } from '../../src/base/time.js';
 import { Activity, type Format } from '../../src/post/activity.js';
 import type { Archive, ArchivedPost, ArchiveQuery } from '../../src/service/archive/archive.js';
 
-/** An archive of posts in a list. It searches by testing each post. */
+/** An archive of posts in a list. A search tests each post. */
 export class MemoryArchive implements Archive {
   readonly format: Format;
   /** The posts, newest first. */

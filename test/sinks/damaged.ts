@@ -12,7 +12,7 @@ import { merge } from '../../src/sources/merge.js';
 
 export const post = (id: string | number) => `{"id_str":"${id}","created_at":"x"}`;
 
-/** A line of the log, parsed. */
+/** A parsed line of the log. */
 export interface Line {
   readonly origin?: string;
   readonly line?: number;
@@ -103,12 +103,12 @@ export const FLOWS: Readonly<
     same(postsOf(concat(documents('one', one), documents('other', other)))),
 };
 
-/** Returns the damaged lines of a flow as strings, sorted. */
+/** Returns the damaged lines that a flow delivers, as sorted strings. */
 export function damagedIn(flow: string, one: Buffer[][], other: Buffer[][]): string[] {
   return linesIn(flow, one, other).filter(isDamaged);
 }
 
-/** Returns the ids of the posts of a flow, sorted. */
+/** Returns the sorted ids of the posts that a flow delivers. */
 export function idsIn(flow: string, one: Buffer[][], other: Buffer[][]): string[] {
   return linesIn(flow, one, other)
     .filter(line => !isDamaged(line))
@@ -127,7 +127,7 @@ function isDamaged(line: string): boolean {
   return DAMAGE.some(bytes => bytes.toString('latin1') === line);
 }
 
-/** Returns the lines in a log, in the form of `damagedIn`. */
+/** Returns the lines in a log, in the same form as `damagedIn`. */
 export function keptIn(log: string): string[] {
   return linesOf(log)
     .map(line => rawOf(line).toString('latin1'))

@@ -3,7 +3,7 @@ import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { files } from '../../src/sinks/files.js';
 
-// The test runs this script in a folder that is deleted during the run.
+// The test runs this script in a folder that is deleted while the script runs.
 const [option = ''] = process.argv.slice(2);
 const items = new Flow<{ n: number }>(async function* () {
   yield { items: [{ n: 1 }] };

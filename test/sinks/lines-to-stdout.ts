@@ -12,7 +12,7 @@ const numbers = new Flow<number>(async function* ({ signal }) {
     for (let n = 0; n < Number(count); n += 1000)
       yield { items: Array.from({ length: Math.min(1000, Number(count) - n) }, (_, i) => n + i) };
     if (then !== 'wait') return;
-    // Only the closed pipe ends this loop.
+    // This loop ends only when the pipe is closed.
     for (;;) {
       yield { items: [0] };
       await new Promise((resolve, reject) => {

@@ -2,7 +2,7 @@ import { Flow } from '../../src/flow/flow.js';
 import { pipeline } from '../../src/flow/pipeline.js';
 import { files } from '../../src/sinks/files.js';
 
-// The test runs this script with a small heap. Every item has its own file.
+// The test runs this script with a small heap. Every item goes to a separate file.
 const [out = ''] = process.argv.slice(2);
 const items = new Flow<number>(async function* () {
   for (let n = 0; n < 200_000; n += 100)

@@ -7,7 +7,7 @@ export const PAGES = 60;
 const POSTS = 20;
 const TAGS = ['snow', 'eis & schnee', '../hail'];
 
-/** A source of all pages. */
+/** Creates a source of all pages. */
 export function pages(): Flow<Activity> {
   return new Flow(async function* ({ resume }) {
     for (let page = resume === undefined ? 0 : Number(resume.page); page < PAGES; page++) {
@@ -20,8 +20,8 @@ export function pages(): Flow<Activity> {
 }
 
 /**
- * Returns the posts of a page, always the same ones. Like a search page, it repeats some posts of
- * the previous page.
+ * Returns the posts of a page, which are the same in each call. Like a page of a search, it repeats
+ * some posts of the previous page.
  */
 export function pageOf(page: number): Activity[] {
   const repeated = page === 0 ? 0 : page % 4;

@@ -1,10 +1,10 @@
 import type { CommittedOptions, WriteRange } from '../../src/sinks/committed.js';
 
 /**
- * How a call of a target ends. It can fail before or after doing its work, its response can be
- * lost, or the process can be killed, after which all calls fail until the next run. A transaction
- * can also be rolled back at its commit or during its second `write` and call its function again,
- * as slonik and mongodb do.
+ * The ways in which a call of a target can end. It can fail before its work or after it, its response
+ * can be lost, or the process can be killed. After a kill, all calls fail until the next run. A
+ * transaction can also be rolled back, at its commit or during its second `write`, and then call its
+ * function again, as slonik and mongodb do.
  */
 export const ENDINGS = [
   'ok',
@@ -24,10 +24,10 @@ export class StandIn<T> {
   rows: T[] = [];
   text: string | undefined;
   readonly writes: { readonly rows: readonly T[]; readonly range: WriteRange }[] = [];
-  /** The number of calls that could fail. */
+  /** The number of calls so far that could have failed. */
   tries = 0;
   readonly #endings: Ending[];
-  /** The rows written under each token. */
+  /** The rows that were written with each token. */
   readonly #ranges = new Map<string, readonly T[]>();
   #killed = false;
 
@@ -35,12 +35,15 @@ export class StandIn<T> {
     this.#endings = [...endings];
   }
 
-  /** Starts the next run. */
+  /** Starts the next run after a kill. */
   revive(): void {
     this.#killed = false;
   }
 
-  /** A database: the rows and the state of a transaction are stored together or not at all. */
+  /**
+   * The functions of a database. Either both the rows and the state of a transaction are stored, or
+   * none of them.
+   */
   get transactions(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save' | 'transaction'> {
     let begun: { rows: T[]; text: string | undefined } | undefined;
     let writesLeft = Number.POSITIVE_INFINITY;
@@ -74,7 +77,7 @@ export class StandIn<T> {
     };
   }
 
-  /** A store that ignores rows whose token it has already seen. */
+  /** The functions of a store that ignores rows if it has already received their token. */
   get ranges(): Pick<CommittedOptions<T>, 'load' | 'write' | 'save'> {
     return {
       load: () => this.text,

@@ -2,7 +2,7 @@ import { type Cursor, Flow } from '../../src/flow/flow.js';
 
 /**
  * A batch of a scripted source: the number of items, whether a cursor follows, and what to wait for
- * before it.
+ * before the batch.
  */
 export interface Step {
   readonly items: number;
@@ -18,7 +18,7 @@ export interface SourceState {
 
 export const newState = (): SourceState => ({ opened: 0, closed: 0, batches: 0 });
 
-/** Creates a source of `name:0`, `name:1`, ... in these batches. */
+/** Creates a source that delivers `name:0`, `name:1`, ... in these batches. */
 export function scripted(name: string, steps: readonly Step[], state = newState()): Flow<string> {
   return new Flow(
     async function* ({ resume }) {
@@ -43,16 +43,16 @@ export function scripted(name: string, steps: readonly Step[], state = newState(
   );
 }
 
-/** Returns the items of a scripted source, in order. */
+/** Returns the items that a scripted source delivers, in order. */
 export function itemsOf(name: string, steps: readonly Step[]): string[] {
   const count = steps.reduce((sum, { items }) => sum + items, 0);
   return Array.from({ length: count }, (_, item) => `${name}:${item}`);
 }
 
 /**
- * Reads a flow as a sink with a checkpoint does, with crashes. Each run ends after a number of
- * batches and keeps the items up to its last cursor, where the next run resumes. The last run reads
- * to the end.
+ * Reads a flow like a sink with a checkpoint, with crashes. Each run ends after a number of batches
+ * and keeps only the items up to its last cursor, at which the next run resumes. The last run reads to
+ * the end.
  */
 export async function withCrashes<T>(flow: Flow<T>, crashes: readonly number[]): Promise<T[]> {
   const kept: T[] = [];

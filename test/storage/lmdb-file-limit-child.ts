@@ -3,8 +3,8 @@ import { openTombstones } from '../../src/compliance/tombstones.js';
 import { UsageStore } from '../../src/service/usage/usage-meter.js';
 import { ofPost } from '../compliance/event.js';
 
-// Records entries until files cannot grow any further, then continues and closes. Prints the
-// confirmed entries and the error. Arguments: KIND FOLDER.
+// Records entries until files cannot grow any further, and then continues and closes. Prints the
+// entries that were confirmed, and the error. Arguments: KIND FOLDER.
 const [kind, folder = ''] = process.argv.slice(2);
 const tombstones = kind === 'tombstones' ? await openTombstones(folder) : undefined;
 const usage = new UsageStore(folder);
@@ -20,7 +20,7 @@ while (failure === undefined)
   } catch (error) {
     failure = error;
   }
-// If the rejection were unhandled, the process would end in this turn.
+// If nothing handled the rejection, the process would end in this turn.
 await turn();
 await tombstones?.record([]);
 await usage.add([]);

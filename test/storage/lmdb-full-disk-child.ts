@@ -14,11 +14,11 @@ for (const bytes of [65_536, 4_096, 1])
   try {
     for (let n = 0; ; n++) writeFileSync(path.join(disk, `${bytes}-${n}`), Buffer.alloc(bytes, 1));
   } catch {
-    // The disk is full.
+    // The disk is now full.
   }
 const created = await resultOf(path.join(disk, 'created'));
 const found = await resultOf(recorded);
-// Simulates a copy of only `data.mdb`.
+// Simulates a copy that consists only of `data.mdb`.
 rmSync(path.join(recorded, 'lock.mdb'));
 const withoutLock = await resultOf(recorded);
 process.stdout.write(JSON.stringify({ created, found, withoutLock }));

@@ -9,13 +9,13 @@ import type { OpenFile } from '../../src/storage/file-system.js';
 import { nodeError, type SimulatedDisk, SimulatedFile } from './simulated-disk.js';
 import { ThreadInPlace } from './thread-in-place.js';
 
-/** The folder of the simulated disk. It exists only within `onDisk`. */
+/** The path of the simulated disk. It exists only within `onDisk`. */
 export const MOUNT = '/simulated';
 
 const mounted = new AsyncLocalStorage<SimulatedDisk>();
 
 /**
- * Runs `work` while calls to `node:fs` and `node:fs/promises` below `MOUNT` go to `disk`. Worker
+ * Runs `work`. Meanwhile, calls to `node:fs` and `node:fs/promises` below `MOUNT` go to `disk`. Worker
  * threads run in this thread, so that their calls go to `disk` as well.
  */
 export function onDisk<T>(disk: SimulatedDisk, work: () => T): T {
@@ -24,8 +24,8 @@ export function onDisk<T>(disk: SimulatedDisk, work: () => T): T {
 }
 
 /**
- * Returns all files of the current disk, by their path below `MOUNT`. Reading them never fails or
- * counts as a call.
+ * Returns all files of the current disk, by their path below `MOUNT`. Reading them never fails, and
+ * does not count as a call.
  */
 export function storedFiles(): ReadonlyMap<string, Buffer> {
   const disk = mounted.getStore();
@@ -39,7 +39,7 @@ function diskOf(file: unknown): SimulatedDisk | undefined {
   return file === MOUNT || file.startsWith(`${MOUNT}/`) ? mounted.getStore() : undefined;
 }
 
-/** The calls of a simulated disk that the library uses, with Node's signatures. */
+/** The calls of the library that a simulated disk supports, with the signatures of Node. */
 const ASYNC = {
   open: async (disk: SimulatedDisk, file: string, flags: string | number = 'r', mode?: number) => {
     const open = await disk.open(file, flags, mode);

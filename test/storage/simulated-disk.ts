@@ -1,14 +1,14 @@
 import path from 'node:path';
 import type { FileStatus, FileSystem, OpenFile } from '../../src/storage/file-system.js';
 
-/** Thrown by every call after the disk's power is cut. */
+/** Thrown by every call after the power of the disk was cut. */
 export class PowerCut extends Error {}
 
 type Change = { readonly at: number; readonly bytes: Uint8Array } | { readonly length: number };
 
 /**
- * The names that one call adds to a folder or removes from it. A power cut keeps all of them or
- * none.
+ * The names that one call adds to a folder or removes from it. A power cut keeps either all of these
+ * changes or none of them.
  */
 type NameChange = readonly { readonly name: string; readonly node: Node | undefined }[];
 
@@ -16,7 +16,7 @@ type Node = SimulatedFile | SimulatedFolder;
 
 let inodes = 0;
 
-/** The data of a file: its last synced state and the changes since then. */
+/** The data of a file: the state at its last sync, and the changes since then. */
 export class SimulatedFile {
   safe: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
@@ -37,7 +37,7 @@ export class SimulatedFile {
   }
 }
 
-/** The names in a folder: their last synced state and the changes since then. */
+/** The names in a folder: the state at its last sync, and the changes since then. */
 export class SimulatedFolder {
   safe = new Map<string, Node>();
   changes: NameChange[] = [];
@@ -62,18 +62,18 @@ export class SimulatedFolder {
 const CHANGES = /^(open (w|a)|write|truncate|chmod|datasync|sync|rename|unlink|mkdir|rmdir)/;
 
 /**
- * An in-memory file system that distinguishes written data from data that survives a power cut.
- * Content survives after fdatasync or fsync of the file, names after fsync of their folder. As on a
- * real disk, some of the unsynced changes may also survive; `random` selects them.
+ * An in-memory file system that distinguishes written data from data that survives a power cut. The
+ * content of a file survives after its fdatasync or fsync. A name survives after the fsync of its
+ * folder. As on a real disk, some of the unsynced changes may also survive. `random` selects them.
  */
 export class SimulatedDisk implements FileSystem {
   #root = new SimulatedFolder();
-  /** The number of calls so far. At the call number `cutAt`, the power fails. */
+  /** The number of calls so far. The power fails at the call `cutAt`. */
   calls = 0;
   cutAt = Number.POSITIVE_INFINITY;
   /**
-   * Called before each call. If it throws, the call fails. A failing write first writes half of its
-   * data.
+   * Called before each call. If this function throws, the call fails. A write that fails first writes
+   * half of its data.
    */
   before: (call: string, file: string) => void = () => {};
 
@@ -105,14 +105,14 @@ export class SimulatedDisk implements FileSystem {
     for (const entries of [folder.now, folder.safe]) entries.delete(path.basename(file));
   }
 
-  /** Makes everything so far survive power cuts. */
+  /** Makes all changes so far survive power cuts. */
   syncAll(): void {
     for (const node of nodesOf(this.#root)) node.sync();
   }
 
   /**
-   * Restores the power a minute later. Synced data is kept, and a part of the rest that `random` (0
-   * to 1) selects.
+   * Restores the power a minute later. Synced data is kept. `random`, which returns numbers from 0 to
+   * 1, selects a part of the other data that is kept, too.
    */
   restart(random: () => number): void {
     settleFolder(this.#root, random, new Set());
@@ -120,8 +120,8 @@ export class SimulatedDisk implements FileSystem {
   }
 
   /**
-   * Simulates a killed process on a machine that keeps running, which loses no data. The next run
-   * starts a minute later.
+   * Simulates that the process is killed but the machine keeps running, so that no data is lost. The
+   * next run starts a minute later.
    */
   keepAll(): void {
     for (const node of nodesOf(this.#root)) node.mtimeMs -= 60_000;
@@ -137,7 +137,7 @@ export class SimulatedDisk implements FileSystem {
   }
 
   async open(file: string, mode: string | number, permissions?: number): Promise<OpenFile> {
-    // A numeric flag opens an existing file.
+    // A numeric flag means that the file must exist.
     const flags = typeof mode === 'number' ? 'r+' : mode;
     const name = path.resolve(file);
     await this.call(`open ${flags}`, name);
@@ -217,8 +217,8 @@ export class SimulatedDisk implements FileSystem {
   }
 
   /**
-   * Counts a call and throws if it should fail. If a write is interrupted, `half` writes half of
-   * its data first.
+   * Counts a call, and throws if it should fail. If a write fails, `half` writes half of its data
+   * before that.
    */
   async call(call: string, file: string, half = () => {}): Promise<void> {
     this.callNow(call, file, half);
@@ -238,7 +238,7 @@ export class SimulatedDisk implements FileSystem {
     }
   }
 
-  /** Writes to an open file. Returns the number of bytes, which can be less than requested. */
+  /** Writes to an open file. Returns the number of bytes written, which can be less than requested. */
   write(name: string, file: SimulatedFile, bytes: Uint8Array, at: number): number {
     const change = (count: number) =>
       file.change({ at, bytes: Uint8Array.from(bytes.subarray(0, count)) });
@@ -277,7 +277,7 @@ export class SimulatedDisk implements FileSystem {
 
   #openInode(name: string, inode: SimulatedFile): OpenFile {
     const makeSafe = async (call: string) => {
-      // If a sync fails, the disk may have dropped the data, and a later sync does not restore it.
+      // If a sync fails, the disk may have dropped the data. A later sync does not bring it back.
       await this.call(call, name, () => {
         if (this.calls <= this.cutAt) inode.changes = [];
       });
@@ -366,7 +366,7 @@ function applied(bytes: Buffer, change: Change): Buffer {
   return longer;
 }
 
-/** The oldest of a folder's unsynced names survive, as with the journal of a file system. */
+/** Decides which changes of names survive. The oldest ones do, as with the journal of a file system. */
 function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<Node>): void {
   const kept = Math.floor(random() * (folder.changes.length + 1));
   for (const change of folder.changes.slice(0, kept)) rename(folder.safe, change);
@@ -380,7 +380,10 @@ function settleFolder(folder: SimulatedFolder, random: () => number, done: Set<N
   }
 }
 
-/** Any subset of the unsynced changes can survive, even a part of a write. */
+/**
+ * Decides which changes of a file survive. Any subset of the unsynced changes can survive, even a part
+ * of a write.
+ */
 function settleFile(inode: SimulatedFile, random: () => number): void {
   for (const change of inode.changes) {
     const fate = random();

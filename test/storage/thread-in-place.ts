@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import workerThreads from 'node:worker_threads';
 
 /**
- * A `Worker` whose CommonJS script runs in this thread, so that its calls to `node:fs` can be
+ * A `Worker` whose CommonJS script runs in this thread, so that the script's calls to `node:fs` can be
  * simulated. Messages are cloned and delivered later, in order.
  */
 export class ThreadInPlace extends EventEmitter {
@@ -38,7 +38,7 @@ export class ThreadInPlace extends EventEmitter {
 
   #send(to: EventEmitter, message: unknown, transfer: ArrayBuffer[] = []): void {
     const cloned = structuredClone(message, { transfer });
-    // In Node, a message sent just before the end may or may not arrive.
+    // In Node, a message that is sent just before the thread ends may or may not arrive.
     setImmediate(() => {
       if (!this.#hasEnded) to.emit('message', cloned);
     });

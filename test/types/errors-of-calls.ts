@@ -5,15 +5,15 @@ import { programOf } from '../public-api.js';
 
 const FILE = path.join(root, 'test/types/wrong-calls.ts');
 
-/** A compiler error: the code that it underlines, and its message. */
+/** A compiler error, with the code that it underlines and its message. */
 export interface CompileError {
   readonly marked: string;
   readonly says: string;
 }
 
 /**
- * Compiles each call as a user would, and returns the errors by name. `before` contains the imports
- * and declarations that all calls use.
+ * Compiles each call as a user would compile it. Returns the errors by the name of the call. `before`
+ * contains the imports and declarations that all calls use.
  */
 export function errorsOf<Name extends string>(
   before: string,

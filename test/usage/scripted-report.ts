@@ -12,7 +12,7 @@ export const APRIL = ['202404010000', '202405010000'] as const;
 export const MAY = ['202405010000', '202405151234'] as const;
 export const WHOLE_MAY = ['202405010000', '202406010000'] as const;
 
-/** A report as the service sends it. */
+/** A report in the form in which the service sends it. */
 export const REPORT = {
   account: { name: 'acme', status: 'active' },
   bucket: 'month',
@@ -45,7 +45,7 @@ export const REPORT = {
   ],
 };
 
-/** Each test must start this server. */
+/** The server of the tests. Each test must start it. */
 export const server = new ScriptedServer();
 export const acme = (options: AccountOptions = {}) =>
   account(

@@ -5,7 +5,7 @@ import type { Service, ServiceOptions } from '../../src/service/index.js';
 import { NOW } from '../service/local-service.js';
 import { localOAuth } from '../service/users/local-oauth.js';
 
-/** The service and the client both use a clock that is frozen at `NOW`. */
+/** The timing of a client and of its service. The clocks of both are frozen at `NOW`. */
 export const STILL: Timing = { ...realTime, now: () => NOW };
 export const ANN = { id: '7', handle: 'ann', name: 'Ann' };
 

@@ -7,7 +7,7 @@ export let folder: string;
 
 export let store: string;
 
-/** Returns the callback that a sign-in URL redirects to. */
+/** Returns the callback to which a sign-in URL redirects. */
 export function callbackOf(
   { service }: Awaited<ReturnType<typeof localUser>>,
   address: string,

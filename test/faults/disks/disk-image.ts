@@ -10,12 +10,12 @@ const SECTOR = 512;
 const PAGE = 4096;
 
 /**
- * Returns a file as it is after a power cut. Each sector (or page) is in the state of its last
- * sync, or in the state after any later write to it. The length is that of the last sync or after
- * any later change.
+ * Returns a file as it is after a power cut. Each sector (or page) is in the state of its last sync,
+ * or in the state after any of the later writes to it. The length of the file is its length at the
+ * last sync, or after any of the later changes.
  *
- * @param at the moment of the cut, as an index in the order of calls
- * @returns `undefined` if the file does not exist
+ * @param at The moment of the cut, as an index into `calls`.
+ * @returns `undefined` if the file does not exist.
  */
 export function fileAfterCut(
   calls: readonly SystemCall[],
@@ -28,8 +28,8 @@ export function fileAfterCut(
   const durable = changes.map(change => isDurable(calls, change, at));
   const likely = random.next();
   /**
-   * Returns how many of a page's changes are on disk: those up to the last synced one and some of
-   * the later ones.
+   * Returns how many of a page's changes are on disk: all changes up to the last synced one, and some
+   * of the later changes.
    */
   const kept = (touching: readonly number[]): number => {
     const synced = touching.findLastIndex(index => durable[index]) + 1;
@@ -62,8 +62,8 @@ export function fileAfterCut(
 }
 
 /**
- * Returns the length after the cut. A synced write makes the file at least long enough for itself.
- * A sync keeps the length of that moment.
+ * Returns the length of the file after the cut. A synced write makes the file at least long enough to
+ * contain the written bytes. A sync keeps the length that the file has at that moment.
  */
 function lengthAfterCut(
   calls: readonly SystemCall[],
@@ -89,14 +89,14 @@ function lengthAfterCut(
 }
 
 /**
- * Returns whether all changes of a file are on disk at this moment, so that every image is the
- * same.
+ * Returns whether all changes to a file are on disk at a moment, so that every image of the file is
+ * the same.
  */
 export function isAllDurable(calls: readonly SystemCall[], file: string, at: number): boolean {
   return changesOf(calls, file, at).every(call => isDurable(calls, call, at));
 }
 
-/** Returns the calls so far that create the name or change the file with this name. */
+/** Returns the calls up to a moment that create this name or change the file with this name. */
 function changesOf(calls: readonly SystemCall[], path: string, at: number): readonly SystemCall[] {
   const { file } = calls.find(call => call.kind === 'create' && call.path === path) ?? {};
   return calls.filter(
@@ -107,7 +107,7 @@ function changesOf(calls: readonly SystemCall[], path: string, at: number): read
 }
 
 /**
- * Returns whether a change is on disk: a synced write, or a change of a file or folder that was
+ * Returns whether a change is on disk. It is if it was a synced write, or if its file or folder was
  * synced later.
  */
 function isDurable(calls: readonly SystemCall[], change: SystemCall, at: number): boolean {

@@ -65,10 +65,10 @@ const HANGS_MS = 90_000;
 const REASON = /ENOSPC|EIO|No space left on device|Input\/output error/;
 
 /**
- * Writes to a file of LMDB in a process, once for every system call. That call fails, or the
- * process is killed before it. Throws if an error is not the library's or does not say where and
- * why, if a call hangs, if a process that retries does not complete, or if the next process does
- * not find all resolved steps or cannot continue.
+ * Writes to a file of LMDB in a process, once for every system call. That call fails, or the process
+ * is killed before it. Throws if an error is not one of the library's or does not say what failed and
+ * why; if a call hangs; if a process that retries does not complete; or if the next process does not
+ * find all resolved steps or cannot continue.
  */
 export async function failLmdb(name: string, options: FailOptions): Promise<Failed> {
   const { fault, seed, isTried = () => true } = options;
@@ -85,7 +85,7 @@ export async function failLmdb(name: string, options: FailOptions): Promise<Fail
       const given = fault === 'kill' ? 'signal=KILL' : `error=${fault}`;
       const made = await run(name, options, {
         inject: `${call}:${given}:when=${at}`,
-        // Two trials combine each call with both reactions.
+        // Each call is tried with both values of `after` in the course of two trials.
         after: (index + seed) % 2 === 0 ? 'again' : 'end',
         number: index + 1,
       });
@@ -102,8 +102,8 @@ export async function failLmdb(name: string, options: FailOptions): Promise<Fail
 }
 
 /**
- * Returns the calls to try. `writev 3` is the third `writev` of one thread, and two threads may
- * each have one.
+ * Returns the calls to try. `writev 3` is the third `writev` of a thread, so two threads may both have
+ * such a call.
  */
 function targetsOf(trace: string, fault: LmdbFault): readonly string[] {
   const counts = new Map<string, number>();
@@ -113,7 +113,7 @@ function targetsOf(trace: string, fault: LmdbFault): readonly string[] {
     if (!MAY_FAIL[fault].includes(call)) continue;
     const count = (counts.get(`${thread} ${call}`) ?? 0) + 1;
     counts.set(`${thread} ${call}`, count);
-    // Opening an existing file changes nothing, so only some faults apply.
+    // Opening an existing file changes nothing, so only `EIO` applies to it.
     if (call === 'openat' && fault !== 'EIO' && !given.includes('O_CREAT')) continue;
     targets.add(`${call} ${count}`);
   }
@@ -147,7 +147,7 @@ async function run(
     ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
-      // strace counts the calls of each thread separately, so there is only one.
+      // strace counts the calls of each thread separately, so there is only one thread in the pool.
       env: { ...process.env, UV_USE_IO_URING: '0', UV_THREADPOOL_SIZE: '1' },
     },
   );
@@ -166,7 +166,7 @@ async function run(
   return made;
 }
 
-/** Returns all paths that LMDB and the library use, but not the ones that Node itself uses. */
+/** Returns all paths that LMDB and the library use, but not those that only Node itself uses. */
 function pathsOf(root: string, data: string): readonly string[] {
   const asides = [1, 2, 3, 4].map(n => path.join(data, `new-${n}`));
   const folders = [data, ...asides, ...[data, ...asides].map(one => path.join(one, 'new-1'))];
@@ -211,8 +211,8 @@ function mustBe({ call, lines, signal, code, stderr }: Run, isSo: boolean, what:
 }
 
 /**
- * Checks that a new process finds all resolved steps of each process and completes the remaining
- * ones.
+ * Checks that a new process finds all steps that each process has resolved, and completes the
+ * remaining steps.
  */
 async function mustGoOn(
   name: string,

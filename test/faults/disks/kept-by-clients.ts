@@ -8,7 +8,7 @@ import { MOUNT, storedFiles } from '../../storage/mounted-disk.js';
 import { loadModule } from '../load-library.js';
 import type { KeptFiles } from './kept-files.js';
 
-/** The tokens of users. */
+/** Describes how the tokens of users are kept on disk. */
 export async function keptTokens(library: URL): Promise<KeptFiles> {
   const { prepareTokenFile, readToken, writeToken } = await loadModule(library, 'users/sign-in');
   const { Secret } = await loadModule(library, 'base/secret');
@@ -34,7 +34,7 @@ export async function keptTokens(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** The times at which replays connected. */
+/** Describes how the times at which replays connected are kept on disk. */
 export async function keptConnects(library: URL): Promise<KeptFiles> {
   const { ConnectLog, replayFolder } = await loadModule(library, 'replay/connect-log');
   const folder = `${MOUNT}/deep/replays`;
@@ -48,13 +48,16 @@ export async function keptConnects(library: URL): Promise<KeptFiles> {
     name: 'connects',
     files: [/^deep\/replays\/connects-[0-9a-f]{16}\.log$/],
     start: () => ({ steps: [1, 2, 3].map(add) }),
-    // A connection that is counted twice costs only a wait. One that is not counted would exceed
-    // the limit.
+    // If a connection is counted twice, the only cost is a longer wait. If a connection is not
+    // counted, the next one would exceed the limit.
     read: async () => [...new Set(await log().read())],
   };
 }
 
-/** The files of a job, and the file that says whether they are complete. */
+/**
+ * Describes how the files of a job are kept on disk, with the file that says whether the job is
+ * complete.
+ */
 export async function keptDownload(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { downloadJob } = await loadModule(library, 'jobs/download-job');
   const { foldersVerdict } = await loadModule(library, 'jobs/download-folder');
@@ -111,12 +114,12 @@ export async function keptDownload(library: URL): Promise<KeptFiles & { close():
   };
 }
 
-/** Stored files from which posts are removed. */
+/** Describes stored files from which posts are removed. */
 export async function keptRewrites(library: URL): Promise<KeptFiles & { close(): Promise<void> }> {
   const { applyCompliance } = await loadModule(library, 'compliance/apply-compliance');
   const { openTombstones } = await loadModule(library, 'compliance/tombstones');
   const { parseComplianceEvent } = await loadModule(library, 'post/compliance-event');
-  // LMDB maps its files into memory, so these must be on the real disk.
+  // LMDB maps its files into memory, so its files must be on the real disk.
   const real = await mkdtemp(path.join(os.tmpdir(), 'millrace-disks-'));
   const tombstones = await openTombstones(path.join(real, 'tombstones'));
   const deleted = (id: string) =>

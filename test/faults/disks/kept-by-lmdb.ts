@@ -7,7 +7,7 @@ import { Random } from '../random.js';
 export interface KeptByLmdb {
   /** The folder with LMDB's files, relative to the folder given to `open`. */
   readonly folder: string;
-  /** Steps with several transactions. None of them runs concurrently with another step. */
+  /** Steps that consist of several transactions. None of them runs concurrently with another step. */
   readonly alone: readonly number[];
   open(library: URL, folder: string, seed: number): Promise<OpenedByLmdb>;
 }
@@ -15,13 +15,14 @@ export interface KeptByLmdb {
 /** LMDB's file, opened by one process. */
 export interface OpenedByLmdb {
   /**
-   * Does step `n`, starting at 1. Resolves when its result survives a power cut. Can be repeated.
+   * Does step `n`, starting at 1. Resolves when the result of the step survives a power cut. A step
+   * can be repeated.
    */
   step(n: number): Promise<unknown>;
   /**
    * Returns the number of steps that are done.
    *
-   * @throws if the state is not exactly the one after this many steps
+   * @throws if the state is not exactly the state after this many steps
    */
   done(): Promise<number>;
   close(): Promise<void>;
@@ -29,7 +30,7 @@ export interface OpenedByLmdb {
 
 export const STEPS = 10;
 const DAY = 86_400_000;
-/** This step removes a day, which frees pages. */
+/** The step that removes a day, which frees pages. */
 const PRUNES = 6;
 const ON_FIRST_DAY = 3;
 
@@ -74,7 +75,7 @@ const usage: KeptByLmdb = {
   async open(library, folder, seed) {
     const { UsageStore } = await loadModule(library, 'service/usage/usage-meter');
     const store = new UsageStore(folder);
-    // Opens the file now instead of in the first step.
+    // Opens the file now. Otherwise, the first step would open it.
     await store.days({ from: 0, to: DAY });
     const dayOf = (n: number) => (n <= ON_FIRST_DAY ? 0 : n < 9 ? DAY : 2 * DAY);
     // The ids of the previous step are repeated, and must be counted only once.
@@ -88,7 +89,7 @@ const usage: KeptByLmdb = {
         const found = await store.days({ from: 0, to: 10 * DAY });
         const sum = found.reduce((all, { requests }) => all + requests, 0);
         const hasFirst = found.some(({ day }) => day === 0);
-        // The highest bit of the sum is the step that was added last.
+        // The highest bit of the sum tells which step was added last.
         const last = Math.floor(Math.log2(Math.max(1, sum)));
         const step = last === PRUNES - 1 && !hasFirst ? PRUNES : last;
         const days = new Map<number, { ids: Set<string>; requests: number }>();
@@ -125,8 +126,8 @@ export function keptByLmdb(name: string): KeptByLmdb {
 }
 
 /**
- * Returns the next steps that a process does concurrently. They take effect in the order of their
- * calls.
+ * Returns the next steps that a process does concurrently. They take effect in the order in which they
+ * are called.
  */
 export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): readonly number[] {
   const count = Math.min(max, STEPS + 1 - next);
@@ -135,7 +136,7 @@ export function stepsAtOnce({ alone }: KeptByLmdb, next: number, max: number): r
 }
 
 /**
- * Opens what a process has left, and does up to `steps` more steps.
+ * Opens the files that a process has left, and does up to `steps` more steps.
  *
  * @throws if a resolved step is missing, or if the file is wrong after the last step
  */
@@ -158,7 +159,8 @@ export async function goOn(
 }
 
 /**
- * Returns the ids of a step: some, or enough to make the file grow. Each id belongs to one step.
+ * Returns the ids of a step: either a few ids, or so many that the file grows. Each id belongs to one
+ * step.
  */
 function idsOf(seed: number, n: number): string[] {
   const random = new Random(`ids ${seed} ${n}`);

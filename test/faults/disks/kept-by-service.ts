@@ -10,7 +10,7 @@ const STATE = `${MOUNT}/deep/state`;
 const START = Date.UTC(2024, 0, 1);
 const CLOCK = unchecked({ now: () => START });
 
-/** The rules of the replay stream. */
+/** Describes how the rules of the replay stream are kept on disk. */
 export async function keptRules(library: URL): Promise<KeptFiles> {
   const { StreamRules } = await loadModule(library, 'service/replay/stream-rules');
   const rule = (value: string) => ({ value, tag: null });
@@ -37,7 +37,7 @@ export async function keptRules(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** The access that users have granted to applications. */
+/** Describes how the access that users have granted to applications is kept on disk. */
 export async function keptGrants(library: URL): Promise<KeptFiles> {
   const { Grants } = await loadModule(library, 'service/users/grants');
   const user = (id: string) => ({ id, handle: `user${id}`, name: `User ${id}` });
@@ -58,13 +58,13 @@ export async function keptGrants(library: URL): Promise<KeptFiles> {
     async read() {
       const grants = new Grants(STATE);
       await grants.open();
-      // Tokens are random, so only whether the known token is found is compared.
+      // Tokens are random. Therefore, this compares only whether the grant is found by its token.
       return grants.all().map(({ user: { id }, token }) => [id, grants.find(token)?.key]);
     },
   };
 }
 
-/** The nonces of signed requests. */
+/** Describes how the nonces of signed requests are kept on disk. */
 export async function keptNonces(library: URL): Promise<KeptFiles> {
   const { NonceFile, Nonces } = await loadModule(library, 'service/users/nonces');
   return {
@@ -84,12 +84,12 @@ export async function keptNonces(library: URL): Promise<KeptFiles> {
       const used = await new NonceFile(STATE).load();
       return new Set(used.map(([, digest]) => digest)).size;
     },
-    // A failed request is not sent again, because its nonce counts as used.
+    // A request that has failed is not sent again, because its nonce counts as used.
     endsAtFailure: true,
   };
 }
 
-/** A job of the service, from its creation to its delivered files. */
+/** Describes how a job of the service is kept on disk, from its creation to its delivered files. */
 export async function keptJobs(library: URL): Promise<KeptFiles> {
   const { JobStore } = await loadModule(library, 'service/jobs/job-store');
   const { generateFiles } = await loadModule(library, 'service/jobs/generate-files');
@@ -159,7 +159,7 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
         end: () => store.close(),
       };
     },
-    /** A delivered job has all of its files. Every listed file is complete. */
+    /** Throws unless a delivered job has all of its files and every listed file is complete. */
     async read() {
       const store = new JobStore(STATE);
       try {
@@ -188,7 +188,7 @@ export async function keptJobs(library: URL): Promise<KeptFiles> {
   };
 }
 
-/** The index of an archive of job files. */
+/** Describes how the index of an archive of job files is kept on disk. */
 export async function keptIndex(library: URL): Promise<KeptFiles> {
   const { openFolderArchive } = await loadModule(library, 'service/archive/folder/folder-archive');
   const { samplePosts } = await loadModule(library, 'service/sample/sample-posts');

@@ -100,7 +100,10 @@ const OUTPUTS: readonly KeptOutputs[] = [
 
 export const SINKS: readonly string[] = OUTPUTS.map(({ name }) => name);
 
-/** The outputs of a sink and its checkpoint. Every output with its final name is complete. */
+/**
+ * Returns the outputs of a sink and its checkpoint. Every output that has its final name must be
+ * complete.
+ */
 export async function keptOutputs(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
   const { sink, files, commits = true } = OUTPUTS.find(one => one.name === name) as KeptOutputs;
@@ -203,7 +206,7 @@ const BY_THREADS: readonly KeptByThreads[] = [
 
 export const THREADED: readonly string[] = BY_THREADS.map(({ name }) => name);
 
-/** The outputs that worker threads write from stored files. */
+/** Describes the outputs that worker threads write from stored files. */
 export async function keptByThreads(library: URL, name: string): Promise<KeptFiles> {
   const millrace = await loadModule(library, 'index');
   const { activities, gunzip, jsonLines, localFiles, matchRules, pipeline } = millrace;

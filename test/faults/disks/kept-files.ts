@@ -2,23 +2,26 @@
 export interface KeptFiles {
   /** The name used in cells and in the table of `src/storage/README.md`. */
   readonly name: string;
-  /** The names of the files below `MOUNT`. At the end, every file must match one of them. */
+  /**
+   * The names of the files below `MOUNT`. At the end of a trial, the name of every file must match one
+   * of these patterns.
+   */
   readonly files: readonly RegExp[];
-  /** Creates what must exist before the first step. It survives any power cut. */
+  /** Creates everything that must exist before the first step. The created files survive any power cut. */
   readonly prepare?: (() => Promise<unknown>) | undefined;
-  /** Starts a process: creates new objects. */
+  /** Starts a process, that is, creates new objects. */
   start(): Promise<Life> | Life;
   /**
-   * Returns what a later process finds, for comparison. Reads as the library does or with
-   * `storedFiles()`.
+   * Returns the data that a later process finds, for comparison. Reads it in the same way as the
+   * library, or with `storedFiles()`.
    */
   read(): Promise<unknown>;
   /**
-   * Returns whether a state in the middle of a step is valid, if steps are not atomic. For example,
-   * every file must be complete.
+   * Returns whether a state in the middle of a step is valid. Only for steps that are not atomic. For
+   * example, every file must be complete.
    */
   readonly isBetween?: ((state: unknown, before: unknown, after: unknown) => boolean) | undefined;
-  /** Whether a process ends after a failed step instead of repeating it. */
+  /** Whether a process ends after a failed step. By default, it repeats the step. */
   readonly endsAtFailure?: boolean | undefined;
 }
 

@@ -17,17 +17,17 @@ export interface SweepOptions {
   readonly disk?: (() => SimulatedDisk) | undefined;
 }
 
-/** A run without a fault: its calls, and the state after each step. */
+/** A run without a fault, with its calls and the state after each step. */
 interface Whole {
   readonly states: readonly unknown[];
   readonly calls: readonly string[];
-  /** The calls of a reader of the last state. */
+  /** The calls of a process that only reads the last state. */
   readonly reads: readonly string[];
 }
 
 /**
- * Tries a fault at every call of a disk. Throws if a later process does not find the state before
- * or after the interrupted step, or cannot continue from it.
+ * Tries a fault at every call of a disk. Throws if a later process finds neither the state before the
+ * interrupted step nor the state after it, or if it cannot continue.
  *
  * @returns The number of faults that took effect.
  */
@@ -54,10 +54,7 @@ export async function sweepDisk(kept: KeptFiles, options: SweepOptions): Promise
   return hits;
 }
 
-/**
- * Runs without a fault. Also checks the names of the files, and that every resolved step is on
- * disk.
- */
+/** Runs without a fault. Also checks the names of the files, and that every resolved step is on disk. */
 async function wholeRun(kept: KeptFiles, options: SweepOptions): Promise<Whole> {
   const states: unknown[] = [];
   const calls: string[] = [];
@@ -137,7 +134,7 @@ async function attempt(
   disk.before = () => {};
   if (failure !== undefined) mustBeTyped(failure.error);
   const image = disk.copy();
-  // The restart is late enough that a lock which could not be removed counts as left behind.
+  // The process restarts so late that a lock which could not be removed counts as abandoned.
   disk.keepAll();
   if (life !== undefined && failure !== undefined && kept.endsAtFailure !== true)
     for (const step of life.steps.slice(done)) await onDisk(disk, step);
@@ -153,8 +150,8 @@ async function attempt(
 }
 
 /**
- * Checks that a reader either fails with an error or finds the right state, and that it damages
- * nothing.
+ * Checks that a process which only reads either fails with an error or finds the right state, and that
+ * it damages nothing.
  */
 async function unreadable(
   kept: KeptFiles,
@@ -185,8 +182,8 @@ async function unreadable(
 }
 
 /**
- * Checks that a process on this disk finds the state after `done` steps or one more, and completes
- * the remaining steps.
+ * Checks that a process on this disk finds the state after `done` steps or after one more step, and
+ * completes the remaining steps.
  */
 async function mustGoOn(
   kept: KeptFiles,
@@ -236,7 +233,8 @@ async function ended(): Promise<void> {
 }
 
 function mustBeTyped(error: unknown): void {
-  // For a download, the reason is the cause of the error about missing files.
+  // The error of an incomplete download only names the missing files. The reason is the cause of that
+  // error.
   const { code: outer, cause } = error as { code?: string; cause?: unknown };
   if (outer === 'ERR_INCOMPLETE') {
     mustBeTyped(cause);

@@ -7,7 +7,10 @@ import { outputOf, spawn } from '../../child-processes.js';
 export interface SystemCall {
   readonly kind: 'create' | 'remove' | 'folder' | 'write' | 'truncate' | 'sync' | 'line';
   readonly path: string;
-  /** The first name of the file. A link is another name of the same file. */
+  /**
+   * The first name of the file. If the call uses a link, which is another name of the same file, this
+   * is still the first name.
+   */
   readonly file: string;
   /** The position of a write. */
   readonly at: number;
@@ -25,7 +28,7 @@ export interface SystemCall {
 
 const CHANGES =
   'openat,open,creat,close,lseek,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,dup,dup2,dup3,fsync,fdatasync,sync_file_range,msync,mmap,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat';
-/** Calls that this model of a disk does not support. */
+/** Calls that the model of the disk does not support. */
 const UNKNOWN =
   /^(pwritev2?|truncate|fallocate|copy_file_range|sendfile|dup[23]?|sync_file_range|msync|rename)/;
 
@@ -37,7 +40,7 @@ export function straceArguments(output: string): readonly string[] {
   return ['-f', '--seccomp-bpf', '-y', '-xx', '-s', '16777216', '-e', CHANGES, '-o', output];
 }
 
-/** Returns what to install or allow if strace cannot be used. */
+/** Returns a sentence about what to install or allow if strace cannot be used. */
 export function withoutStrace(): string | undefined {
   if (process.platform !== 'linux') return 'needs strace, so Linux';
   const { status, error, stderr } = spawnSync(
@@ -159,8 +162,8 @@ function bytesOf(hex: string): Buffer {
 }
 
 /**
- * Returns what a process prints. If the process fails or is killed by a signal, its last line says
- * where.
+ * Returns everything that a process prints. Throws if the process fails or is killed by a signal.
+ * The error contains the last printed line, which says where this happened.
  */
 export async function stdoutOf(command: string, given: readonly string[]): Promise<string> {
   const child = spawn(command, given, {

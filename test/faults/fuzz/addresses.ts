@@ -11,12 +11,13 @@ import { check, expectSame, type ParserKind, temporaryFolder } from './parser.js
 const START = Date.UTC(2024, 0, 1);
 const DAY = 86_400_000;
 const UUID = 'abc1234567';
-/** The content of files that no address may return. */
+/** The content of files that must not be returned for any address. */
 const SECRET = 'THIS FILE IS NO FILE OF A JOB';
 const FORM = 'application/x-www-form-urlencoded';
 
 /**
- * The address patterns of the service. `*` is any name, and `*.json` a name with this extension.
+ * The address patterns of the service. `*` stands for any name, and `*.json` for any name with this
+ * extension.
  */
 const ADDRESSES: readonly (readonly [family: Endpoint, ...patterns: readonly string[]])[] = [
   ['search', 'search/*/accounts/*/*.json'],
@@ -65,7 +66,7 @@ interface Request {
 }
 
 /**
- * Checks which handler an address reaches, and whether it answers requests with this host and
+ * Checks which handler an address reaches, and whether the handler answers requests with this host and
  * origin.
  */
 export const addresses: ParserKind = {
@@ -109,8 +110,8 @@ export const addresses: ParserKind = {
     const form = await openForm(`${baseUrl}/console/sign-in`, { email, password });
 
     /**
-     * A delay of 0 ms counts the requests of each family. Faults cannot be planted for the control
-     * path.
+     * A planted delay of 0 ms counts the requests of each family. No fault can be planted for the
+     * control path, so its requests are not counted.
      */
     const families = ENDPOINT_NAMES.filter(family => family !== 'control');
     const plant = () => {
@@ -132,7 +133,7 @@ export const addresses: ParserKind = {
       ...['/oauth/request_token', '/oauth/authenticate?oauth_token=x', '/oauth/grants'],
       ...['/console/sign-in', '/console/sign-in', '/console/jobs/x', '/pages/style.css'],
       ...[...control, ...control],
-      // Other spellings of the same addresses, and similar addresses.
+      // Other spellings of the addresses above, and similar addresses.
       ...['/x/../status', '/./console/./jobs', '/%2e%2e/_control/clock', '\\console\\jobs'],
       ...[
         '//127.0.0.1/console',
@@ -241,7 +242,7 @@ export const addresses: ParserKind = {
           const isMade = status !== 405;
           check((isLoopback(host) || !isMade) === (status !== 421), shown);
           const isForm = method === 'POST' && isMade && isLoopback(host);
-          // The forms of users have their own tokens, so the console's token does not work there.
+          // The forms of end users have their own tokens, so the console's token must not work there.
           const isConsole = found.startsWith('/console');
           if (isForm && !isConsole) check(status >= 400, `Another form: ${shown}`);
           if (isForm && isConsole)
@@ -275,7 +276,7 @@ async function writeJob(library: URL, stateFolder: string): Promise<string> {
     since: START,
     requestedBy: 'me',
     requestedAt: START,
-    // The job must not have expired even if the control path sets the clock to the current time.
+    // The job must not expire, even if the control path sets the clock to the current time.
     acceptedBy: 'me',
     acceptedAt: Date.UTC(2080, 0, 1),
     completedAt: START,
@@ -308,7 +309,7 @@ async function openForm(
   return { cookie, body: String(new URLSearchParams({ ...login, csrf })) };
 }
 
-/** Signs an address correctly, so that requests get past the check of the signature. */
+/** Signs an address correctly, so that a request for it passes the check of the signature. */
 function signed(target: string, urls: { sign(path: string, expiresAt: number): string }): string {
   if (!target.startsWith('/')) return target;
   const { pathname } = new URL(`http://localhost${target}`);
@@ -316,7 +317,7 @@ function signed(target: string, urls: { sign(path: string, expiresAt: number): s
   return `${target.replace(/[?#].*$/s, '')}${query}`;
 }
 
-/** Returns whether no HTTP parser accepts this as a request with one host. */
+/** Returns whether every HTTP parser refuses the request, or finds not exactly one host in it. */
 function isNoRequest({ target, host, origin, site }: Request): boolean {
   const isControl = (text = '') => /[\0-\x08\x0a-\x1f\x7f]/.test(text);
   return (

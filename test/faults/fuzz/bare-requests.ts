@@ -1,8 +1,8 @@
 import net from 'node:net';
 
 /**
- * This limit is reached only if the service does not answer. Each request is complete, so it must
- * be answered.
+ * The time limit for an answer. It is reached only if the service does not answer. Each request is
+ * complete, so the service must answer it.
  */
 const LIMIT_MS = 15_000;
 
@@ -40,8 +40,8 @@ export function answerOf(port: number, lines: readonly string[]): Promise<Answer
 }
 
 /**
- * Returns the path of an address, and the paths that Node's `URL` may read from it: it keeps a `..`
- * after a segment such as `.x`.
+ * Returns the path of an address, followed by other paths that Node's `URL` may read from it: `URL`
+ * keeps a `..` after a segment such as `.x`.
  */
 export function pathsOf(target: string): readonly [string, ...string[]] {
   if (!target.startsWith('/')) return [''];

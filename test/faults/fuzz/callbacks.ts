@@ -7,8 +7,8 @@ const PATH = '/callback';
 const TOKEN = 'request+token=';
 
 /**
- * The request with which a browser returns from a sign-in. The lines of an input are its address
- * and its Host header.
+ * The request with which a browser returns from a sign-in. The first line of an input is the address,
+ * and the second line is the Host header.
  */
 export const callbacks: ParserKind = {
   holds:
@@ -57,8 +57,8 @@ export const callbacks: ParserKind = {
             ...(host === undefined ? [] : [`Host: ${host}`]),
             ...['Connection: close', '', ''],
           ];
-          // The callback arrives before the request token is known, as if it belonged to another
-          // sign-in.
+          // In some trials, the callback arrives before the request token is known, as if it belonged
+          // to another sign-in.
           const early = random.chance(0.1) ? await answerOf(Number(port), lines) : undefined;
           check(
             early === undefined || early.status >= 400,
@@ -75,7 +75,7 @@ export const callbacks: ParserKind = {
           const isOurs =
             method === 'GET' && host?.replace(/^[ \t]+|[ \t]+$/g, '') === `127.0.0.1:${port}`;
           const expected = isOurs ? verdictOf(target) : undefined;
-          // HTTP parsers may refuse these, and Node's `URL` may keep a `..`.
+          // HTTP parsers may refuse such addresses, and Node's `URL` may keep a `..` in them.
           const isUnsure = /^[^/]|[\t\f\x80-\xff]/.test(target) || pathsOf(target).length > 1;
           if (expected === undefined || (isUnsure && status !== 200)) {
             check(status >= 400, `Accepted: ${shown}`);
@@ -99,8 +99,8 @@ export const callbacks: ParserKind = {
 };
 
 /**
- * Reads the result of a callback from an address by independent rules. Returns undefined if the
- * address is not a callback for this token.
+ * Reads the result of a sign-in from the address of a callback, by rules that are independent of the
+ * library. Returns undefined if the address is not a callback for this token.
  */
 function verdictOf(target: string): 'denied' | { readonly verifier: string } | undefined {
   if (/[\0-\x08\x0a\x0b\x0d-\x20\x7f]/.test(target) || pathsOf(target)[0] !== PATH)
@@ -122,7 +122,7 @@ function verdictOf(target: string): 'denied' | { readonly verifier: string } | u
 
 /** Decodes a form value. Invalid UTF-8 is replaced, and a `%` without two hex digits is kept. */
 function decoded(text: string): string {
-  // The bytes of the URL, in which each character is UTF-8.
+  // The bytes of the URL, one per Latin-1 character. A character outside of ASCII is UTF-8.
   const bytes = Buffer.from(text.replaceAll('+', ' ')).toString('latin1');
   const unescaped = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

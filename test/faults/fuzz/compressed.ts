@@ -39,7 +39,7 @@ export const gzip: ParserKind = {
         return Buffer.concat([...members, Buffer.alloc(random.pick([0, 0, 1, 512]))]);
       },
       async attempt(input, random) {
-        // Without a chunk, the operator would see no file.
+        // Without a chunk, the operator would receive no file.
         const chunks = input.length === 0 ? [input] : cutUp(input, random);
         const file = new GzipDecoder({
           plain: 'refuse',
@@ -88,13 +88,13 @@ export const gzip: ParserKind = {
   },
 };
 
-/** zstd frames on every Node version. Their content only if Node supports zstd. */
+/** zstd frames, which every version of Node finds. Their content is checked only if Node supports zstd. */
 export const zstd: ParserKind = {
   holds: 'the same frames and content for any chunks, of at most `maxBytes`',
   async open(library) {
     const { ZstdDecoder, ZstdFrames } = await loadModule(library, 'gzip/zstd');
     const errors = await outcomes(library);
-    // `ZstdFrames` throws untyped errors, which `ZstdDecoder` makes typed.
+    // `ZstdFrames` throws untyped errors, which `ZstdDecoder` converts to typed errors.
     const framesOf = (chunks: readonly Buffer[]) => {
       const frames = new ZstdFrames();
       const found: string[] = [''];
@@ -106,7 +106,8 @@ export const zstd: ParserKind = {
           }
         return { found, isComplete: frames.isComplete };
       } catch (error) {
-        // How much is decoded before the damage depends on the chunks, so it is not compared.
+        // The chunks determine how much is decoded before the damage is found, so the decoded content
+        // is not compared.
         return { found: [], isComplete: false, error: String(error) };
       }
     };
@@ -146,7 +147,7 @@ export const zstd: ParserKind = {
   },
 };
 
-/** Creates a frame with raw blocks, or one without content. */
+/** Creates a frame with uncompressed blocks, or a frame without content. */
 function zstdFrame(random: Random): Buffer {
   if (random.chance(0.2)) return Buffer.from('502a4d1803000000616263', 'hex');
   const content = Buffer.from(seedPost(random).slice(0, random.whole(0, 255)));
@@ -155,7 +156,7 @@ function zstdFrame(random: Random): Buffer {
   return Buffer.concat([
     Buffer.from('28b52ffd', 'hex'),
     Buffer.of(0x20, size),
-    // The last block, stored raw.
+    // The last block, which is not compressed.
     Buffer.of(((block.length << 3) | 1) & 0xff, (block.length << 3) >> 8, 0),
     block,
   ]);

@@ -72,7 +72,7 @@ export const cursors: ParserKind = {
       seed: random => Buffer.from(JSON.stringify(random.pick(seeds))),
       attempt(input) {
         const parsed = parsedJson(input);
-        // Options are checked first, so a caller's cursor is always an object.
+        // Options are checked before this, so a cursor from a caller is always an object.
         if (parsed === undefined || !isRecord(parsed.value)) return false;
         const cursor = unchecked(parsed.value);
         const { value: position } = errors.of(() => positionOf(query, cursor));

@@ -2,13 +2,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PARSERS } from './all-parsers.js';
 import { type Fuzzed, fuzzParser } from './fuzz-parser.js';
 
-/** The data that the thread starts with. */
+/** The data that the thread is started with. */
 export interface FuzzTask {
   readonly library: string;
   readonly name: string;
   /**
-   * The number of the current input, its length and its bytes. The main thread prints them if the
-   * thread hangs.
+   * The serial number of the current input, its length and its bytes. The main thread prints the input
+   * if the thread hangs.
    */
   readonly current: SharedArrayBuffer;
 }

@@ -3,7 +3,7 @@ import { mutate } from './mutate.js';
 import type { Parser } from './parser.js';
 
 const MAX_BYTES = 16 * 1024;
-/** How long a failing input is reduced. */
+/** A failing input is reduced for this long, in milliseconds. */
 const SHRINK_MS = 3_000;
 
 export interface FuzzOptions {
@@ -12,7 +12,7 @@ export interface FuzzOptions {
   /** The time after which no further input is tried. */
   readonly forMs?: number | undefined;
   readonly inputs?: number | undefined;
-  /** The number of inputs that are tried however long they take. @default 0 */
+  /** At least this many inputs are tried, however long they take. @default 0 */
   readonly minInputs?: number | undefined;
   /** Called before each input. */
   readonly onInput?: ((input: Buffer) => void) | undefined;
@@ -24,8 +24,8 @@ export interface Fuzzed {
 }
 
 /**
- * Tries valid inputs and mutations of them, one after the other. They depend only on the name and
- * the seed.
+ * Tries valid inputs and mutations of valid inputs, one after the other. The inputs depend only on the
+ * name of the parser and the seed.
  *
  * @throws for the first input that fails. The error contains the reduced input as base64.
  */
@@ -45,7 +45,7 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
   while (tried < inputs && (tried < minInputs || performance.now() < end)) {
     const other = parser.seed(random);
     const input = mutate(parser.seed(random), random, { other, tokens, maxBytes });
-    // With this seed, the input gets the same random cuts when it is repeated or reduced.
+    // With this seed, the input is cut at the same random positions when it is repeated or reduced.
     const attemptSeed = `${name} ${seed} ${tried}`;
     tried++;
     options.onInput?.(input);
@@ -62,7 +62,7 @@ export async function fuzzParser(parser: Parser, options: FuzzOptions): Promise<
   return { inputs: tried, accepted };
 }
 
-/** Tries an input with several ways to cut it into chunks. */
+/** Tries an input several times, cut into different chunks each time. */
 export async function tryInput(parser: Parser, input: Buffer): Promise<void> {
   for (let i = 0; i < 20; i++)
     await parser.attempt(Buffer.from(input), new Random(`${i} ${input.toString('base64')}`));

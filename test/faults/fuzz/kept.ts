@@ -61,7 +61,8 @@ export const keptFiles: ParserKind = {
       maxBytes: 4_000,
       seed: random => Buffer.from(random.pick([checkpoint, checkpoint, tokens, times])),
       async attempt(input, random) {
-        // Corrects the checksum of some mutated checkpoints, because the others are refused for it.
+        // Half of the mutated checkpoints get the right checksum. All others are refused because of
+        // their checksum.
         const text = random.chance(0.5)
           ? withOtherValue(input.toString(), random)
           : input.toString();
@@ -104,7 +105,7 @@ const OTHER_VALUES = [
   '[]',
 ];
 
-/** Replaces a string or a number by another value, so that the text is still JSON. */
+/** Replaces a string or a number with another value, so that the text is still JSON. */
 function withOtherValue(text: string, random: Random): string {
   const found = [...text.matchAll(/(?<="\w+": ?)("[^"]*"|-?\d+|null)/g)];
   if (found.length === 0) return text;
@@ -113,8 +114,8 @@ function withOtherValue(text: string, random: Random): string {
 }
 
 /**
- * Replaces the checksum of a checkpoint by the correct one. Returns undefined if the text has no
- * place for it.
+ * Replaces the checksum of a checkpoint with the right one. Returns undefined if the text has no place
+ * for a checksum.
  */
 function withRightSum(text: string): string | undefined {
   const at = text.lastIndexOf('  "check": "');
@@ -123,7 +124,10 @@ function withRightSum(text: string): string | undefined {
   return `${text.slice(0, at)}  "check": "${sum}"\n}\n`;
 }
 
-/** With a correct checksum, a checkpoint may contain any values of the right types. */
+/**
+ * Checks that the values of a checkpoint with a right checksum have the right types. The values
+ * themselves may be anything.
+ */
 function checkIsCheckpoint({ state, files }: Checkpoint): void {
   check(['running', 'finishing', 'complete'].includes(state), `A state: ${state}`);
   for (const { path: name, posts, bytes, lineBytes, branch = 0, settled = 0 } of files) {
@@ -134,8 +138,8 @@ function checkIsCheckpoint({ state, files }: Checkpoint): void {
 }
 
 /**
- * Returns the times in the lines. A line is a time or says that one was moved to another time. An
- * incomplete line is ignored.
+ * Returns the times in the lines. Each line is a time, or says that a time was replaced with another
+ * one. An incomplete line is ignored.
  */
 function timesIn(text: string): readonly number[] {
   const times: number[] = [];
@@ -150,7 +154,7 @@ function timesIn(text: string): readonly number[] {
   return times.toSorted((a, b) => a - b);
 }
 
-/** Parses a time and prints it again, so that 31 February is invalid. */
+/** Parses a time. Prints it again and compares the texts, so that 31 February is invalid. */
 function timeOf(text: string): number | undefined {
   const ms = Date.parse(text);
   return !Number.isNaN(ms) && new Date(ms).toISOString() === text ? ms : undefined;
@@ -203,7 +207,7 @@ export const tombstones: ParserKind = {
         const post = errors.of(() => store.post('1'));
         const user = errors.of(() => store.user('1'));
         if (post.value !== undefined)
-          // Storing the value again must neither lose nor add anything.
+          // If the value is stored again, nothing may be lost or added.
           expectSame(
             JSON.parse(JSON.stringify(post.value)),
             input.toString() === 'D' ? { deleted: true } : JSON.parse(input.toString()),
@@ -223,7 +227,8 @@ export const tombstones: ParserKind = {
 };
 
 /**
- * The file in which records wait for a slow consumer. Records are any bytes without the separator.
+ * The file in which records wait for a slow consumer. A record may contain any bytes except for the
+ * separator.
  */
 export const spool: ParserKind = {
   holds: 'the records that were put in, however much of them goes to disk',
@@ -248,7 +253,8 @@ export const spool: ParserKind = {
           .map(record => record.replace(/^(?:[ \t]|\xef\xbb\xbf)+|[ \t]+$/g, ''))
           .filter(record => record.trim() !== '');
         const kept = new ReplaySpool(folder, random.pick([0, 1, 100, 10_000]));
-        // Some records share a buffer and include their separators, as a framer delivers them.
+        // Some records share a buffer that also contains their separators. A framer delivers records
+        // in this form.
         const all = Buffer.from(records.join('\r\n'), 'latin1');
         let from = 0;
         const views = records.map(({ length }) => {

@@ -8,7 +8,7 @@ const EXTREMES: readonly Buffer[] = [
   ...['\ufeff', '\u2028', '\u0085', '\u009b', '\u202e', '\u0130', '\u{1f468}\u200d\u{1f469}'].map(
     text => Buffer.from(text),
   ),
-  // UTF-8 that is overlong, truncated or encodes a surrogate.
+  // Invalid UTF-8: overlong, truncated, or the encoding of a surrogate.
   ...['c080', 'e2', 'f09f98', 'eda080', 'f4908080'].map(hex => Buffer.from(hex, 'hex')),
   ...[
     '9007199254740993',
@@ -62,7 +62,7 @@ export interface Mutations {
   readonly maxBytes: number;
 }
 
-/** Makes a few changes to an input. Sometimes makes none, so that valid input is also tried. */
+/** Makes a few changes to an input, but sometimes none, so that valid input is also tried. */
 export function mutate(
   input: Buffer,
   random: Random,
@@ -109,7 +109,7 @@ function changed(bytes: Buffer, random: Random, other: Buffer, tokens: readonly 
     case 7:
       return Buffer.concat([before, other.subarray(joint(other, random))]);
     case 8: {
-      // Repeats one part many times, such as brackets, digits or separators.
+      // Inserts one part many times, such as a bracket, a digit or a separator.
       const one = within.length > 0 && random.chance(0.5) ? within.subarray(0, 64) : inserted();
       const times = random.pick([2, 20, 100, 1_000]);
       return Buffer.concat([before, ...Array.from({ length: times }, () => one), after]);

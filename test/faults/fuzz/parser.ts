@@ -4,7 +4,7 @@ import path from 'node:path';
 import { loadModule } from '../load-library.js';
 import type { Random } from '../random.js';
 
-/** A parser of external data, with its promises for any bytes. */
+/** A parser of external data, with the promises that it keeps for any bytes. */
 export interface Parser {
   /** Returns a valid input to mutate. */
   seed(random: Random): Buffer;
@@ -23,7 +23,10 @@ export interface Parser {
 }
 
 export interface ParserKind {
-  /** The promise of the parser for any bytes, besides the errors and limits of all parsers. */
+  /**
+   * The promise that the parser keeps for any bytes, in addition to the errors and limits that all
+   * parsers have.
+   */
   readonly holds: string;
   open(library: URL): Promise<Parser>;
 }
@@ -64,7 +67,7 @@ export async function outcomes(library: URL): Promise<Outcomes> {
   };
 }
 
-/** Creates a folder for the files of a parser, until it is closed. */
+/** Creates a folder for the files of a parser. `close` removes it. */
 export async function temporaryFolder() {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-fuzz-'));
   return { folder, close: () => rm(folder, { recursive: true, force: true }) };
@@ -96,15 +99,15 @@ export function cutUp(bytes: Buffer, random: Random): Buffer[] {
   const mean = random.pick([1, 3, 20, 500]);
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + random.whole(1, 2 * mean));
-    // Copies each chunk, so that a parser with a view of an earlier chunk cannot read beyond it
-    // unnoticed.
+    // Each chunk is a copy. If a parser used a view of an earlier chunk, it could otherwise read
+    // beyond the chunk without an error.
     chunks.push(Buffer.from(bytes.subarray(at, end)));
     at = end;
   }
   return chunks;
 }
 
-/** Parses a JSON document. Invalid UTF-8 is replaced, as the service's clients do. */
+/** Parses a JSON document. Invalid UTF-8 is replaced, as in the clients of the service. */
 export function parsedJson(bytes: Buffer): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(bytes.toString()) };

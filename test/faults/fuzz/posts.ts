@@ -36,13 +36,13 @@ const KEYS = [
   ],
 ];
 
-/** Properties of a post that can be read from its bytes or by parsing. */
+/** Properties of a post that the library can read either from its bytes or by parsing. */
 const FIELDS = [
   ...(['format', 'id', 'postedAt', 'text', 'author', 'verb', 'lang', 'link'] as const),
   ...(['matchingRules', 'tags', 'edits'] as const),
 ];
 
-/** The properties of a post that are read from its bytes. */
+/** The properties of a post that the library reads from its bytes. */
 export const members: ParserKind = {
   holds: 'each property is that of the same post, parsed and printed again',
   async open(library) {

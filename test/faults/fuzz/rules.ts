@@ -90,7 +90,7 @@ function kind(holds: string, seeds: readonly string[]): ParserKind {
         attempt(input, random) {
           const text = input.toString();
           const product = random.pick(['search', 'historical', 'replay'] as const);
-          // An invalid rule must not cause an exception, not even a typed one.
+          // An invalid rule must not cause any exception, even a typed one.
           const { tree, problems } = rules.parse(text);
           const checked = rules.check(text, { product });
           for (const problem of checked.problems) {

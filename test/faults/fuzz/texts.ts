@@ -84,7 +84,7 @@ export const authorization: ParserKind = {
   },
 };
 
-/** Forms and queries, as the service signs and reads them. */
+/** Forms and queries. The service reads them, and signs them. */
 export const forms: ParserKind = {
   holds: 'the parameters of `URLSearchParams`, or a refusal of what is not percent-encoded UTF-8',
   async open(library) {
@@ -127,7 +127,7 @@ export const forms: ParserKind = {
           check(error instanceof URIError, `Not a URIError: ${error}`);
         }
         if (parameters !== undefined) {
-          // `URLSearchParams` removes only a first `?`, so one is added.
+          // `URLSearchParams` removes a `?` at the start of the text, so another one is added.
           expectSame(parameters, [...new URLSearchParams(`?${text}`)], 'The parameters are');
           const encode = ([name, value]: readonly [string, string]) =>
             `${percentEncode(name)}=${percentEncode(value)}`;

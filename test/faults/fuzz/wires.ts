@@ -4,7 +4,7 @@ import { unchecked } from '../../unchecked.js';
 import { loadModule } from '../load-library.js';
 import { check, outcomes, type ParserKind } from './parser.js';
 
-/** An incomplete request gets no response, so it is abandoned after this time. */
+/** A request is abandoned after this time, because an incomplete request gets no response. */
 const IDLE_MS = 40;
 
 /** Sends requests, and bytes that are almost requests, to the local service. */
@@ -133,8 +133,8 @@ export const requests: ParserKind = {
       ],
       seed: random => Buffer.from(random.pick(seeds)),
       async attempt(input) {
-        // A planted status would hide other responses, and a clock that is far ahead takes long to
-        // reach.
+        // A planted status would hide other responses. If the clock is far ahead, moving it there
+        // again would take long.
         service.faults.clear();
         service.clock.reset();
         failure = undefined;
@@ -204,8 +204,8 @@ export const responses: ParserKind = {
     const { Secret } = await loadModule(library, 'base/secret');
     const requestToken = { token: 'SECRETWORD-1', secret: new Secret('SECRETWORD-2') };
     /**
-     * Each call gets responses of its own kind, so that most inputs reach the parser they are meant
-     * for.
+     * The calls, each with a text by which its responses are recognised. Each call gets responses of
+     * its own kind, so that most inputs reach the parser that they are meant for.
      */
     const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
       [

@@ -11,8 +11,8 @@ const NOT_SERVED =
   'is an answer of HTTP; `leader` and `partition` have servers that do not serve it for a while';
 
 /**
- * Faults of the matrix that do not apply to a stream, or that another cell covers. Each has its
- * reason.
+ * The faults of the matrix that do not apply to a stream, or that another cell covers. The value is
+ * the reason.
  */
 const ABSENT: Readonly<Record<Row, Readonly<Record<string, string>>>> = {
   reader: {

@@ -10,11 +10,17 @@ import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
-/** A server that takes 4 s for 40 MiB. The publisher has at most 2 MiB of unacknowledged data. */
+/**
+ * With these values, the server takes 4 s for 40 MiB, and the publisher has at most 2 MiB of
+ * unacknowledged data.
+ */
 const SLOW = { msPerMiB: 100, maxInFlight: 8, limitBytes: 24 * MIB };
-/** The servers accept messages of up to 1 MiB, so this makes a post too large. */
+/** The servers accept messages of up to 1 MiB. This padding makes a post too large for them. */
 const PADDING = 'x'.repeat(1_200_000);
-/** The shortest window in which servers drop duplicates, and a time that is longer. */
+/**
+ * `WINDOW_MS` is the shortest window in which servers drop duplicates. `BEHIND_WINDOW_MS` is a time
+ * after which a duplicate is no longer dropped.
+ */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
 
@@ -42,8 +48,8 @@ const onWire =
   };
 
 /**
- * A source that repeats posts. The servers drop duplicates within their window. Otherwise, the
- * script uses `dedupe()`.
+ * Tries a source that repeats posts. The servers drop duplicates within their window. In the other
+ * trials, the script uses `dedupe()`.
  */
 async function repeated(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Activity } from 'millrace';
 import type { ToJetStreamOptions } from 'millrace/jetstream';
-// Imported from the correct library, even if the trials use one with a planted mistake.
+// This import is the correct library, even if the trials use a library with a planted mistake.
 import { fromJetStream } from '../../../src/jetstream/index.js';
 import { type Expected, expectedPosts, hashOf, idOf } from '../matrix/bare-client.js';
 import { mustBePart, mustEqual } from '../matrix/compare.js';
@@ -65,7 +65,7 @@ export class PublisherRun {
     this.expected = expectedPosts(publishing.records);
   }
 
-  /** Runs the user's script once. The next run continues where it ended. */
+  /** Runs the user's script once. The next run continues where this one has ended. */
   async run(attempt: PublisherAttempt = {}): Promise<void> {
     const { dedupe, filter, pipeline } = this.#libraries.millrace;
     const { world, options, dedupe: dedupes = false } = this.#publishing;
@@ -90,7 +90,10 @@ export class PublisherRun {
     return typedErrorOf(this.#libraries.millrace, () => this.run(attempt));
   }
 
-  /** Checks that readers get only correct posts, each once. Resolves to the number of posts. */
+  /**
+   * Checks that readers get only correct posts, and each of them once. Resolves to the number of
+   * posts.
+   */
   async mustBeExact(): Promise<number> {
     const found = await this.#read();
     mustBePart(found, this.expected);
@@ -99,7 +102,8 @@ export class PublisherRun {
   }
 
   /**
-   * Checks that the library's reader and a bare client both get all posts. Readers get each once.
+   * Checks that the library's reader gets each post once, and that a bare client finds all posts in
+   * the stream.
    */
   async mustBeComplete(): Promise<Counts> {
     const found = await this.#read();
@@ -125,8 +129,8 @@ export class PublisherRun {
   }
 
   /**
-   * Fetches the posts without the library, as often as the stream contains them. Posts that readers
-   * skip are included.
+   * Fetches the posts without the library. Returns each post as often as the stream contains it,
+   * including duplicates that readers skip.
    */
   async #stored(): Promise<(readonly [string, string])[]> {
     const messages = await this.#publishing.world.stored(this.name);
@@ -163,7 +167,7 @@ export class PublisherRun {
 /** The number of posts in a trial. */
 export const POSTS = 300;
 
-/** The settings that publishers differ in. */
+/** The settings with which publishers are tried. */
 export const SETTINGS = [
   { key: 'single', options: {} },
   { key: 'few in flight', options: { maxInFlight: 4 } },

@@ -13,18 +13,21 @@ import { block, plantOnWire } from './wire-faults.js';
 import type { WireProxy } from './wire-proxy.js';
 
 const MIB = 2 ** 20;
-/** Longer than a reader waits for a heartbeat, so the reader starts again. */
+/** This pause is longer than a reader waits for a heartbeat, so the reader subscribes again. */
 const PAUSE_MS = 2_000;
 const SLOW = { sleepMs: 8, limitBytes: 24 * MIB };
 
-/** The outcome of a reader without a fault. */
+/** The result of a reader without a fault. */
 interface Clean {
   readonly passed: WireProxy['passed'];
   readonly diskCalls: number;
   readonly posts: number;
 }
 
-/** Returns what to read: a stream of single posts or of batches, completely or one shard of it. */
+/**
+ * Returns what to read: a stream of single posts or a stream of batches, either the whole stream or
+ * one shard.
+ */
 async function readingOf(setting: StreamSetting, random: Random): Promise<Reading> {
   const world = await setting.world();
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
@@ -81,8 +84,8 @@ const paused = reads(async (run, { random }, { posts }) => {
   await run.run({
     consume: async index => {
       if (index !== at) return;
-      // The reader sends further requests while nothing is forwarded. A few stalls last until it
-      // has reconnected.
+      // While nothing is forwarded, the reader sends further requests. A few stalls last until the
+      // reader has reconnected.
       run.proxy.stall(random.chance(0.8) ? PAUSE_MS + random.whole(300, 1_500) : undefined);
       await sleep(PAUSE_MS);
     },
@@ -169,7 +172,7 @@ async function slow(setting: StreamSetting, trial: Trial): Promise<Counts> {
       },
     });
     const counts = { MiB: Math.round(total / MIB), 'grown MiB': Math.ceil(memory.grown / MIB) };
-    // A reader that keeps everything in memory would exceed the limit.
+    // If a reader kept everything in memory, it would exceed the limit.
     return { hits: Number(total > SLOW.limitBytes), ...counts, ...(await run.mustBeComplete()) };
   } finally {
     await run.close();
@@ -194,13 +197,14 @@ async function starved(setting: StreamSetting, trial: Trial): Promise<Counts> {
   }
 }
 
-/** The server refuses the login from some moment on and closes the connection. */
+/** From a random moment on, the server refuses the login. It also closes the connection. */
 async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world('logins');
   const stream = await world.filled(random.pick(['single', 'batches'] as const));
   const run = await ReaderRun.open(setting.libraries, trial, { world, stream });
-  // Mostly before the second request, because everything that has arrived is still delivered.
+  // The moment is usually before the second request, because everything that has arrived is still
+  // delivered.
   const at = random.whole(0, random.chance(0.8) ? 10 : Math.floor(run.expected.size / 2));
   try {
     const error = await run.error({

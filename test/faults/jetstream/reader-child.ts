@@ -12,8 +12,8 @@ export interface ReaderWork {
   };
   readonly out: string;
   /**
-   * The number of the call that changes a file below `out` before which the process kills itself.
-   * The first one is 1.
+   * The process kills itself before a call that changes a file below `out`. This is the position of
+   * that call, starting at 1.
    */
   readonly dieAt?: number | undefined;
 }
@@ -22,8 +22,8 @@ export interface ReaderWork {
 const PACE_MS = 1;
 const PACED = 4;
 
-// A script that a trial kills. Prints `started` before opening anything, and the number of disk
-// calls at the end.
+// A script that a trial kills. Prints `started` before it opens anything. At its end, prints the
+// number of disk calls.
 const { library, options, out, dieAt } = JSON.parse(process.argv[2] ?? '') as ReaderWork;
 const millrace = (await import(new URL('index.js', library).href)) as typeof import('millrace');
 const jetstream = (await import(

@@ -66,7 +66,7 @@ export class ReaderRun {
     this.expected = postsOfMessages(this.messages);
   }
 
-  /** The options of the script. They can be passed to another process. */
+  /** The options of the script, in a form that can be passed to another process. */
   get options() {
     const { name } = this.stream;
     const connection = this.world.connecting(this.proxy.url);
@@ -94,8 +94,8 @@ export class ReaderRun {
   }
 
   /**
-   * Checks that all committed posts are correct and that none was lost since the last check.
-   * Resolves to their number.
+   * Checks that all committed posts are correct, and that no post that was committed at the last check
+   * is missing. Resolves to the number of committed posts.
    */
   async mustBeExact(): Promise<number> {
     const found = postsOf(await committedLines(this.out));
@@ -114,8 +114,8 @@ export class ReaderRun {
   }
 
   /**
-   * Runs a script that resumes, and checks that the server sends no message again that was
-   * committed at the last check.
+   * Runs a script that resumes. Checks that the server does not send it any message that was committed
+   * at the last check.
    */
   async mustReadTheRest<T>(run: () => Promise<T>): Promise<T> {
     const before = this.proxy.delivered.length;
@@ -130,7 +130,10 @@ export class ReaderRun {
     return result;
   }
 
-  /** Checks that everything is committed and that exactly these sequences were reported as lost. */
+  /**
+   * Checks that everything is committed, and that exactly the messages with these sequences were
+   * reported as lost.
+   */
   async mustBeComplete(lost: readonly number[] = []): Promise<Counts> {
     const found = await postsOfLines(this.out);
     mustEqual(found, this.expected);
@@ -141,8 +144,8 @@ export class ReaderRun {
   }
 
   /**
-   * Checks that the reported gaps are exactly the dropped messages that are not committed and that
-   * all other posts are. Resolves to the number of dropped messages.
+   * Checks that the reported gaps are exactly the dropped messages that are not committed, and that
+   * all other messages are committed. Resolves to the number of dropped messages.
    */
   async mustName(dropped: readonly StoredMessage[]): Promise<number> {
     const found = await postsOfLines(this.out);
@@ -172,7 +175,7 @@ export interface Reading {
   readonly dedupe?: boolean | undefined;
 }
 
-/** Subjects are distributed to shards in turn. */
+/** Returns whether a subject belongs to a shard. Subjects are distributed to the shards in turn. */
 function isInShard(subject: string, shard: Shard | undefined): boolean {
   const number = Number(subject.slice(subject.lastIndexOf('.') + 1));
   if (!(number < SUBJECTS)) throw new Error(`Not a subject of the stream: ${subject}`);

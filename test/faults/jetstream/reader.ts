@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Activity } from 'millrace';
 import type { FromJetStreamOptions, JetStreamGap } from 'millrace/jetstream';
 
-/** The URLs of the library and of its JetStream entry point. */
+/** The library and its JetStream entry point. */
 export interface Libraries {
   readonly millrace: typeof import('millrace');
   readonly jetstream: typeof import('millrace/jetstream');
@@ -21,7 +21,7 @@ export interface ReaderAttempt extends Libraries {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A user's script that reads a stream into files. A later run resumes. */
+/** The script of a user, which reads a stream into files. A later run resumes. */
 export async function readToFiles({
   millrace,
   jetstream,

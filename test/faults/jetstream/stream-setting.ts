@@ -6,14 +6,17 @@ import type { Cell, Counts, Setting, Trial } from '../part.js';
 import type { Libraries } from './reader.js';
 import { type ServerSetup, StreamWorld } from './stream-world.js';
 
-/** A cell with a reader or a publisher of one server under a fault. */
+/** A cell that tries a reader or a publisher under a fault, with one server. */
 export interface StreamCell extends Cell {
-  /** How often a trial is repeated at another place until the fault takes effect. @default 5 */
+  /**
+   * If the fault takes no effect, the trial is repeated at another place, up to this number of
+   * attempts. @default 5
+   */
   readonly draws?: number | undefined;
   readonly attempt?: ((setting: StreamSetting, trial: Trial) => Promise<Counts>) | undefined;
 }
 
-/** Holds the libraries, and the results that all trials with one server share. */
+/** Holds the libraries, and the results that all trials of a cell share. */
 export class StreamSetting {
   readonly libraries: Libraries;
   readonly #setting: Setting;

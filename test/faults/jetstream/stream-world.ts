@@ -10,7 +10,7 @@ import {
   type NatsConnection,
   headers as natsHeaders,
 } from '@nats-io/transport-node';
-// Imported from the correct library, even if the trials use one with a planted mistake.
+// These imports are the correct library, even if the trials use a library with a planted mistake.
 import { Activity, Flow, pipeline } from '../../../src/index.js';
 import { type ToJetStreamOptions, toJetStream } from '../../../src/jetstream/index.js';
 import { samplePosts } from '../../../src/service/index.js';
@@ -35,15 +35,15 @@ export interface OneMessage {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A stream that several readers share. Readers do not change it. */
+/** A stream that several readers share. Readers do not change the stream. */
 export interface FilledStream {
   readonly name: string;
   readonly messages: readonly StoredMessage[];
 }
 
 /**
- * `single`: one post per message. `batches`: gzip of several posts. `large`: 40 MiB in posts of 256
- * KiB.
+ * The content of a stream. `single`: one post per message. `batches`: several posts per message, as
+ * gzip. `large`: 40 MiB in posts of 256 KiB.
  */
 export type Filling = 'single' | 'batches' | 'large';
 
@@ -52,18 +52,21 @@ export const POSTS_PER_BATCH = 5;
 const POSTS = 600;
 const LARGE_POSTS = 160;
 const LARGE_BYTES = 256 << 10;
-/** Clients that do not answer a ping within 1.5 s are disconnected. */
+/** With this configuration, the server disconnects a client that does not answer a ping within 1.5 s. */
 const SHORT_PINGS = 'ping_interval: "500ms"\nping_max: 2';
 const ADMIN = { user: 'admin', pass: 'oracle' };
 const LOGIN = { user: 'client', pass: 'good' };
-/** The login of the tests themselves, and the library's login, which a trial changes. */
+/**
+ * Prints the configuration of two logins: the login of the tests themselves, and the library's login,
+ * whose password a trial changes.
+ */
 const logins = (password: string) =>
   `authorization { users: [
   { user: ${ADMIN.user}, password: ${ADMIN.pass} }
   { user: ${LOGIN.user}, password: ${password} }
 ] }`;
 
-/** The configuration of a server: short ping intervals, or logins. */
+/** The configuration of a server: the default, short intervals between pings, or logins. */
 export type ServerSetup = 'default' | 'short pings' | 'logins';
 
 export const BATCH = { posts: POSTS_PER_BATCH, waitMs: 0, compression: 'gzip' } as const;
@@ -104,7 +107,7 @@ export class StreamWorld {
     return new StreamWorld(node, connection, manager, hasLogins ? LOGIN : {});
   }
 
-  /** Refuses the library's login and closes its connections, or accepts it again. */
+  /** Makes the server refuse the library's login and close its connections, or accept the login again. */
   async setLogin(isAccepted: boolean): Promise<void> {
     const file = path.join(this.node.store, 'node.conf');
     const [good, bad] = [logins(LOGIN.pass), logins('another')];
@@ -129,7 +132,7 @@ export class StreamWorld {
     return `trial-${++this.#count}`;
   }
 
-  /** Returns a stream for readers, which is created once. */
+  /** Returns a stream for readers. Each kind of stream is created once. */
   filled(filling: Filling): Promise<FilledStream> {
     const make = async () => {
       const records =
@@ -155,7 +158,7 @@ export class StreamWorld {
     await pipeline(source, toJetStream({ ...this.target(stream), ...options }));
   }
 
-  /** Returns a function that opens a connection to the server or through a proxy. */
+  /** Returns a function that opens a connection, either to the server itself or through a proxy. */
   connecting(url = this.node.url): Connecting {
     return connecting(url, this.login);
   }
@@ -166,7 +169,7 @@ export class StreamWorld {
     return { connection: this.connecting(), stream, subject: stream, create };
   }
 
-  /** Returns all messages of a stream except a damaged one. */
+  /** Returns all messages of a stream, except for the damaged message. */
   async stored(stream: string, damaged?: number): Promise<StoredMessage[]> {
     const { state } = await this.manager.streams.info(stream);
     const messages: StoredMessage[] = [];
@@ -181,8 +184,8 @@ export class StreamWorld {
   }
 
   /**
-   * Publishes one message as any program could. Resolves to its sequence, and whether the server
-   * dropped it.
+   * Publishes one message, as any program could do. Resolves to its sequence, and whether the server
+   * has dropped it as a duplicate.
    */
   async send({
     subject,
@@ -194,7 +197,7 @@ export class StreamWorld {
     return this.manager.jetstream().publish(subject, payload, { headers: all });
   }
 
-  /** Removes a stream. After a failed trial, it may not exist. */
+  /** Removes a stream, if it exists. After a failed trial, it may not exist. */
   async remove(stream: string): Promise<void> {
     const streams = await this.manager.streams.names().next();
     if (streams.includes(stream)) await this.manager.streams.delete(stream);

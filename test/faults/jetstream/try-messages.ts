@@ -10,7 +10,10 @@ import { BATCH, type OneMessage, type StoredMessage, SUBJECTS } from './stream-w
 /** The number of posts in a stream that only one trial uses. */
 const POSTS = 120;
 const COPIES = 20;
-/** The shortest window that `toJetStream` accepts, and a time that is longer. */
+/**
+ * `WINDOW_MS` is the shortest window that `toJetStream` accepts. `BEHIND_WINDOW_MS` is longer, so that
+ * the server no longer drops a duplicate.
+ */
 const WINDOW_MS = 1_000;
 const BEHIND_WINDOW_MS = 1_200;
 const TOO_LARGE = 65 << 20;
@@ -18,7 +21,7 @@ let bomb: Buffer | undefined;
 
 type Damage = 'malformed' | 'oversized';
 
-/** A message that no reader can read, until it is deleted. Other messages surround it. */
+/** Tries a message that no reader can read until it is deleted. It is in the middle of other messages. */
 export const tryDamaged =
   (damage: Damage) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
@@ -71,13 +74,13 @@ function damagedMessage(
   const batch = { 'Millrace-Encoding': 'gzip', 'Millrace-Lengths': `${Buffer.byteLength(record)}` };
   if (damage === 'oversized') {
     bomb ??= gzipSync(Buffer.alloc(TOO_LARGE, ' '));
-    // The header either declares the real size or a wrong one.
+    // The header declares either the real size or a wrong size.
     const size = random.pick([`${TOO_LARGE}`, '1000', `${32 << 20},${32 << 20},${1 << 20}`]);
     return { payload: bomb, headers: { ...batch, 'Millrace-Lengths': size } };
   }
   const plain = Buffer.from(record);
   const flipped = Buffer.from(zipped);
-  // The flipped bit is after the gzip header, because most bytes of the header have no effect.
+  // A bit after the gzip header is flipped, because most bytes of the header have no effect.
   const at = random.whole(10, zipped.length - 5);
   flipped[at] = (flipped[at] as number) ^ (1 << random.whole(0, 7));
   const publisher = { 'Millrace-Publisher': 'another' };
@@ -101,8 +104,8 @@ function damagedMessage(
 }
 
 /**
- * Cuts a post. If the rest ends with `}` and contains an id, readers deliver it, because they do
- * not parse posts.
+ * Cuts a post. Removes any `}` at the end, because readers do not parse posts: they would deliver the
+ * rest of a post if it ends with `}` and contains an id.
  */
 function cut(record: string, random: Random): Buffer {
   return Buffer.from(record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, ''));
@@ -165,7 +168,7 @@ function copyOf({ subject, headers, data }: StoredMessage, how: string, copy: nu
   return { subject, payload: data, headers: Object.fromEntries(all) };
 }
 
-/** The stream drops messages that were not read yet, while the reader is down. */
+/** Drops messages from the stream that the reader has not read yet, while the reader is not running. */
 export async function tryExpired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();

@@ -4,11 +4,14 @@ import type { Counts, Trial } from '../part.js';
 import { POSTS, publishes, SETTINGS } from './publisher-run.js';
 import type { StreamSetting } from './stream-setting.js';
 
-// Publishers whose first run ends in the middle and whose next run resumes.
+// These publishers have a first run that ends in the middle, and a next run that resumes.
 
 const STOP = new Error('The script stops');
 
-/** A post that the servers or the library refuse, until the source delivers another one instead. */
+/**
+ * Tries a post that the servers or the library refuse. In the next run, the source delivers a valid
+ * post in its place.
+ */
 export const refused =
   (spoil: (record: string) => string, message: RegExp) =>
   async (setting: StreamSetting, trial: Trial): Promise<Counts> => {
@@ -19,7 +22,7 @@ export const refused =
     return publishes(setting, trial, { world, options }, async run => {
       const error = await run.error({
         change: (record, index) => [index === at ? spoil(record) : record],
-        // Lets commits alternate with posts.
+        // With this wait, commits happen between the posts.
         before: () => sleep(1),
       });
       if (error === undefined) throw new Error('The run ended as if nothing had been');
@@ -31,7 +34,7 @@ export const refused =
     });
   };
 
-/** The servers refuse the login from some moment on and close the connection. */
+/** From a random moment on, the servers refuse the login. They also close the connection. */
 export async function locked(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world('logins');
@@ -53,7 +56,7 @@ export async function locked(setting: StreamSetting, trial: Trial): Promise<Coun
   });
 }
 
-/** The process's clock is wrong: ahead in one run and behind in the next. */
+/** Tries a wrong clock in the process: it is ahead in one run and behind in the next. */
 export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
   const world = await setting.world();
@@ -92,8 +95,8 @@ export async function clockOff(setting: StreamSetting, trial: Trial): Promise<Co
 }
 
 /**
- * The stream drops what was published after the last commit, so the publisher cannot know it. The
- * script must start again.
+ * Drops everything from the stream that was published after the last commit, so the publisher cannot
+ * tell what the stream has contained. The script must start from the beginning.
  */
 export async function expired(setting: StreamSetting, trial: Trial): Promise<Counts> {
   const { random } = trial;
@@ -111,8 +114,8 @@ export async function expired(setting: StreamSetting, trial: Trial): Promise<Cou
     // The last commit may have covered all posts.
     if (error === undefined) return { hits: 0 };
     if ((error as { failure?: unknown }).failure !== 'publisher') throw error;
-    // Messages of the first run may have arrived since. A script that starts again would repeat
-    // them.
+    // Messages of the first run may still have arrived. A script that starts from the beginning would
+    // repeat them.
     await world.manager.streams.purge(run.name);
     await (await new Kvm(world.connection).open('millrace')).delete(run.name);
     await run.run();

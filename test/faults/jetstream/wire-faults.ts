@@ -3,13 +3,20 @@ import type { WireFault, WireProxy } from './wire-proxy.js';
 
 type Kind = WireFault['kind'];
 
-/** Longer than two heartbeats of a reader, but short enough that the client waits. */
+/**
+ * The duration of a short stall. It is longer than two heartbeats of a reader, but short enough for
+ * the client to wait.
+ */
 const STALL_MS = [1_500, 3_000] as const;
-/** The other stalls last until the client has reconnected, which takes about 10 s. */
+/**
+ * The fraction of stalls that are short. All other stalls last until the client has reconnected, which
+ * takes about 10 s.
+ */
 const SHORT_STALLS = 0.8;
 
 /**
- * Plants a fault at a byte that a run without faults also reaches. Returns whether it took effect.
+ * Plants a fault at a byte that a run without faults also reaches. Returns a function that tells
+ * whether the fault has taken effect.
  */
 export function plantOnWire(
   proxy: WireProxy,
@@ -17,7 +24,7 @@ export function plantOnWire(
   clean: WireProxy['passed'],
   random: Random,
 ): () => boolean {
-  // A reader gets most of the bytes, a publisher sends most of them.
+  // A reader receives most of the bytes. A publisher sends most of them.
   const [most, other] =
     clean['to client'] > clean['to server']
       ? (['to client', 'to server'] as const)
@@ -38,8 +45,8 @@ export function plantOnWire(
 }
 
 /**
- * Longer than two heartbeats of a reader, and longer than an impatient server waits: its first ping
- * comes after up to 2 s, and the others every 0.5 s.
+ * The duration of a block. It is longer than two heartbeats of a reader, and longer than a server with
+ * short pings waits: its first ping comes after up to 2 s, and further pings every 0.5 s.
  */
 const BLOCK_MS = [4_000, 4_500] as const;
 

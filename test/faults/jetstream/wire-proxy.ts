@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 
-/** The direction of bytes. */
+/** The direction in which bytes are sent. */
 export type Direction = 'to client' | 'to server';
 
-/** A fault of the connection that forwards a certain byte. Other connections are unaffected. */
+/** A fault that affects only the connection that forwards a certain byte. */
 export interface WireFault {
   readonly kind: 'reset' | 'early end' | 'stall' | 'split';
   readonly direction: Direction;
-  /** The number of bytes in this direction, over all connections, before the fault. */
+  /** The number of bytes that all connections together forward in this direction before the fault. */
   readonly afterBytes: number;
   /** The duration of a stall. @default until the proxy is closed */
   readonly forMs?: number | undefined;
@@ -18,11 +18,12 @@ export interface WireFault {
 }
 
 /**
- * The subject to which a consumer's message is acknowledged: its stream, consumer, deliveries and
- * sequence.
+ * Matches the reply subject of a message that the server sends to a consumer. The client acknowledges
+ * the message to this subject, which contains the stream, the consumer, the number of deliveries and
+ * the sequence.
  */
 const DELIVERED = /\$JS\.ACK\.[^.\s]+\.[^.\s]+\.\d+\.(\d+)\.\d+\.\d+\.\d+ /g;
-/** Longer than any such subject. */
+/** A number of bytes that is longer than any such subject. */
 const CARRY = 200;
 /** The number of bytes that a split sends in pieces. Each piece takes a turn of the event loop. */
 const SPLIT_BYTES = 20_000;
@@ -42,7 +43,7 @@ export class WireProxy {
   isHit = false;
   /** The number of bytes that a stall has held back. */
   held = 0;
-  /** The number of pieces, not counting the last piece of each chunk. */
+  /** The number of pieces into which chunks were split, not counting the last piece of each chunk. */
   splits = 0;
   /** The delay of each MiB to the server, in milliseconds. */
   msPerMiB = 0;
@@ -104,12 +105,15 @@ export class WireProxy {
         await this.#pass(link, to, direction, chunk);
       }
     } catch {
-      // The connection did not end cleanly.
+      // The connection has ended with an error.
     }
     link.destroy();
   }
 
-  /** Returns the end of the chunk, which the next chunk may continue. */
+  /**
+   * Finds acknowledgement subjects in a chunk. Returns the end of the chunk, because the next chunk
+   * may continue a subject.
+   */
   #watch(before: string, chunk: Buffer): string {
     const text = before + chunk.toString('latin1');
     let end = 0;
@@ -164,7 +168,7 @@ export class WireProxy {
   }
 }
 
-/** One client's connection and its connection to the server. */
+/** A connection from a client, together with its connection to the server. */
 class Link {
   readonly #near: net.Socket;
   readonly #far: net.Socket;
@@ -193,9 +197,9 @@ class Link {
     this.#goOn();
   }
 
-  /** Ends the client's connection: with a reset, or cleanly after all that was sent. */
+  /** Ends the client's connection, either with a reset or cleanly after everything that was sent. */
   async end(how: 'reset' | 'early end'): Promise<void> {
-    // Directly after a write, Node would end the connection cleanly before resetting it.
+    // If the reset came right after a write, Node would end the connection cleanly instead.
     await sleep(RESET_MS);
     if (how === 'reset') this.#near.resetAndDestroy();
     else this.#near.end();
@@ -203,7 +207,8 @@ class Link {
   }
 
   /**
-   * Ends both sides. A client that still reads its last bytes may continue, unless `now` is set.
+   * Ends the connections to the client and to the server. If `now` is not set, a client that is still
+   * reading its last bytes may continue.
    */
   destroy({ now = false } = {}): void {
     this.#resume();

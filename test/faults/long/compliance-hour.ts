@@ -12,16 +12,16 @@ import { Hour } from './hour.js';
 
 const MINUTE = 60_000;
 const STEP_MS = MINUTE / 2;
-/** At this speed, an hour takes 2.5 minutes. */
+/** The clock runs this many times as fast as real time, so an hour takes 2.5 minutes. */
 const SPEED = 24;
 /**
- * The replay that fills gaps can deliver minutes that are half an hour old, so the run continues at
- * this speed until then.
+ * The speed of the clock at the end of the run. The replay that fills gaps can deliver minutes only
+ * once they are half an hour old, so the run continues until then.
  */
 const TAIL_SPEED = 40;
 /** This limit only detects hangs. */
 const TAIL_MS = 300 * MINUTE;
-/** The stream starts this long ago, so a replay also delivers its first minutes. */
+/** The stream starts this long before the run, so a replay also delivers its first minutes. */
 const SINCE_MS = 10 * MINUTE;
 /** An event that is older than this when it arrives came from a replay. */
 const MAX_LIVE_MS = 2 * MINUTE;
@@ -30,7 +30,7 @@ type Range = { readonly fromDate: string; readonly toDate: string };
 
 /**
  * Records the compliance stream in tombstones for a number of minutes. Connections break every few
- * minutes. Ends when the replays have filled all gaps.
+ * minutes. The run ends when the replays have filled all gaps.
  */
 export async function complianceHour(
   millrace: Millrace,
@@ -98,7 +98,8 @@ export async function complianceHour(
   let delayMs = 0;
   while (clock.now() < end) {
     await step(STEP_MS);
-    // While a connection is broken, no event arrives, so the delay of the previous step is kept.
+    // While a connection is broken, no event arrives. In this case, the delay of the previous step is
+    // kept.
     delayMs = late.toSorted((a, b) => a - b)[late.length >> 1] ?? delayMs;
     course.step({ 'delay of an event, ms': delayMs });
     late = [];
@@ -138,8 +139,8 @@ export async function complianceHour(
 }
 
 /**
- * Chooses how a connection ends or why it is refused. Some end after one minute, some after
- * several.
+ * Chooses how a connection ends, or why it is refused. Some connections end after one minute, others
+ * after several minutes.
  */
 function brokenConnection(random: Random): Fault {
   const afterBytes = random.whole(1_000, 40_000);
@@ -155,7 +156,7 @@ function brokenConnection(random: Random): Fault {
   ]);
 }
 
-/** Fetches the service's events of a period, by their hash. */
+/** Fetches the service's events from a period. Returns them by their hash. */
 async function fetchEvents(hour: Hour, from: number, end: number): Promise<Map<string, string>> {
   const events = await hour.fetchReplay('compliance', from, end + MINUTE);
   const within = events.filter(line => timeIn(line) >= from && timeIn(line) < end);
@@ -171,7 +172,8 @@ function timeIn(event: string): number {
 }
 
 /**
- * Throws unless every event arrived unchanged, and only once if no replay had to fill its minute.
+ * Throws unless every event has arrived unchanged. An event may arrive twice only if a replay had to
+ * fill its minute.
  */
 function mustHaveAll(
   lines: string,

@@ -5,9 +5,9 @@ import type { FixedWork } from './fixed-work.js';
 import { processMemory } from './process-memory.js';
 
 const MIB = 2 ** 20;
-/** The number of columns of a curve. Each is the median of the samples in its part of the run. */
+/** The number of columns of a curve. Each column is the median of the samples from its part of the run. */
 const COLUMNS = 24;
-/** The maximum share of the run that may be spent on garbage collections for measuring the heap. */
+/** The maximum fraction of the run that may be spent on garbage collections that measure the heap. */
 const MAX_COLLECTING = 0.05;
 
 const MEMORY = 'memory, MiB';
@@ -22,12 +22,12 @@ const FIXED_DISK = 'a fixed write to the disk beside it, ms';
 
 const QUARTERS = { second: 1, third: 2 } as const;
 const MORE_OPEN = 10;
-/** The time that any operation may take longer, for example because of a garbage collection. */
+/** Any operation may take this much longer, for example because of a garbage collection. */
 const MORE_MS = 50;
-/** The allowed growth from the third quarter to the last, in a run whose memory must settle. */
+/** The growth that is allowed from the third quarter of a run to the last, if its memory must settle. */
 const SETTLED_MIB: Readonly<Record<string, number>> = {
   [HEAP]: 4,
-  // The amount that a replay uses varies.
+  // The amount of memory that a replay uses varies.
   [BUFFERS]: 16,
   [WITHOUT_YOUNG]: 16,
 };
@@ -51,11 +51,11 @@ export class Course {
   readonly #startedAt = performance.now();
   readonly #fixedWork: Pick<FixedWork, 'measure'>;
   readonly #memory: typeof processMemory;
-  /** The peak memory during parts of the run without steps, by the name of their curve. */
+  /** For parts of the run without steps, the peak memory, by the name of its curve. */
   readonly #watched = new Map<string, number[]>();
   /**
-   * The memory before the first step, so that what a run allocates before its first result counts
-   * too.
+   * The memory before the first step. With this base, memory that a run allocates before its first
+   * result counts too.
    */
   readonly #base: number;
   #cpu = process.cpuUsage();
@@ -72,7 +72,7 @@ export class Course {
     this.begin();
   }
 
-  /** Starts a step. Work before it does not count. */
+  /** Starts a step. Work before this call does not count. */
   begin(): void {
     this.#cpu = process.cpuUsage();
     this.#steppedAt = performance.now();
@@ -97,10 +97,10 @@ export class Course {
   }
 
   /**
-   * Call this after each step.
+   * Must be called after each step.
    *
-   * @param times The durations that must stay flat, in milliseconds and by name. If given, the
-   * clock does not measure the step. May be empty.
+   * @param times The durations that must stay flat, in milliseconds and by name. If they are given,
+   * the wall-clock time of the step is not measured. May be empty.
    */
   step(times?: Readonly<Record<string, number>>): void {
     const { user, system } = process.cpuUsage(this.#cpu);
@@ -123,14 +123,14 @@ export class Course {
   }
 
   /**
-   * Compares the last quarter with the second (the first is for warm-up) and throws if one of these
-   * has grown: memory, heap or buffers by more than `growBytes`, open files by more than 10, the
-   * CPU time of a step to more than three times plus 50 ms. Also throws if any sample's memory
-   * exceeds the memory before the run by more than `peakBytes`.
+   * Compares the last quarter of the run with the second quarter, because the first is for warm-up.
+   * Throws if one of these has grown: memory, heap or buffers by more than `growBytes`; open files by
+   * more than 10; the CPU time of a step to more than three times its value plus 50 ms. Also throws if
+   * the memory of any sample exceeds the memory before the run by more than `peakBytes`.
    *
-   * Durations by the clock compare the last third with the first, without extreme values. Other
-   * work on the machine makes them longer. Fixed work is therefore measured with each step, and a
-   * step may become slower in proportion to it.
+   * For wall-clock durations, compares the last third with the first, without extreme values. Other
+   * work on the machine makes these durations longer. Therefore, fixed work is measured with each
+   * step, and a step may become slower by the same factor as the fixed work.
    */
   assertFlat({ growBytes, peakBytes, settles = false }: CourseLimits): Counts {
     const lines = this.#names.flatMap(name => {
@@ -158,13 +158,14 @@ export class Course {
           return this.#slower(name);
       }
     });
-    // Sorts instead of using Math.max, which cannot take as many arguments as a listing may have
+    // The samples are sorted, because Math.max cannot take as many arguments as a listing may have
     // samples.
     const samples = [
       ...this.#samples.map(sample => sample[MEMORY] ?? 0),
       ...[...this.#watched.values()].flat(),
     ].toSorted((a, b) => a - b);
-    // The process may release memory of an earlier run, which would hide growth.
+    // The process may release memory of an earlier run. This would hide growth, so the lower value is
+    // the base.
     const base = Math.min(this.#base / MIB, samples[0] ?? 0);
     const peak = samples.at(-1) ?? 0;
     if ((peak - base) * MIB > peakBytes)
@@ -196,7 +197,10 @@ export class Course {
     return Object.keys(this.#samples[0] ?? {});
   }
 
-  /** Returns a message if the last quarter exceeds what the quarter `since` allows. */
+  /**
+   * Returns a message if the value in the last quarter is higher than the value in the quarter `since`
+   * allows.
+   */
   #grown(
     name: string,
     since: keyof typeof QUARTERS,
@@ -209,8 +213,8 @@ export class Course {
   }
 
   /**
-   * Returns a message if a duration by the clock is longer in the last third than in the first, but
-   * fixed work is not.
+   * Returns a message if a wall-clock duration is longer in the last third than in the first, but the
+   * duration of fixed work is not.
    */
   #slower(name: string): string[] {
     const third = (of: string, index: number) =>
@@ -240,7 +244,7 @@ export class Course {
   }
 
   #values(name: string): readonly number[] {
-    // Some steps do not have this value.
+    // Some steps do not have a value with this name.
     return this.#samples.flatMap(sample => sample[name] ?? []);
   }
 
@@ -249,7 +253,7 @@ export class Course {
   }
 }
 
-/** Returns a part of the values, but at least one. */
+/** Returns the part of the values between two fractions, but at least one value. */
 function part(values: readonly number[], from: number, to: number): readonly number[] {
   const first = Math.min(Math.floor(from * values.length), values.length - 1);
   return values.slice(first, Math.max(Math.floor(to * values.length), first + 1));
@@ -259,7 +263,7 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
-/** Returns the mean without a tenth of the values at each end. */
+/** Returns the mean of the values, except for the lowest tenth and the highest tenth. */
 function trimmedMean(values: readonly number[]): number {
   const cut = Math.floor(values.length / 10);
   const kept = values.toSorted((a, b) => a - b).slice(cut, values.length - cut);

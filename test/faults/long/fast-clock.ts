@@ -3,8 +3,8 @@ import type { Timing } from '../../../src/http/timing.js';
 import type { Random } from '../random.js';
 
 /**
- * A clock that shows `at` at the real time `realAt` and runs `speed` times as fast as real time.
- * Two processes with the same state agree.
+ * The state of a clock that shows `at` at the real time `realAt` and runs `speed` times as fast as
+ * real time. If two processes have the same state, they show the same time.
  */
 export interface ClockState {
   /** The time shown, in epoch milliseconds. */
@@ -21,7 +21,10 @@ export function timeOf({ at, realAt, speed }: ClockState, realNow = Date.now()):
 /** After this time, a wait reads the clock again, because its speed may have changed. */
 const LOOK_MS = 50;
 
-/** The timing of a library whose service uses this clock. Waits are shortened accordingly. */
+/**
+ * The timing for a library whose service uses this clock. Waits are shortened by the speed of the
+ * clock.
+ */
 export class FastClock implements Timing {
   readonly random: () => number;
   /** The real duration of all waits, in milliseconds. */
@@ -34,8 +37,8 @@ export class FastClock implements Timing {
   #waits = 0;
 
   /**
-   * @param waitSpeed The speed while the library waits. Work takes its real time, so tests of
-   * limits need a separate speed.
+   * @param waitSpeed The speed of the clock while the library waits. Work takes its real time, so
+   * tests of limits need a separate speed for waits.
    */
   constructor(
     at: number,

@@ -2,11 +2,11 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import os from 'node:os';
 import path from 'node:path';
 
-/** Takes a few milliseconds on an idle machine. */
+/** This many rounds take a few milliseconds on an idle machine. */
 const ROUNDS = 2_000_000;
 const BYTES = Buffer.alloc(64 * 1024, 1);
 
-/** A constant amount of work. It takes longer only if other processes use the CPU or the disk. */
+/** A constant amount of work. The work takes longer only if other processes use the CPU or the disk. */
 export class FixedWork implements Disposable {
   readonly #folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-work-'));
   readonly #file = openSync(path.join(this.#folder, 'file'), 'w');

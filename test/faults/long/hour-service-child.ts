@@ -14,14 +14,14 @@ export interface HourSetting {
 }
 
 export type ToService =
-  /** The answer is the same message. */
+  /** Changes the clock. The answer is the same message. */
   | { readonly clock: ClockState }
   | { readonly plant: Fault }
-  /** Clears all faults. The answer contains the faults that had hits left. */
+  /** Clears all faults. The answer contains the faults that could still hit. */
   | { readonly clear: true };
 
 export type FromService =
-  /** The twin has the same posts and events but no limits. The tests query it. */
+  /** `twin` is a service with the same posts and events but no limits, which the tests query. */
   | { readonly addresses: Addresses; readonly twin: Addresses }
   | { readonly clock: ClockState }
   | { readonly left: readonly PlantedFault[] };
@@ -34,7 +34,7 @@ const TICK_MS = 50;
 const setting = JSON.parse(process.argv[2] ?? '') as HourSetting;
 let { clock } = setting;
 const realNow = Date.now;
-// The service's own clock uses `Date.now`, so limits are exact to the millisecond.
+// The service's own clock uses `Date.now`. With this replacement, limits are exact to the millisecond.
 Date.now = () => timeOf(clock, realNow());
 const service = createService(setting.options);
 const twin = createService({ ...setting.options, limits: 'relaxed' });

@@ -11,16 +11,16 @@ import { FastClock } from './fast-clock.js';
 import type { FromService, HourSetting, ToService } from './hour-service-child.js';
 
 /**
- * A service with all limits, in a separate process and with a fast clock, and an account whose
- * waits are shortened to match.
+ * A service with all limits, in a separate process and with a fast clock. Also an account whose waits
+ * are shortened by the speed of the clock.
  */
 export class Hour {
   readonly clock: FastClock;
   readonly account: Account;
-  /** How many requests the service refused because there were too many. */
+  /** The number of requests that the service has refused because of a rate limit. */
   tooMany = 0;
   readonly #child: ReturnType<typeof fork>;
-  /** The addresses of the same archive without limits, for the test itself. */
+  /** The addresses of a service with the same archive but no limits, for the test itself. */
   readonly #twin: Addresses;
   #planted = 0;
 
@@ -39,7 +39,7 @@ export class Hour {
         ...addresses,
         timing: clock,
         serviceTime: () => clock.now(),
-        // This is in real time, like the service's heartbeats.
+        // This timeout is in real time, like the service's heartbeats.
         timeouts: { silenceMs: 4_000 },
         onRetry: ({ error }: { readonly error: MillraceError }) => {
           if ('status' in error && error.status === 429) this.tooMany++;
@@ -80,8 +80,8 @@ export class Hour {
   }
 
   /**
-   * Clears all faults. Resolves to the number of faults that took effect and the counted
-   * connections.
+   * Clears all faults. Resolves to the number of faults that took effect, and the number of
+   * connections of each counted family.
    */
   async clear(): Promise<{ readonly hits: number; readonly connections: readonly number[] }> {
     const answer = await this.#ask({ clear: true });
@@ -93,7 +93,7 @@ export class Hour {
     };
   }
 
-  /** Fetches the lines of a replay from the archive without limits, without the library. */
+  /** Fetches the lines of a replay without the library, from the service without limits. */
   async fetchReplay(
     type: 'compliance' | 'firehose',
     from: number,
@@ -117,7 +117,7 @@ export class Hour {
     this.#child.send(message);
   }
 
-  /** Sends one message at a time. */
+  /** Sends a message and waits for the answer. Only one message at a time can be sent. */
   async #ask(message: ToService): Promise<FromService> {
     const answered = once(this.#child, 'message') as Promise<[FromService]>;
     this.#tell(message);

@@ -14,7 +14,8 @@ export function processMemory(): ProcessMemory {
 }
 
 /**
- * Returns the memory without pages of mapped files, which the system reclaims when it needs them.
+ * Returns the memory of the process. Excludes pages of mapped files, which the system reclaims when it
+ * needs memory.
  */
 function ownBytes(): number {
   try {
@@ -26,7 +27,10 @@ function ownBytes(): number {
   }
 }
 
-/** V8 changes this size on its own, from 1 MiB to 32 MiB, regardless of live objects. */
+/**
+ * Returns the size of the space for young objects. V8 itself changes this size between 1 MiB and 32
+ * MiB, regardless of live objects.
+ */
 function youngBytes(): number {
   return getHeapSpaceStatistics()
     .filter(({ space_name }) => /^new_/.test(space_name))

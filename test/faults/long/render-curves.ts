@@ -3,7 +3,7 @@ import { cellTable, table } from '../report.js';
 
 const BARS = '▁▂▃▄▅▆▇█';
 
-/** Renders the results, then a line for everything that was measured over time. */
+/** Renders the results, followed by a line for everything that was measured over time. */
 export function renderCurves(results: readonly CellResult[]): string {
   const rows = results.flatMap(({ cell, curves = {} }) =>
     Object.entries(curves).map(([name, values], index) => {
@@ -26,7 +26,7 @@ export function renderCurves(results: readonly CellResult[]): string {
   ].join('\n');
 }
 
-/** Returns explanations that these results need. */
+/** Returns the explanations that readers of these results need. */
 function notesOn(results: readonly CellResult[]): readonly string[] {
   const minutes = results.filter(({ cell }) => cell.startsWith('compliance-minutes/'));
   const [longest] = minutes.toSorted((a, b) => (b.counts.hits ?? 0) - (a.counts.hits ?? 0));

@@ -17,8 +17,8 @@ const WINDOW_MS = 16 * MINUTE;
 const FROM = NOW - 3 * 24 * 60 * MINUTE;
 
 /**
- * Replays windows one after the other for a number of minutes. Each needs at least one of the five
- * connections that are allowed in five minutes.
+ * Replays windows one after the other for a number of minutes. Each window needs at least one
+ * connection, of which only five are allowed in five minutes.
  */
 export async function replayHour(
   millrace: Millrace,
@@ -29,7 +29,7 @@ export async function replayHour(
   await using hour = await Hour.open(
     millrace,
     random,
-    // The library allows a request one second of real time to arrive.
+    // The library expects a request to arrive within one second of real time, so work runs at speed 1.
     { speed: 1, waitSpeed: 30 },
     { postsPerMinute: 100 },
   );
@@ -52,7 +52,7 @@ export async function replayHour(
         fromDate: new Date(from),
         toDate: new Date(from + WINDOW_MS),
         folder: path.join(folder, 'spool'),
-        // A small limit, so that most of the data goes through a file.
+        // With this small limit, most of the data goes through a file.
         maxMemory: 1_000_000,
         onWait,
       }),
@@ -64,7 +64,8 @@ export async function replayHour(
     course.step({ 'a window without its waits, ms': workMs });
   }
   const { hits, connections: [connections = 0] = [] } = await hour.clear();
-  // Allows five more connections for each started period of five minutes.
+  // Five connections are allowed at first, and five more for each period of five minutes that has
+  // started.
   const allowed = 5 * (Math.ceil((clock.now() - NOW) / (5 * MINUTE)) + 1);
   if (connections > allowed || hour.tooMany > 0)
     throw new Error(`${connections} of ${allowed} connections, ${hour.tooMany} refused`);

@@ -14,14 +14,14 @@ const HOUR = 60 * MINUTE;
 /** The user who signs in. Engagement totals cover only this author's posts. */
 export const OWNER = { id: '7', handle: 'ann', name: 'Ann' };
 const OTHER_AUTHOR = '8';
-/** The author of posts that are stored but no longer in the archive. */
+/** The author of posts that are stored in job files but are no longer in the archive. */
 const DELETED_AUTHOR = '9';
 
 let made: readonly ArchivedPost[] | undefined;
 
 /**
- * The posts are cached next to the compiled script, which each build recreates, because generating
- * them takes longer than most trials.
+ * The posts are cached next to the compiled script, because generating them takes longer than most
+ * trials. Each build recreates this folder, so the cache is never outdated.
  */
 const KEPT = path.join(import.meta.dirname, 'archive.jsonl');
 
@@ -53,8 +53,8 @@ const makePosts = (): readonly ArchivedPost[] => [
 ];
 
 /**
- * Generates posts that match the query, `each` of them within `every` milliseconds, with realistic
- * content and 64-bit ids.
+ * Generates posts that match the query, up to `each` posts within each `every` milliseconds. They have
+ * realistic content and 64-bit ids.
  */
 function posts(
   { from, to }: { readonly from: number; readonly to: number },
@@ -66,7 +66,8 @@ function posts(
     let count = 0;
     for (let minute = start; minute < Math.min(start + every, to) && count < each; minute += MINUTE)
       for (const activity of samplePosts(minute, { seed: 'faults', postsPerMinute: 60 })) {
-        // If a deleted post is nested in another post, that post changes too.
+        // If a deleted post is nested in another post, that post changes too. Therefore, posts with a
+        // nested post are skipped.
         const isAlone = !activity.raw.includes('"quoted_status"');
         if (!isAlone || !/\bcoffee\b/i.test(activity.text) || count >= each) continue;
         found.push(archived(activity));
@@ -129,8 +130,8 @@ function plainPosts(
 let enlarged: readonly ArchivedPost[] | undefined;
 
 /**
- * The number of copies of each post and their size in bytes. Each pipeline then reads about 40 MiB
- * in many pages, and a job reads 80 MiB.
+ * The number of copies of each post and the size of a copy in bytes. With these values, each pipeline
+ * reads about 40 MiB in many pages, and a job reads 80 MiB.
  */
 const LARGE = {
   search: { copies: 4, bytes: 170_000 },
@@ -154,14 +155,14 @@ function enlarge({ at, id, activity }: ArchivedPost): ArchivedPost[] {
   });
 }
 
-/** All posts of this archive match every query, because parsing large posts takes long. */
+/** An archive in which all posts match every query, because parsing large posts takes long. */
 class LargeArchive extends MemoryArchive {
   override matches(...[, window]: Parameters<MemoryArchive['matches']>): ArchivedPost[] {
     return super.matches({ matches: () => true }, window);
   }
 }
 
-/** In jobs and replays of this archive, every third post occurs twice. */
+/** An archive whose jobs and replays contain every third post twice. */
 class RepeatingArchive extends MemoryArchive {
   override async *scan(
     ...args: Parameters<MemoryArchive['scan']>

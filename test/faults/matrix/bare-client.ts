@@ -3,11 +3,10 @@ import { Agent, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import type { Addresses } from 'millrace/service';
 
-// The client of the tests themselves, written with `node:http`, `zlib` and hand-written scans. It
-// shares no code with the library, so that a mistake in the library cannot change the expected
-// results.
+// The client of the tests themselves. It uses `node:http`, `zlib` and hand-written scans, and shares
+// no code with the library, so that a mistake in the library cannot change the expected results.
 
-/** Records by their key. A pipeline must output each of them once. */
+/** The expected records by their key. A pipeline must output each of them once. */
 export type Expected = ReadonlyMap<string, string>;
 
 const agent = new Agent({ keepAlive: true });
@@ -46,7 +45,7 @@ export async function fetchWith(
       response.on('error', reject);
       response.on('end', () => {
         const bytes = Buffer.concat(chunks);
-        // Data files are also gzip, but without a content encoding.
+        // Data files are gzip, too, although their responses have no content encoding.
         const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
         const text = (isGzip ? gunzipSync(bytes) : bytes).toString();
         const { statusCode = 0 } = response;
@@ -58,7 +57,7 @@ export async function fetchWith(
   });
 }
 
-/** Returns whether the service refuses a GET with this status. */
+/** Returns whether the service refuses a GET request with this status. */
 export async function isRefused(
   addresses: Pick<Addresses, 'email' | 'password'>,
   url: string,
@@ -116,14 +115,17 @@ export function isItem(line: string): boolean {
 }
 
 /**
- * Returns the elements of a page's array, or the totals by post. The first and last one include
- * text around the array.
+ * Returns the elements in the array of a page, or the totals of each post. The first and the last
+ * element include the text around the array.
  */
 export function elementsIn(page: string): string[] {
   return page.split(/(?<=\}),(?=\{"(?:created_at|timePeriod)|"\d+":\{)/);
 }
 
-/** Returns the digits of a post's own id: the first `id_str` at the top level of the record. */
+/**
+ * Returns the digits of the id of a post, not of a post in it: the first `id_str` at the top level of
+ * the record.
+ */
 export function idOf(record: string): string {
   let depth = 0;
   for (let at = 0; at < record.length; at++) {
@@ -141,7 +143,7 @@ export function idOf(record: string): string {
   throw new Error(`No id_str in ${record.slice(0, 200)}`);
 }
 
-/** Returns the position of the closing quote. */
+/** Returns the position of the quote that closes a string. */
 function endOfText(record: string, quote: number): number {
   for (let at = quote + 1; at < record.length; at++)
     if (record[at] === '\\') at++;
@@ -153,7 +155,7 @@ export function hashOf(record: string): string {
   return createHash('sha256').update(record).digest('hex');
 }
 
-/** Returns posts by id. Throws if a repeated post differs. */
+/** Returns posts by id. Throws if two records have the same id but different text. */
 export function expectedPosts(records: readonly string[]): Expected {
   const expected = new Map<string, string>();
   for (const record of records) {

@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import type { Addresses } from 'millrace/service';
 import { fetchWith } from './bare-client.js';
 
-// OAuth 1.0a (RFC 5849) for the client of the tests. It shares no code with the library.
+// OAuth 1.0a (RFC 5849) for the client of the tests. This code shares nothing with the library.
 
 export interface BareToken {
   readonly token: string;
@@ -17,8 +17,8 @@ interface SignedBody {
 }
 
 /**
- * Sends a signed POST request with a form, which is signed too, or with JSON. Returns the body of
- * the response.
+ * Sends a signed POST request with a form, which is signed too, or with JSON. Returns the body of the
+ * response.
  */
 export function postSigned(
   { consumerKey, consumerSecret }: Pick<Addresses, 'consumerKey' | 'consumerSecret'>,

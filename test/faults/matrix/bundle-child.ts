@@ -10,7 +10,7 @@ export interface ChildSources {
   readonly entries?: readonly string[];
 }
 
-/** Vitest runs TypeScript, but `npm run faults` runs compiled scripts. */
+/** The extension of scripts. Vitest runs TypeScript, but `npm run faults` runs compiled scripts. */
 const EXTENSION = path.extname(import.meta.filename);
 
 /** The files for processes that are killed. */
@@ -23,8 +23,8 @@ export interface BundledChild {
 }
 
 /**
- * Bundles the script for processes that are killed, together with the library. Loading hundreds of
- * modules would take most of the time of a process that lives for milliseconds.
+ * Bundles the script for processes that are killed, together with the library. A process that lives
+ * for milliseconds would spend most of its time loading hundreds of modules.
  */
 export async function bundleChild(
   library: URL,
@@ -33,7 +33,7 @@ export async function bundleChild(
     entries = ['index'],
   }: ChildSources = {},
 ): Promise<BundledChild> {
-  // Inside the library's folder, so that Node finds the same packages.
+  // The bundle is inside the library's folder, so that Node finds the same packages.
   const folder = await mkdtemp(fileURLToPath(new URL('kills-', library)));
   await build({
     entryPoints: {
@@ -51,7 +51,7 @@ export async function bundleChild(
     platform: 'node',
     target: 'node20',
     logLevel: 'warning',
-    // Imports between the files of a library that is already bundled cause this message.
+    // If the library is already bundled, imports between its files would cause this message.
     logOverride: { 'ignored-bare-import': 'silent' },
     external: ['lmdb', 'libsql', '@nats-io/*'],
     banner: {

@@ -7,7 +7,7 @@ import type { RowRun } from './row-run.js';
 import { type Clean, sentTo } from './sent.js';
 import { threadMessages } from './watched-thread.js';
 
-/** Returns what a run without a fault does. A proxy records what is sent to it. */
+/** Returns what a run without a fault does. A proxy records the responses that the run receives. */
 export async function cleanRun(run: RowRun): Promise<Clean> {
   let diskCalls = 0;
   let threadWrites = 0;
@@ -28,7 +28,7 @@ export async function cleanRun(run: RowRun): Promise<Clean> {
 }
 
 /**
- * Returns what the compliance stream and its replays send without a fault, until all events have
+ * Returns what the compliance stream and its replays send, without a fault and until all events have
  * arrived.
  */
 export async function cleanCompliance(run: RowRun): Promise<Clean> {

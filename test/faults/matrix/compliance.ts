@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ComplianceGap, Tombstones } from 'millrace';
 
-// This import is always the compiled library. If `--library` names another one, the tombstones that
-// it recorded must be readable by this one.
+// This import is always the compiled library. If `--library` names another library, this one must be
+// able to read the tombstones that the other one has recorded.
 import { openTombstones } from '../../../src/compliance/tombstones.js';
 import { type EventKind, printEvent } from '../../../src/service/compliance/generated-events.js';
 import type { Random } from '../random.js';
@@ -16,21 +16,22 @@ import type { World } from './world.js';
 
 const BURSTS = 5;
 export const BURST_EVENTS = 8;
-/** Larger than the integers that a JavaScript number can represent. */
+/** The ids are larger than the integers that a JavaScript number can represent exactly. */
 const FIRST_POST = 1_790_000_000_000_000_001n;
 const FIRST_USER = 1_650_000_000_000_000_001n;
-/** Longer than the service takes from its response headers to its first event. */
+/** A time that is longer than the service takes from its response headers to its first event. */
 const SUBSCRIBE_MS = 50;
 /**
- * Long enough to record events on a busy machine. The events may be about posts and users that
- * already have a tombstone.
+ * This time is long enough to record events on a busy machine. If all events are about posts and users
+ * that already have a tombstone, the number of tombstones does not change, so the wait ends after this
+ * time.
  */
 const RECORD_MS = 2_000;
-/** The limit on the service's clock. Replays have the missed events half an hour later. */
+/** The maximum wait by the service's clock. Replays deliver missed events half an hour later. */
 const MAX_WAIT_MS = 2 * 24 * 3_600_000;
 const COUNTRIES = ['DE', 'FR', 'XX', 'XY'];
 
-/** Sequences of events about one post or user. Other events come between them. */
+/** Sequences of events about one post or user. Events about other posts and users come between them. */
 const STORIES: readonly (readonly EventKind[])[] = [
   ['delete'],
   ['drop'],
@@ -50,7 +51,7 @@ const STORIES: readonly (readonly EventKind[])[] = [
 
 interface Sent {
   readonly kind: EventKind;
-  /** The time in the event. It is later than in all earlier events. */
+  /** The time that the event contains. It is later than the time in any earlier event. */
   readonly stamp: number;
   readonly country: string;
   /** The post that the event is about. */
@@ -93,31 +94,32 @@ const MARKS: Readonly<Partial<Record<EventKind, (event: Sent) => Mark>>> = {
 interface ArriveOptions {
   /** The gaps that the run has reported so far. @default none */
   readonly gaps?: readonly ComplianceGap[] | undefined;
-  /** Whether the events in gaps must have arrived, too. @default false */
+  /** Whether the events in these gaps must have arrived as well. @default false */
   readonly isDelivered?: boolean | undefined;
   /** The minutes that the service cannot deliver. @default none */
   readonly mustName?: Minutes | undefined;
   /**
-   * Whether a fault may turn an event into another one. `received` then records it. @default false
+   * Whether a fault may turn an event into a different event. `received` then records the different
+   * event. @default false
    */
   readonly mayChange?: boolean | undefined;
 }
 
 /**
- * The events of one trial. They are sent in bursts while the stream runs and are looked up in its
- * tombstones.
+ * The events of one trial. They are sent in bursts while the stream runs. Afterwards, the tombstones
+ * of the stream are compared with them.
  */
 export class ComplianceEvents {
   readonly #world: World;
   readonly #random: Random;
   readonly #bytes: number;
   readonly #subjects: Subject[] = [];
-  /** The posts and users that had the right tombstone after the last event was sent. */
+  /** The posts and users that have had the right tombstone since the last event was sent. */
   readonly #right = new Set<Subject>();
-  /** The number of events of each post or user that were recorded when a process was killed. */
+  /** For each post or user, the number of its events that were recorded when a process was killed. */
   readonly #kept = new Map<Subject, number>();
   readonly #texts = new Set<string>();
-  /** The records that the run received and that were never sent in this form. */
+  /** The records that the run has received but that were never sent in this form. */
   readonly #changed = new Set<string>();
   #count = 0;
   #stamp = 0;
@@ -126,6 +128,9 @@ export class ComplianceEvents {
   readonly #connections: () => number;
 
   /**
+   * @param bytes The size of the text that is added to each event. Gzip reduces this text by only a
+   * quarter.
+   *
    * @param bytes The size of the text added to each event, which gzip reduces by only a quarter.
    */
   constructor(world: World, random: Random, { bytes = 0 } = {}) {
@@ -133,12 +138,12 @@ export class ComplianceEvents {
     this.#world = world;
     this.#random = random;
     const { faults } = world.service;
-    // A delay of 0 ms counts the connections.
+    // A planted delay of 0 ms counts the connections.
     const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint: 'compliance', times: 'always' });
     this.#connections = () => faults.list().find(fault => fault.id === id)?.hits ?? 0;
   }
 
-  /** Resolves when the stream has connected since the last call. */
+  /** Resolves once the stream has connected again since the last call. */
   async connected(): Promise<void> {
     while (this.#connections() === this.#connectionsSeen) await sleep(2);
     this.#connectionsSeen = this.#connections();
@@ -149,7 +154,7 @@ export class ComplianceEvents {
     return this.#count;
   }
 
-  /** Sends the next burst. */
+  /** Sends the next burst, if there is one left. */
   burst(): void {
     if (this.#bursts++ < BURSTS) this.more();
   }
@@ -160,7 +165,7 @@ export class ComplianceEvents {
     for (let event = 0; event < BURST_EVENTS; event++) this.#send(this.#next());
   }
 
-  /** Returns a post or user with further events to come, or a new one. */
+  /** Returns a post or user for which further events are planned, or a new one. */
   #next(): Subject {
     const open = this.#subjects.filter(({ coming }) => coming.length > 0);
     if (open.length > 0 && this.#random.chance(0.4)) return this.#random.pick(open);
@@ -190,15 +195,15 @@ export class ComplianceEvents {
     this.#count++;
   }
 
-  /** Records a text that the run received, in case a fault has changed it. */
+  /** Records a text that the run has received, because a fault may have changed it. */
   received(text: string): void {
     if (!this.#texts.has(text)) this.#changed.add(text);
   }
 
   /**
-   * Sends all bursts. Resolves when each post and user has the tombstone that its events require
-   * and all minutes of `mustName` are in a gap. Events in a gap may be missing unless `isDelivered`
-   * is set. `mustBeIn` compares again, including the number of all tombstones.
+   * Sends all bursts. Resolves when each post and user has the tombstone that its events require, and
+   * all minutes of `mustName` are in a gap. Unless `isDelivered` is set, events in a gap may be
+   * missing. `mustBeIn` compares everything again, including the number of all tombstones.
    */
   async arrive(
     tombstones: () => Tombstones | undefined,
@@ -208,21 +213,22 @@ export class ComplianceEvents {
     let connections = 0;
     while (true) {
       signal.throwIfAborted();
-      // Events sent before the first connection would all come from a replay, so this waits for it.
+      // Waits for the first connection, because events that were sent before it would all come from a
+      // replay.
       if (this.#connections() === 0) {
         await sleep(2);
         continue;
       }
       this.burst();
       await sleep(this.#random.whole(2, 12));
-      // The clock must not advance between the time that the service reports to a connection and
-      // the first event on it.
+      // The service reports its time at the start of a connection. The clock must not advance between
+      // this and the first event on the connection.
       while (connections < this.#connections()) {
         connections = this.#connections();
         await sleep(SUBSCRIBE_MS);
       }
-      // Advances the clock, so that missed events are old enough for a replay and older than new
-      // events.
+      // The clock advances, so that missed events become old enough for a replay and stay older than
+      // new events.
       this.#world.service.clock.advance(this.#random.chance(0.2) ? 240_000 : 20_000);
       const store = tombstones();
       if (store === undefined || this.#bursts < BURSTS) continue;
@@ -253,7 +259,7 @@ export class ComplianceEvents {
 
   /**
    * Reads what a killed process has recorded. Throws if an earlier process had recorded more events
-   * of a post or user, or if a tombstone does not fit its events. Resolves to the number of
+   * about a post or user, or if a tombstone contradicts its events. Resolves to the number of
    * tombstones.
    */
   async mustBeKept(folder: string): Promise<number> {
@@ -273,7 +279,7 @@ export class ComplianceEvents {
   }
 
   /**
-   * Reads the tombstones of a run that has ended. Throws unless they are exactly those that the
+   * Reads the tombstones of a run that has ended. Throws unless exactly the tombstones exist that the
    * events require.
    */
   async mustBeIn(folder: string, gaps: readonly ComplianceGap[], mayChange = false): Promise<void> {
@@ -292,13 +298,14 @@ export class ComplianceEvents {
         isDeepStrictEqual(mark, one),
       );
     });
-    // Each event that arrived as another one spoils its own subject and the other's.
+    // If a fault turns an event into a different one, two tombstones are wrong: that of the real post
+    // or user, and that of the other one.
     return mayChange && wrong.length <= 2 * this.#changed.size ? [] : wrong;
   }
 }
 
 /**
- * Returns the possible marks of a post or user. Each event for which `mayMiss` is true may be
+ * Returns the marks that a post or user may have. Any events for which `mayMiss` returns true may be
  * missing.
  */
 function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | undefined)[] {
@@ -312,7 +319,7 @@ function marksOf({ sent }: Subject, mayMiss: (event: Sent) => boolean): (Mark | 
   return choices.map(markOf);
 }
 
-/** The stamps are ascending, so the last event of a kind decides. */
+/** Returns the mark that events leave. The stamps are ascending, so the last event of a kind decides. */
 function markOf(events: readonly Sent[]): Mark | undefined {
   const marks = events.map(event => MARKS[event.kind]?.(event) ?? {});
   const mark = Object.assign({}, ...marks) as Mark;

@@ -14,7 +14,7 @@ interface Slow {
   readonly every?: number;
 }
 
-/** The delay per item if items are small or few. */
+/** The delay per item for rows with small items or few items. */
 const SMALL_MS = 5;
 
 /**
@@ -23,9 +23,9 @@ const SMALL_MS = 5;
 export const LARGE_EVENT_BYTES = 1_000_000;
 
 /**
- * For each row, how long a slow consumer takes per item and how much memory the run and the service
- * may use. A slow consumer reads 40 MiB, or 80 MiB of a job. Counts are small, so they have no
- * entry.
+ * For each row, how long a slow consumer takes per item, and how much memory the run and the service
+ * may use together. A slow consumer reads 40 MiB, or 80 MiB from a job. Counts are small, so they have
+ * no entry.
  */
 const SLOW: Partial<Record<RowName, Slow>> = {
   search: { sleepMs: 8, limitBytes: 24 * MIB },
@@ -71,8 +71,8 @@ export const consumeSlowly: Fault['plant'] = async setting => {
 };
 
 /**
- * Consumes large events so slowly that the service ends the stream and replays deliver the rest.
- * The service buffers events in memory itself, so memory is not measured.
+ * Consumes large events so slowly that the service ends the stream, so replays deliver the rest.
+ * Memory is not measured, because the service itself buffers events in memory.
  */
 function fallBehind({ world }: FaultSetting): Planted {
   let connections = 0;
@@ -89,30 +89,29 @@ function fallBehind({ world }: FaultSetting): Planted {
 /** Uses large posts if the row has a memory limit. */
 export const slowWorld: Fault['world'] = ({ name }) => ({
   large: SLOW[name]?.limitBytes !== undefined,
-  // A replay waits for a slow reader, but a stream does not.
+  // A replay waits for a slow reader. A stream does not wait, but ends.
   service: { streamBacklogBytes: 4 * MIB },
 });
 
 /**
- * The delay per item, long enough that the next page, file or chunk is requested before the
- * consumer needs it.
+ * The delay per item. It is so long that the next page, file or chunk is requested before the consumer
+ * needs it.
  */
 const PACE_MS = 5;
 
 /**
- * Stalls a connection. Once the stall takes effect, the consumer pauses for longer than a
- * connection may be silent. This counts only if the connection is still stalled when the pause
- * starts.
+ * Stalls a connection. As soon as the stall takes effect, the consumer pauses for longer than a
+ * connection may be silent. This counts only if the connection is still stalled when the pause starts.
  */
 export function stallWhilePaused(setting: AimSetting, silenceMs: number): Planted {
   const { row, world, clean } = setting;
-  // The list of a job's files is read first, and it is not consumed.
+  // The list of a job's files is read before any item is consumed, so it does not count as a source.
   const sources = row.endpoints
     .filter(endpoint => endpoint !== 'jobs')
     .map(endpoint => clean.sent.get(endpoint) ?? []);
   const [sent = []] = sources;
-  // A single source delivers nothing before its first page, file or chunk has arrived, so the fault
-  // must come later.
+  // If there is a single source, nothing is delivered before its first page, file or chunk has
+  // arrived, so the fault must come later than that.
   const first = sources.length === 1 && sent.length > 1 ? sent[0] : undefined;
   const stall = inBody(
     setting,

@@ -14,7 +14,7 @@ import type { RowName } from './pipelines.js';
 import { COMPLIANCE_SINCE_MS, minuteOf, NOW, QUERY, WINDOWS } from './windows.js';
 import type { World } from './world.js';
 
-// The posts that a run must output, fetched from the service without the library.
+// The posts that a run must output. They are fetched from the service without the library.
 
 const SEARCH = '/search/fullarchive/accounts/local/dev';
 
@@ -55,7 +55,7 @@ export async function counted(world: World): Promise<Expected> {
   return new Map((await countPages(world)).flat());
 }
 
-/** Returns a line for each of these posts: its totals, or its error. */
+/** Returns a line for each of these posts with its totals or its error. */
 export async function engagementTotals(
   { addresses, service }: World,
   token: BareToken,
@@ -104,8 +104,8 @@ function jobUrl({ account, publisher, historicalUrl }: Addresses, uuid: string):
 }
 
 /**
- * Returns whether the service refuses the start of the row's window to a bare client because it is
- * too old.
+ * Returns whether the service refuses a bare client's request for the start of the row's window
+ * because it is too old.
  */
 export async function isExpired(
   addresses: Addresses,

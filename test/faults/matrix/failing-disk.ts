@@ -15,9 +15,9 @@ let watched: { readonly folder: string; readonly onCall: OnDiskCall } | undefine
 let isInstalled = false;
 
 /**
- * Calls `onCall` before each call of `node:fs/promises` that changes something below `folder`, for
- * every module of this process, and before each write of worker threads that start later. Returns a
- * function that ends this.
+ * Calls `onCall` before each call of `node:fs/promises` that changes something below `folder`, from
+ * any module of this process. Also calls it before each write of worker threads that start later.
+ * Returns a function that stops this.
  */
 export async function watchDisk(folder: string, onCall: OnDiskCall): Promise<() => void> {
   if (!isInstalled) await install(folder);
@@ -32,7 +32,7 @@ function diskError(code: 'ENOSPC' | 'EIO', call: string, file: string): Error {
   return Object.assign(new Error(`${code}: ${text}, ${call} '${file}'`), { code, syscall: call });
 }
 
-/** A disk that is full or fails at a certain call, until the fault is lifted. */
+/** A disk that is full or that fails at a certain call. `lift` removes the fault. */
 export interface FailingDisk {
   hits(): number;
   /** Whether the first failed call came from a worker thread. */
@@ -43,6 +43,10 @@ export interface FailingDisk {
 }
 
 /**
+ * @param at The position of the failing call among the calls that change a file below the folder,
+ * starting at 1.
+ * @param ofThreads Whether to count only the writes of worker threads.
+ *
  * @param at The number of the call that changes a file below the folder. The first one is 1.
  * @param ofThreads Whether to count only the writes of worker threads.
  */
@@ -60,8 +64,8 @@ export async function failDisk(
     if (call === 'mkdir') return;
     const isCounted = isThread || !ofThreads;
     if (isCounted) calls++;
-    // A full disk stays full, whereas a failing sector fails once. On both, removing files and
-    // checking that a folder exists still work.
+    // A full disk stays full, but a failing sector fails only once. With either fault, removing files
+    // and checking that a folder exists still work.
     const fails = code === 'ENOSPC' ? calls >= at && call !== 'unlink' : isCounted && calls === at;
     if (!fails) return;
     if (++hits === 1) {
@@ -76,7 +80,10 @@ export async function failDisk(
 const WRITING = constants.O_WRONLY | constants.O_RDWR | constants.O_CREAT;
 /** The paths of open files. */
 const names = new WeakMap<FileHandle, string>();
-/** The path of the last file opened with each descriptor. A worker thread passes no handle. */
+/**
+ * The path of the last file that was opened with each descriptor. The calls of worker threads have a
+ * descriptor but no handle.
+ */
 const namesOfThreads = new Map<number, string>();
 
 async function install(folder: string): Promise<void> {

@@ -13,9 +13,9 @@ import { isItem } from './bare-client.js';
 
 /** A change that the proxy makes to a response. */
 export interface Tampering {
-  /** Applies only to requests whose path contains this. */
+  /** Changes only responses to requests whose path contains this string. */
   readonly path: string;
-  /** The number of matching responses to forward unchanged first. @default 0 */
+  /** The number of matching responses that are first forwarded unchanged. @default 0 */
   skip?: number;
   /** The number of responses to change. @default 1 */
   times?: number;
@@ -26,15 +26,15 @@ export interface Tampering {
   readonly lines?: ((line: string, index: number) => string) | undefined;
   readonly document?: ((text: string) => string) | undefined;
   /**
-   * Sends the compressed bytes in pieces of these sizes. Each piece is a separate packet if the
-   * system allows it.
+   * Sends the compressed bytes in pieces of these sizes. If the system allows it, each piece is a
+   * separate packet.
    */
   readonly pieces?: (() => number) | undefined;
-  /** The number of pieces, not counting the last piece of each chunk. */
+  /** The number of pieces that were sent, not counting the last piece of each chunk. */
   splits?: number;
 }
 
-/** A response that was forwarded, completely or so far. */
+/** A response that was forwarded, either completely or up to now. */
 export interface SeenResponse {
   readonly path: string;
   readonly status: number;
@@ -50,12 +50,12 @@ export class FaultProxy {
   readonly #server: Server;
   readonly #target: string;
   readonly #agent = new Agent({ keepAlive: true });
-  /** The responses, in the order of their heads. */
+  /** The responses, in the order in which their heads were forwarded. */
   readonly seen: SeenResponse[] = [];
   keepsBodies = false;
   /** Called when the head of a response was forwarded. */
   onResponse: (seen: SeenResponse) => void = () => {};
-  /** For each response, the first one that matches is applied. */
+  /** The first of these that matches a response is applied to it. */
   tamperings: Tampering[] = [];
 
   private constructor(target: string) {
@@ -87,7 +87,7 @@ export class FaultProxy {
     const [, files, rest] = /^\/_files\/(\d+)(\/.*)$/.exec(path) ?? [];
     const target = files === undefined ? this.#target + path : `http://127.0.0.1:${files}${rest}`;
     const { host, ...headers } = incoming.headers;
-    // OAuth signs the address too, so it must be the service's own.
+    // OAuth signs the address too, so the request must have the address of the service itself.
     const isSigned = headers.authorization?.startsWith('OAuth ');
     const upstream = request(target, {
       method: incoming.method,
@@ -123,7 +123,7 @@ export class FaultProxy {
     outgoing.end();
   }
 
-  /** Makes the addresses of a job's data files lead through the proxy. */
+  /** Replaces the addresses of a job's data files with addresses that lead through the proxy. */
   #redirected(text: string): string {
     return text.replaceAll(
       /http:\/\/127\.0\.0\.1:(\d+)\/snapshots/g,
@@ -138,7 +138,7 @@ export class FaultProxy {
     path: string,
     { lines, document }: Partial<Tampering> = {},
   ): Promise<void> {
-    // Data files are gzip without a content encoding.
+    // Data files are gzip, although their responses have no content encoding.
     const isFile = encoding === undefined && path.includes('.json.gz');
     const isGzip = encoding === 'gzip' || isFile;
     outgoing.writeHead(response.statusCode ?? 502, {

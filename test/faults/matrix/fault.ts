@@ -6,9 +6,9 @@ import type { AimSetting } from './service-fault.js';
 import type { WorldOptions } from './world.js';
 
 export interface FaultSetting extends AimSetting {
-  /** The input of the row: the UUID of a job, or a folder. */
+  /** The input of the row: the UUID of a job, or the path of a folder. */
   readonly input: string;
-  /** The number of records that the test's own client got twice. */
+  /** The number of records that the client of the tests has received a second time. */
   readonly repeated?: number | undefined;
   readonly out: string;
 }
@@ -18,27 +18,27 @@ export interface Planted {
   /** Returns how often the fault took effect: on the wire, on disk, or in this process. */
   hits(): number;
   readonly account?: Partial<AccountOptions> | undefined;
-  /** Whether the run may also complete, because a failed call may be retried. */
+  /** Whether the run may also complete. It may, if the library retries the call that fails. */
   readonly mayRecover?: boolean | undefined;
-  /** Whether the run may also end with a typed error, provided that the next one completes. */
+  /** Whether the run may also end with a typed error. In that case, the next run must complete. */
   readonly mayFail?: boolean | undefined;
   /** Whether the fault may change a record in a way that cannot be detected. */
   readonly mayChange?: boolean | undefined;
-  /** The minutes that gaps must report. If undefined, there must be no gaps. */
+  /** The minutes that gaps must report. If this is undefined, no gap may be reported. */
   readonly gap?: NamedMinutes | undefined;
   /** Describes what the fault hit, for error messages. */
   readonly what?: (() => string) | undefined;
   /**
-   * Returns how far the client's clock is ahead at each reading. If it is given, the client does
-   * not know the service's time.
+   * Returns how far the client's clock is ahead each time the client reads it. If this is given, the
+   * client does not learn the service's time.
    */
   readonly skewMs?: (() => number) | undefined;
   readonly consume?: ((index: number, bytes?: number) => Promise<void> | void) | undefined;
-  /** Returns further counts. */
+  /** Returns further counts for the result of the trial. */
   readonly counts?: (() => Counts) | undefined;
   /**
-   * How long the run must wait because of the fault, and how long it has waited, by the service's
-   * clock.
+   * How long the run must wait because of the fault, and how long it has waited. Both are by the
+   * service's clock.
    */
   readonly wait?: { readonly minMs: number; waitedMs(): number } | undefined;
   /** Whether a later run cannot complete either, because the service no longer has the data. */
@@ -49,17 +49,20 @@ export interface Planted {
 
 export interface Fault {
   readonly name: string;
-  /** The moment at which the process that runs the script is killed. `plant` then does nothing. */
+  /**
+   * The moment at which the process that runs the script is killed. If this is given, `plant` does
+   * nothing.
+   */
   readonly kill?: 'random' | 'disk call' | 'commit' | undefined;
   /**
-   * How often a trial is repeated at another place until the fault takes effect, because a run does
-   * not always get as far as the clean run. @default 1
+   * If the fault takes no effect, a trial is repeated at another place, up to this number of attempts.
+   * This is needed if a run does not always get as far as the clean run. @default 1
    */
   readonly draws?: number | undefined;
-  /** The size added to each compliance event in bytes. @default 0 */
+  /** The size of the text that is added to each compliance event, in bytes. @default 0 */
   readonly eventBytes?: number | undefined;
   readonly world?: ((row: Row) => WorldOptions) | undefined;
-  /** Returns how a row must react, or why there is nothing to try. */
+  /** Returns how a row must react to the fault, or why there is nothing to try. */
   expects(row: Row): Expectation | { readonly none: string };
   plant(setting: FaultSetting): Promise<Planted> | Planted;
 }

@@ -36,7 +36,7 @@ const NOT_SEEN = { none: 'a function of the caller keeps posts out of the thread
 const AS_MADE = { none: 'files stay as the service made them' };
 const AS_SEARCH = { none: 'its source is that of `search`, which has the cell' };
 
-/** The expectations for faults of connections. */
+/** Returns the expectation of each row for a fault of its connections. */
 const network =
   (expected: Expectation, { sinks = false } = {}) =>
   ({ name }: Row): Expectation | { readonly none: string } => {
@@ -44,10 +44,13 @@ const network =
     return SINKS.includes(name) && !sinks ? AS_SEARCH : expected;
   };
 
-/** The event loop is blocked for longer than a connection may be silent. */
+/** The event loop is blocked for this long, which is longer than a connection may be silent. */
 const STARVED_MS = 600;
 const STARVED_SILENCE_MS = 500;
-/** Long enough that a process on a busy machine is not silent for this time by itself. */
+/**
+ * A connection may be silent for this long. Without a fault, a process on a busy machine is never
+ * silent for so long.
+ */
 const SILENCE_MS = 800;
 
 const fault = (
@@ -73,7 +76,8 @@ function onDisk(code: 'ENOSPC' | 'EIO'): Fault['plant'] {
 }
 
 /**
- * Ends a worker thread as if it had run out of memory. Another thread may read the same data again.
+ * Ends a worker thread as if it had run out of memory. Another thread may then read the same data
+ * again.
  */
 async function endThread(out: string, atMessage: number): Promise<Planted> {
   const stop = await watchDisk(out, () => {});
@@ -94,7 +98,7 @@ async function endThread(out: string, atMessage: number): Promise<Planted> {
 const killed = (name: string, kill: NonNullable<Fault['kill']>): Fault => ({
   name,
   kill,
-  // A run may end before it is killed.
+  // A run may end before the process is killed.
   draws: 5,
   expects: row => {
     if (kill === 'commit' && row.name !== 'stored files, threads')
@@ -145,15 +149,16 @@ const TRIED: readonly Fault[] = [
     setting =>
       setting.row.endpoints.length === 0
         ? damageStored(setting, bytes => {
-            // After the gzip header, most of whose bytes have no effect.
+            // The flipped bit is after the gzip header, because most bytes of the header have no
+            // effect.
             const at = setting.random.whole(10, bytes.length - 5);
             bytes[at] = (bytes[at] as number) ^ (1 << setting.random.whole(0, 7));
             return bytes;
           })
         : {
             ...inBody(setting, atByte => ({ kind: 'flip', atByte })),
-            // A gzip checksum comes only at the end, and this stream is endless, so the flipped bit
-            // shows as a damaged record first.
+            // A gzip checksum comes only at the end of the data. The compliance stream has no end, so
+            // the flipped bit first shows as a damaged record.
             mayFail: setting.row.name === 'compliance',
             mayChange: setting.row.name === 'compliance',
           },
@@ -168,12 +173,14 @@ const TRIED: readonly Fault[] = [
       row => (IN_THREADS.includes(row.name) ? NOT_SEEN : network('waits')(row)),
       setting => stallWhilePaused(setting, SILENCE_MS),
     ),
-    // The consumer may have no item while the connection is stalled.
+    // The consumer may have no item while the connection is stalled, and then the fault takes no
+    // effect.
     draws: 5,
   },
   fault('429', network('waits'), setting => {
     const { row, world } = setting;
-    // A compliance trial advances the clock itself. In other trials, only waits do.
+    // In a compliance trial, the trial itself advances the clock. In other trials, only waits advance
+    // it.
     const waitedMs =
       row.name === 'compliance' ? waitAfter429(world) : () => world.service.clock.now() - NOW;
     return {
@@ -185,7 +192,7 @@ const TRIED: readonly Fault[] = [
     fromRequest(setting, endpoint => ({
       kind: 'status',
       status: 503,
-      // A job's file is abandoned after five failures.
+      // A download abandons a file after five failures, so a file fails only four times.
       times: endpoint === 'job-files' ? 4 : 5,
     })),
   ),
@@ -193,7 +200,8 @@ const TRIED: readonly Fault[] = [
     ...fault('401 in the middle', network('error', { sinks: true }), refuseLater, row => ({
       ...(row.endpoints.includes('jobs') && EXPIRING),
     })),
-    // All files may have been requested before their addresses expire.
+    // A run may have requested all files before their addresses expire, and then the fault takes no
+    // effect.
     draws: 5,
   },
   fault(
@@ -207,7 +215,7 @@ const TRIED: readonly Fault[] = [
     },
     async setting => {
       const { name } = setting.row;
-      // The services of these rows already repeat posts.
+      // The services of these rows repeat posts already, so nothing is planted.
       if (REPEATING.includes(name)) return { hits: () => setting.repeated ?? 0, lift: () => {} };
       const separator = name.startsWith('stored') ? '\n' : name === 'compliance' ? '\r\n' : ',';
       return spoilRecord(setting, record => record + separator + record, {
@@ -227,8 +235,8 @@ const TRIED: readonly Fault[] = [
     },
     setting =>
       spoilRecord(setting, (record, random) => {
-        // If a cut line starts with `{`, ends with `}` and contains an id, it is delivered, because
-        // records are not parsed.
+        // Records are not parsed. If a cut line starts with `{`, ends with `}` and contains an id, it
+        // is delivered, so any `}` at the end is removed.
         const cut = record.slice(0, random.whole(1, record.length - 2)).replace(/[}\s]+$/, '');
         return random.chance(0.7) ? cut : '{"id_str":nil}';
       }),
@@ -237,7 +245,7 @@ const TRIED: readonly Fault[] = [
   fault(
     'oversized record',
     ({ name }) => {
-      // Counts ignore unknown members, and a page may be larger than this.
+      // Counts ignore unknown members, and a page of counts may be larger than the limit of a record.
       if (name === 'counts') return 'recovers';
       if (name === 'jobs.download') return AS_MADE;
       return SINKS.includes(name) ? AS_SEARCH : 'error';
@@ -276,7 +284,8 @@ const TRIED: readonly Fault[] = [
     ),
     eventBytes: LARGE_EVENT_BYTES,
   },
-  // The number of disk calls depends on how items arrive together.
+  // The number of disk calls depends on which items arrive together, so the failing call may not be
+  // reached.
   { ...fault('full disk', diskRows('error'), onDisk('ENOSPC')), draws: 5 },
   { ...fault('failing disk', diskRows('error'), onDisk('EIO')), draws: 5 },
   {
@@ -322,7 +331,7 @@ const TRIED: readonly Fault[] = [
       const { clock } = world.service;
       const DAY = 24 * 3_600_000;
       if (row.name === 'replay') {
-        // A part of the window is older than five days, or becomes so before it is read.
+        // A part of the window is older than five days, or becomes older than that before it is read.
         const { from, to } = WINDOWS.replay;
         clock.set(random.whole(from + 2 * 60_000, to) + 5 * DAY);
       } else if (row.name === 'compliance') clock.advance(random.whole(5, 9) * DAY);
@@ -335,7 +344,7 @@ const TRIED: readonly Fault[] = [
       return { hits: () => Number(isRefused), isFinal: true, gap, lift: () => {} };
     },
   ),
-  // A signature contains the machine's time.
+  // A signature contains the time of the client's machine.
   fault(
     'clock an hour off',
     row => (row.name === 'engagement' ? 'error' : network('recovers')(row)),
@@ -367,8 +376,8 @@ const TRIED: readonly Fault[] = [
         const timer = setTimeout(block, random.whole(0, 10));
         return { hits: () => blocks, lift: () => clearTimeout(timer) };
       }
-      // The connection breaks in the middle of a body, whose rest has arrived before the client can
-      // read it.
+      // The connection breaks in the middle of a body. The rest of the body has already arrived, but
+      // the client cannot read it before the break.
       const pause = inBody(setting, afterBytes => ({ kind: 'stall', afterBytes, forMs: 20 }));
       const timer = setInterval(() => {
         if (pause.hits() === 0) return;
@@ -412,7 +421,10 @@ function expireAddresses({ random, world: { proxy, service } }: FaultSetting): P
   };
 }
 
-/** The service refuses the login after the run has received some data. */
+/**
+ * From a random request on, the service refuses the login. The run has then already received some
+ * data.
+ */
 function refuseLater(setting: FaultSetting): Planted {
   const { row, world, random, clean } = setting;
   const refusal = { kind: 'status', status: 401, times: 'always' } as const;
@@ -424,7 +436,8 @@ function refuseLater(setting: FaultSetting): Planted {
   }
   if (row.name === 'compliance') return plant(setting, { ...refusal, endpoint: 'replay' });
   if (row.endpoints.includes('jobs') && random.chance(0.5)) {
-    // Files are listed again when their addresses have expired.
+    // The files are listed again once their addresses have expired, and the login for this request is
+    // refused.
     const expiry = expireAddresses(setting);
     const skip = clean.sent.get('jobs')?.length ?? 0;
     const { hits, lift } = plant(setting, { ...refusal, endpoint: 'jobs', skip });
@@ -450,8 +463,8 @@ function diskRows(expected: Expectation) {
 }
 
 /**
- * Larger than the 16 MiB that a record may have, but varied enough that its gzip is not refused as
- * a bomb.
+ * A text that is larger than the 16 MiB that a record may have. It is so varied that its gzip is not
+ * refused as a bomb.
  */
 const PADDING = Array.from({ length: 600_000 }, (_, index) =>
   index.toString(36).padStart(30, 'x'),
@@ -461,7 +474,7 @@ function isStream(endpoint: Endpoint): boolean {
   return endpoint === 'replay' || endpoint === 'compliance';
 }
 
-/** Rows for which only kills are new, because they leave data in several places. */
+/** The reason for rows in which only kills are tried, because only kills leave data in several places. */
 const OTHERS_HAVE_IT = { none: 'its faults are those of other rows, but for kills' };
 
 export const FAULTS: readonly Fault[] = TRIED.map(one => ({

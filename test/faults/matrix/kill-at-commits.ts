@@ -10,16 +10,19 @@ import type { BundledChild } from './bundle-child.js';
 import { committedBytes } from './outputs.js';
 import type { ChildWork, CommitWork } from './pipeline-child.js';
 
-/** Many more files than threads hold at a time, so that threads are writing during every commit. */
+/**
+ * The number of files. It is much larger than the number of files that threads hold at a time, so that
+ * threads are writing during every commit.
+ */
 const FILES = 64;
 const POSTS_A_FILE = 300;
 const DAYS = ['2022-01-01', '2022-01-02', '2022-01-03'];
 const BUSY_LOOPS = 2;
-/** Commit intervals from a commit at each cursor to the default. */
+/** The commit intervals to try. With 0, there is a commit at each cursor; the last one is the default. */
 const INTERVALS_MS = [0, 1, 10, 50, 250, 1_000];
 /**
- * The number of writes. Writes of threads are slow, so that a run has several commits: two threads
- * make three writes per file.
+ * The number of writes of each thread: two threads together make three writes per file. Each write is
+ * delayed, so that a run has several commits.
  */
 const WRITES = (FILES * DAYS.length) / 2;
 const COMMITS = 6;
@@ -28,11 +31,11 @@ const MIN_WRITE_MS = 4;
 /** The expected content of one day's output. */
 interface Day {
   readonly text: Buffer;
-  /** The content after each number of files. */
+  /** The number of posts and bytes after each number of files. */
   readonly after: readonly { readonly posts: number; readonly bytes: number }[];
 }
 
-/** The state of a checkpoint, parsed independently of the library. */
+/** The state in a checkpoint, which is parsed without the library. */
 interface Committed {
   /** The number of files whose posts the output must contain. */
   readonly files: number;
@@ -40,9 +43,9 @@ interface Committed {
 }
 
 /**
- * Runs the script next to busy loops and kills it at one commit after another. Compares each
- * checkpoint of each process with the files, which must contain exactly the posts before its
- * cursor.
+ * Runs the script next to busy loops, and kills it at one commit after another. Compares each
+ * checkpoint of each process with the outputs, which must contain exactly the posts before the
+ * checkpoint's cursor.
  */
 export async function killAtCommits(
   bundle: BundledChild,
@@ -63,7 +66,7 @@ export async function killAtCommits(
       signal.throwIfAborted();
       const copies = path.join(folder, `commits-${kills}`);
       await mkdir(copies);
-      // Kills later and later, so that every series ends.
+      // The kills come later and later, so that every series ends.
       const dieAt = random.whole(1, 2 + kills);
       const isBefore = random.chance(0.5);
       const seed = String(random.next());
@@ -141,8 +144,8 @@ function start(
 }
 
 /**
- * Compares each checkpoint of a process, and the last one it left, with the files. Returns the
- * number of checkpoints.
+ * Compares each checkpoint of a process, including the last one, with the files. Returns the number of
+ * checkpoints.
  */
 async function mustMatch(copies: string, out: string, days: readonly Day[]): Promise<number> {
   const names = (await readdir(copies)).toSorted((a, b) => Number(a) - Number(b));
@@ -158,7 +161,7 @@ async function mustMatch(copies: string, out: string, days: readonly Day[]): Pro
         );
     }
   }
-  // The committed bytes that the killed process left.
+  // Checks the committed bytes that the killed process has left.
   for (const { name, bytes } of await committedBytes(out)) {
     const { text } = days[DAYS.indexOf(path.basename(name, '.jsonl'))] as Day;
     if (!bytes.equals(text.subarray(0, bytes.length)))
@@ -181,7 +184,7 @@ function read(text: string): Committed {
   const outputs = new Map(
     files.map(({ path: name, posts, bytes }) => [path.basename(name, '.jsonl'), { posts, bytes }]),
   );
-  // When everything is written, no run needs the cursor, so it is still that of the previous
+  // Once everything is written, no run needs the cursor, so the cursor is still that of the previous
   // commit.
   return { files: state === 'running' ? Number(count) : FILES, outputs };
 }

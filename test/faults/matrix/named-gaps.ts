@@ -1,7 +1,7 @@
 import type { ComplianceGap } from 'millrace';
 import { minuteOf } from './windows.js';
 
-/** A range of minutes in epoch milliseconds. The minute of `to` is excluded. */
+/** A range of minutes, in epoch milliseconds. It excludes the minute of `to`. */
 export interface Minutes {
   readonly from: number;
   readonly to: number;
@@ -10,7 +10,7 @@ export interface Minutes {
 /** The minutes that the gaps of a trial must report. */
 export interface NamedMinutes {
   readonly reason: string;
-  /** The minutes by the service's current time, which changes during a run. */
+  /** Returns the minutes. They depend on the service's current time, which changes during a run. */
   minutes(): Minutes;
 }
 

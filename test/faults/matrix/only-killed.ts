@@ -20,8 +20,8 @@ import {
 import { type Attempt, at, COLUMNS, type Pipeline, paced, searchInto } from './pipeline.js';
 
 /**
- * Pipelines for which only kills are new, because they leave data in several places. Other rows
- * cover their other faults.
+ * Pipelines in which only kills are tried, because only kills leave data in several places. The rows
+ * of other pipelines cover the other faults.
  */
 export const ONLY_KILLED = {
   'tee, database': {
@@ -35,7 +35,8 @@ export const ONLY_KILLED = {
           files<Activity>({ path: at(attempt, 'raw.jsonl.gz'), commitIntervalMs }),
           compose(
             map(({ id, raw }: Activity) => [id, raw.toString()] as const),
-            // Some commits contain rows that were held back, and some end an open transaction.
+            // With these values, some commits contain rows that were held back, and some commits end
+            // an open transaction.
             attempt.millrace.committed({ rows: 10, waitMs: commitIntervalMs, ...database }),
           ),
           compose(
@@ -101,7 +102,7 @@ export const ONLY_KILLED = {
         gunzip(),
         jsonLines(),
         activities(),
-        // Reads ahead of the commits.
+        // This operator reads ahead of the commits.
         mapAsync(async (post: Activity) => {
           await turn();
           return post;
@@ -136,13 +137,14 @@ export const ONLY_KILLED = {
 } satisfies Record<string, Pipeline>;
 
 /**
- * Returns whether the branch of selected posts gets a post with this hash. Half of the posts do.
+ * Returns whether the branch for selected posts gets a post with this hash. This is true for half of
+ * the posts.
  */
 export function isSelected(hash: string): boolean {
   return hash < '8';
 }
 
-/** Returns the ids in lines of ids. Commits end lines early, so their length varies. */
+/** Returns the ids in lines of ids. The number of ids per line varies, because commits end lines early. */
 function idsOf(lines: readonly string[]): Found {
   return lines.flatMap(line => line.split(',').map(id => [id, ''] as const));
 }
@@ -153,7 +155,7 @@ interface SavedRow {
 
 const databaseOf = (out: string) => path.join(out, 'rows.sqlite');
 
-/** Opens a table of posts with a saved checkpoint, in the form that `committed` takes. */
+/** Opens a table of posts with a saved checkpoint. Returns it in the form that `committed` takes. */
 async function openRows(out: string) {
   const { default: Database } = await import('libsql');
   const db = new Database(databaseOf(out));
@@ -198,8 +200,9 @@ async function storedRows(out: string): Promise<{ rows: Found; saved: string | u
 const CALLS_AT_A_TIME = 3;
 
 /**
- * Moves a file to another folder, like a user who uploads and then deletes it. Throws if its call
- * is already recorded, or if more calls are unrecorded than may run concurrently.
+ * Moves a file to another folder, like a user who uploads a file and then deletes it. Throws if the
+ * checkpoint already records the call for the file, or if more calls are unrecorded than may run
+ * concurrently.
  */
 async function moveToStore({ out }: Attempt, file: string): Promise<{ readonly name: string }> {
   const name = path.relative(out, file);
@@ -239,7 +242,7 @@ async function recordedCalls(out: string): Promise<ReadonlySet<string>> {
   return new Set(calls.map(([name = '']) => name));
 }
 
-/** Returns the posts of the moved files, either of all or of those in `names`. */
+/** Returns the posts in the moved files: in all of them, or only in those in `names`. */
 async function storedPosts(out: string, names?: ReadonlySet<string>): Promise<Found> {
   const store = path.join(out, 'store');
   if (names === undefined) return postsOf((await textsIn(store, '.jsonl')).flatMap(linesOf));
@@ -248,8 +251,8 @@ async function storedPosts(out: string, names?: ReadonlySet<string>): Promise<Fo
 }
 
 /**
- * Identifies a damaged record by its line number, or by its text if only a later stage could not
- * use it.
+ * Identifies a damaged record by its line number. If only a later stage has found the damage,
+ * identifies it by its text.
  */
 function damagedOf(log: readonly string[]): Found {
   return log.map(line => {

@@ -6,9 +6,9 @@ import { parquetReadObjects } from 'hyparquet';
 import { hashOf, idOf } from './bare-client.js';
 import type { Found } from './compare.js';
 
-// Reads the outputs of a run without the library.
+// These functions read the outputs of a run without the library.
 
-/** Adds the name of the output to the keys, so that the same item can be in several outputs. */
+/** Adds the name of the output to each key, so that the same item can be in several outputs. */
 export function underKey(output: string, found: Found): Found {
   return found.map(([id, hash]) => [`${output} ${id}`, hash]);
 }
@@ -123,13 +123,16 @@ async function filesOfCheckpoint(out: string): Promise<CommittedFile[]> {
   try {
     return committedFiles(await readFile(path.join(out, 'checkpoint.json'), 'utf8'));
   } catch (error) {
-    // There was no commit yet. `RowRun` knows whether this is right.
+    // There was no commit yet. `RowRun` checks whether this is possible.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
 }
 
 /**
+ * @param files The files of a checkpoint in another folder. @default the files of the checkpoint in
+ * `out`
+ *
  * @param files The files of a checkpoint in another folder. @default the files of the checkpoint in
  * this folder
  */
@@ -159,7 +162,10 @@ export async function committedLines(out: string): Promise<string[]> {
   return (await committedTexts(out)).flatMap(linesOf);
 }
 
-/** The committed bytes of each file must be complete gzip members. */
+/**
+ * Returns the committed lines of each file. Throws unless the committed bytes are complete gzip
+ * members.
+ */
 export async function committedGzipLines(
   out: string,
   suffix = '',

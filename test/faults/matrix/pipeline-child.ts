@@ -17,11 +17,11 @@ export interface ChildWork {
   readonly out: string;
   readonly input: string;
   readonly now: number;
-  /** The delay of each item before the sink, in milliseconds. */
+  /** The delay of each item before it reaches the sink, in milliseconds. */
   readonly paceMs: number;
-  /** The call that changes a file below `out` before which the process kills itself. */
+  /** The process kills itself before this call, which changes a file below `out`. */
   readonly dieAt?: DiskPlace | undefined;
-  /** The work of the process at each commit. */
+  /** What the process does at each commit. */
   readonly commits?: CommitWork | undefined;
 }
 
@@ -29,28 +29,32 @@ export interface CommitWork {
   readonly intervalMs: number;
   /** The folder to which each checkpoint is copied just before it is committed. */
   readonly copies: string;
-  /** The number of the commit at which the process kills itself. The first one is 1. */
+  /** The process kills itself at this commit. The first commit is 1. */
   readonly dieAt: number;
-  /** Whether to die before the checkpoint is renamed, or at the next call that changes a file. */
+  /**
+   * Whether the process dies before the checkpoint is renamed. Otherwise, it dies at the next call
+   * that changes a file.
+   */
   readonly isBefore: boolean;
   /**
-   * The maximum delay of a thread's write, in milliseconds. It makes threads finish out of order.
+   * The maximum delay of a thread's write, in milliseconds. The delays make threads finish in another
+   * order than they started.
    */
   readonly maxWriteMs: number;
-  /** The seed of these delays. */
+  /** The seed of the delays of writes. */
   readonly seed: string;
 }
 
 /** A call that changes a file during a run. */
 export interface DiskPlace {
-  /** The number of the call. The first one is 1. */
+  /** The position of the call among the calls that change a file, starting at 1. */
   readonly call: number;
   /** Whether only writes of worker threads count. */
   readonly ofThreads: boolean;
 }
 
-// A script that a trial kills. Prints `started` before opening anything, `thread` if it dies at a
-// write of a worker thread, and the number of its disk calls at the end.
+// A script that a trial kills. Prints `started` before it opens anything, `thread` if it dies at a
+// write of a worker thread, and the number of its disk calls at its end.
 const work = JSON.parse(process.argv[2] ?? '') as ChildWork;
 const { addresses, dieAt } = work;
 const millrace = await loadLibrary({ library: new URL(work.library) });
@@ -69,7 +73,8 @@ const account = millrace.account(
   {
     ...addresses,
     limits: NO_LIMITS,
-    // Other processes advance the service's clock, too. As usual, responses provide its time.
+    // Other processes advance the service's clock, too. The account learns the time from the
+    // responses, as usual.
     timing: new TrialTiming(clock),
   },
   {},

@@ -23,16 +23,16 @@ export interface Attempt {
   /** The UUID of the job, or the folder of stored files. */
   readonly input: string;
   /**
-   * Called for each item before the sink, with the item's size if it is known. It can slow the
-   * consumer down.
+   * Called for each item before it reaches the sink, with the size of the item if it is known. Can
+   * slow the consumer down.
    */
   readonly consume: (index: number, bytes?: number) => Promise<void> | void;
-  /** The position at which the source starts, instead of the checkpoint's. */
+  /** The position at which the source starts. @default the position in the checkpoint */
   readonly resume?: Cursor | undefined;
   readonly onGap?: ((gap: ComplianceGap) => void) | undefined;
   /** Called with each compliance event. */
   readonly onEvent?: ((event: ComplianceEvent) => unknown) | undefined;
-  /** Called with the tombstones of a compliance run, which does not end by itself. */
+  /** Called with the tombstones of a compliance run. Such a run ends only when it is aborted. */
   readonly onTombstones?: ((tombstones: Tombstones) => unknown) | undefined;
   readonly signal?: AbortSignal | undefined;
   /** @default 0, so that each commit ends before the next item is read */
@@ -40,11 +40,14 @@ export interface Attempt {
 }
 
 export interface Pipeline {
-  /** Runs the user's script. A later run resumes. */
+  /** Runs the script of a user. A later run resumes. */
   run(attempt: Attempt): Promise<unknown>;
-  /** Returns everything that a complete run has output. */
+  /** Returns all items that a complete run has output. */
   found(out: string): Promise<Found>;
-  /** Returns what an incomplete run has committed. @default the items that the checkpoint covers */
+  /**
+   * Returns the items that an incomplete run has committed. @default the items that the checkpoint
+   * covers
+   */
   committed?(out: string): Promise<Found>;
 }
 

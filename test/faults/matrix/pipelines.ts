@@ -54,10 +54,10 @@ async function postsFrom(attempt: Attempt, source: Flow<Uint8Array>, workers?: n
   });
 }
 
-/** Columns that worker threads read from the bytes of a post. */
+/** The columns that worker threads read from the bytes of a post. */
 const CELLS = ['id', 'text', 'author_id', 'lang'] as const;
 
-/** Writes posts of stored files to a sink whose outputs two worker threads encode. */
+/** Writes the posts in stored files to a sink. Two worker threads encode the outputs of the sink. */
 function storedInto(attempt: Attempt, sink: FlowSink<Activity, unknown>) {
   const { activities, dedupe, gunzip, jsonLines, localFiles, pipeline } = attempt.millrace;
   const source = localFiles(attempt.input);
@@ -118,7 +118,7 @@ export const PIPELINES = {
       });
     },
     found: async out => postsOf(await gzipLines(out)),
-    // A file with its final name is complete.
+    // A file that has its final name is complete, so all of its posts are committed.
     committed: async out => postsOf(await gzipLines(out)),
   },
   replay: {
@@ -232,8 +232,8 @@ export const PIPELINES = {
         gunzip(),
         jsonLines(),
         activities(),
-        // The delay keeps a file from appearing before the posts of the previous one were
-        // requested, so each file causes a separate request.
+        // Without this delay, a file could appear before the posts of the previous file were
+        // requested. With it, each file causes a separate request.
         tap<Activity>(() => sleep(1)),
         engagement(attempt.account, { waitMs: 0 }),
         map(({ activity: { id: id_str }, totals, errors }) => {
@@ -368,7 +368,7 @@ export const PIPELINES = {
         { signal: attempt.signal },
       );
     },
-    // `ComplianceEvents` checks them instead.
+    // The items are not compared here, because `ComplianceEvents` checks them.
     found: async () => [],
     committed: async () => [],
   },
@@ -383,16 +383,16 @@ export const PIPELINES = {
   ...ONLY_KILLED,
 } satisfies Record<string, Pipeline>;
 
-/** Returns the path of the tombstones of a row with stored files. */
+/** Returns the path of the tombstones for a row with stored files. */
 export const deletedBeside = (input: string) => path.join(path.dirname(input), 'deleted');
 
-/** Returns the path of the list of rules of a row with stored files. */
+/** Returns the path of the list of rules for a row with stored files. */
 export const rulesBeside = (input: string) => path.join(path.dirname(input), 'rules.json');
 
-/** The memory of a replay connection in bytes. Further data goes to disk. */
+/** A replay connection keeps this many bytes in memory. Further data goes to disk. */
 const REPLAY_MEMORY = 4 * 2 ** 20;
 
-/** Returns the committed items of a pipeline, by default of one that writes lines of posts. */
+/** Returns the items that a pipeline has committed. By default, the pipeline writes posts as lines. */
 export async function committedOf(pipeline: Pipeline, out: string): Promise<Found> {
   return pipeline.committed?.(out) ?? postsOf(await committedLines(out));
 }
@@ -417,8 +417,8 @@ export const IN_THREADS: readonly RowName[] = [
 ];
 
 /**
- * Throws if no thread was used. The main thread would do the work correctly, but the row would not
- * test threads.
+ * Throws if no thread was used. If the main thread did the work, the result would be right, but the
+ * row would not test threads.
  */
 export function mustUseThreads(
   row: RowName,

@@ -11,8 +11,8 @@ import type { World } from './world.js';
 type Piece = readonly string[];
 
 /**
- * The requests that a row needs, found with the test's own client. A resumed run may send only
- * those that are left.
+ * The requests that a row needs, found with the client of the tests. A resumed run may send only the
+ * requests whose items are not committed yet.
  */
 export class Remaining {
   readonly #pieces: readonly Piece[];
@@ -24,7 +24,7 @@ export class Remaining {
   }
 
   /**
-   * Call this before planting a fault. Resolves to `undefined` if the requests of a row are not
+   * Must be called before a fault is planted. Resolves to `undefined` for a row whose requests are not
    * known exactly.
    */
   static async of(row: Row, world: World, prepared: Prepared): Promise<Remaining | undefined> {
@@ -32,25 +32,28 @@ export class Remaining {
     const [endpoint] = row.endpoints;
     if (pieces === undefined || endpoint === undefined) return undefined;
     const { faults } = world.service;
-    // A delay of 0 ms counts the requests.
+    // A planted delay of 0 ms counts the requests.
     const { id } = faults.plant({ kind: 'delay', ms: 0, endpoint, times: 'always' });
     return new Remaining(pieces, () => faults.list().find(one => one.id === id)?.hits ?? 0);
   }
 
   /**
-   * Returns the keys that a run still has to deliver after these were committed. Pages, files and
-   * chunks are delivered as a whole.
+   * Returns the keys of the items that a run still has to deliver if the items with the given keys are
+   * committed. Pages, files and chunks are delivered as a whole.
    */
   keys(committed: ReadonlySet<string>): ReadonlySet<string> {
     return new Set(this.#left(committed).flat());
   }
 
-  /** Returns a function that throws if more requests were sent since this call than are left. */
+  /**
+   * Returns a function that throws if more requests were sent since this call than the run still
+   * needs.
+   */
   expect(committed: ReadonlySet<string>): () => Promise<void> {
     const left = this.#left(committed).length;
     const before = this.#count();
     return async () => {
-      // The service may not have read the last requests of a killed process yet.
+      // The service may still have to read the last requests of a killed process.
       for (let turn = 0; turn < 5; turn++) await setImmediate();
       const sent = this.#count() - before;
       if (sent > left)

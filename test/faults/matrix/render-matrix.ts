@@ -10,7 +10,7 @@ const SIGNS: Readonly<Record<Expectation, string>> = {
   none: '–',
 };
 
-/** Returns how many trials resumed from the cursor of their error. */
+/** Renders how many trials have resumed from the cursor of their error. */
 function cursorsOf({ expects, counts: { cursors = 0 } }: CellResult): string {
   return expects === 'error' && cursors > 0 ? ` (${cursors})` : '';
 }

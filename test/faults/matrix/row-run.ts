@@ -15,13 +15,13 @@ import { World, type WorldOptions } from './world.js';
 export interface Place {
   /** The folder of the trial. */
   readonly folder: string;
-  /** The folder of files that are created once for all trials. */
+  /** The folder for files that are created once for all trials. */
   readonly cache: string;
   /** The URL of the compiled library. */
   readonly library: URL;
 }
 
-/** Rows with a single source that commit at each cursor. */
+/** Rows that have a single source and commit at each cursor. */
 const GO_ON: readonly RowName[] = [
   'search',
   'counts',
@@ -44,13 +44,13 @@ interface RunOptions {
   readonly onTombstones?: Attempt['onTombstones'];
 }
 
-/** The service and data of one trial, and the runs of its row in this process. */
+/** The service and the data of one trial, and the runs of the trial's row in this process. */
 export class RowRun {
   readonly world: World;
   readonly row: Row;
   readonly prepared: Prepared;
   readonly out: string;
-  /** Set by `watchRequests`. */
+  /** The requests of the row, set by `watchRequests`. */
   #remaining: Remaining | undefined;
   /** The keys of the items that were committed at the last check. */
   #committed: ReadonlySet<string> = new Set();
@@ -97,8 +97,8 @@ export class RowRun {
   }
 
   /**
-   * Call this before planting a fault. `mustRequestTheRest` and `mustGoOnAt` then know which
-   * requests are left.
+   * Must be called before a fault is planted. After that, `mustRequestTheRest` and `mustGoOnAt` can
+   * tell which requests the run still needs.
    */
   async watchRequests(): Promise<void> {
     this.#remaining = await Remaining.of(this.row, this.world, this.prepared);
@@ -153,8 +153,8 @@ export class RowRun {
   }
 
   /**
-   * Checks that the committed items are correct and that none was lost since the last check.
-   * Resolves to their number.
+   * Checks that the committed items are correct, and that no item that was committed at the last check
+   * is missing. Resolves to the number of committed items.
    */
   async mustBeExact(): Promise<number> {
     const { allowed, expected } = this.prepared;
@@ -170,8 +170,8 @@ export class RowRun {
   }
 
   /**
-   * Runs a script that resumes. Checks that it sends only the requests that were left at the last
-   * check.
+   * Runs a script that resumes. Checks that it sends only the requests that were still needed at the
+   * last check.
    */
   async mustRequestTheRest<T>(run: () => Promise<T>): Promise<T> {
     const check = this.#remaining?.expect(this.#committed);
@@ -181,15 +181,16 @@ export class RowRun {
   }
 
   /**
-   * Checks that the cursor of an error makes another script deliver what is not committed, without
-   * requesting other pages, files or chunks.
+   * Checks the cursor of an error: a script that starts at it must deliver the items that are not
+   * committed, without requesting other pages, files or chunks.
    */
   async mustGoOnAt(error: Error, signal: AbortSignal): Promise<number> {
     const { cursor, code } = error as { cursor?: Cursor; code?: string };
     const { row, prepared } = this;
     if (this.#remaining === undefined || !GO_ON.includes(row.name)) return 0;
     if (cursor === undefined) {
-      // An error of the sink's disk has no cursor of the source. The checkpoint has it.
+      // An error of the sink's disk has no cursor, because it does not come from the source. The
+      // cursor is in the checkpoint.
       if (this.#committed.size === 0 || code === 'ERR_STORAGE') return 0;
       throw new Error(`It has no cursor, and ${this.#committed.size} items are committed`, {
         cause: error,

@@ -24,10 +24,11 @@ export interface Row {
   readonly name: RowName;
   readonly pipeline: Pipeline;
   /**
-   * The families of endpoints it uses. The family of its items comes first. Empty for stored files.
+   * The families of endpoints that the row uses. The first one delivers the items. Empty for rows with
+   * stored files.
    */
   readonly endpoints: readonly Endpoint[];
-  /** Creates the state that the service starts with. */
+  /** Creates a state folder for the service to start with. */
   readonly state?: (setting: Omit<RowSetting, 'world'>) => Promise<string>;
   /** Creates the input of the pipeline, and asks the service for the expected output. */
   prepare(setting: RowSetting): Promise<Prepared>;
@@ -38,7 +39,7 @@ export interface RowSetting {
   readonly world: World;
   /** The folder of the trial. */
   readonly folder: string;
-  /** The folder of files that are created once for all trials. */
+  /** The folder for files that are created once for all trials. */
   readonly cache: string;
   /** Whether the service delivers posts twice. */
   readonly repeats: boolean;
@@ -51,15 +52,21 @@ export interface RowSetting {
 export interface Prepared {
   readonly input: string;
   readonly expected: Expected;
-  /** The items that may be output before the run has completed. @default `expected` */
+  /** The items that may be output before the run is complete. @default `expected` */
   readonly allowed?: Expected;
-  /** The number of records that the test's own client got beyond the number of posts. @default 0 */
+  /**
+   * The number of records that the client of the tests has received, minus the number of posts.
+   * @default 0
+   */
   readonly repeated?: number;
   /** Fills the output folder before the first run. */
   fill?(out: string): Promise<void>;
 }
 
-/** A job of the service, created once per process: its state folder and the texts of its files. */
+/**
+ * A job of the service, which is created once per process: its state folder and the texts of its
+ * files.
+ */
 interface MadeJob {
   readonly uuid: string;
   readonly state: string;
@@ -89,7 +96,7 @@ function madeJob({ cache, repeats, large, plain }: JobSetting): Promise<MadeJob>
   return made;
 }
 
-/** Returns the state of a service that has the job. */
+/** Returns the path of a copy of the state of a service that has the job. */
 async function stateWithJob(setting: Omit<RowSetting, 'world'>): Promise<string> {
   const { state } = await madeJob(setting);
   const copy = path.join(setting.folder, 'state');
@@ -121,7 +128,7 @@ interface Text {
 
 const fullText = ({ text, extended_tweet: extended }: Text) => extended?.full_text ?? text;
 
-/** Like `store`, but for rows of a table instead of lines. */
+/** Writes a job's files into a folder, like `store`, but expects rows of a table instead of lines. */
 async function storeCells(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const posts = [...texts.values()].flatMap(lines);
@@ -139,7 +146,7 @@ function expectedCells(posts: readonly string[]): Expected {
   return new Map(posts.map(post => [idOf(post), hashOfCells(cells(post))]));
 }
 
-/** Resolves to the folder of the files. */
+/** Writes texts to files. Resolves to the path of their folder. */
 async function storeTexts(
   texts: ReadonlyMap<string, string>,
   { folder }: RowSetting,
@@ -151,7 +158,7 @@ async function storeTexts(
   return input;
 }
 
-/** Returns files of ten posts each. */
+/** Returns the texts of files with ten posts each. */
 function engagementTexts(): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   for (const { at, activity } of engagementPosts()) {
@@ -271,7 +278,10 @@ export const ROWS: readonly Row[] = [
   }),
 ];
 
-/** Like `store`, but adds records that are not posts, and posts without a time for the table. */
+/**
+ * Writes a job's files into a folder, like `store`, but adds records that are not posts, and posts
+ * whose time a table cannot contain.
+ */
 async function storeDamaged(setting: RowSetting): Promise<Prepared> {
   const { texts } = await madeJob(setting);
   const input = path.join(setting.folder, 'stored');
@@ -287,7 +297,7 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
       const key = hasLine ? records.length : bytes.toString();
       expected.set(`damaged ${name} ${key}`, hashOf(bytes.toString('latin1')));
     }
-    // This post has a line in the outputs but no row.
+    // The outputs contain a line for this post, but no row.
     const untimed = `{"id":1,"id_str":"${name}","created_at":"never"}`;
     records.push(Buffer.from(untimed));
     expected.set(name, hashOf(untimed)).set(`damaged ${name} ${untimed}`, hashOf(untimed));
@@ -298,8 +308,9 @@ async function storeDamaged(setting: RowSetting): Promise<Prepared> {
 }
 
 /**
- * Creates a damaged record: not an object, invalid UTF-8, without an id, or with the same bytes as
- * another one. An object without an id has lost its line number.
+ * Creates a damaged record. It is not an object, or it is invalid UTF-8, or it has no id, or it has
+ * the same bytes as another damaged record. If it is an object without an id, its line number is not
+ * known when the damage is found.
  */
 function damagedRecord(post: string, index: number): { bytes: Buffer; hasLine: boolean } {
   const kinds = [
@@ -318,7 +329,7 @@ interface TaggedRule {
   readonly id: string;
 }
 
-/** Returns rules for most of the authors. Each has one of three tags, or none. */
+/** Returns rules for most of the authors. Each rule has one of three tags or no tag. */
 function someRules(posts: readonly string[]): readonly TaggedRule[] {
   const authors = [...new Set(posts.map(authorOf))];
   const rules = authors
@@ -331,7 +342,8 @@ function someRules(posts: readonly string[]): readonly TaggedRule[] {
 }
 
 /**
- * Returns the post with its matching rules instead of the service's, or nothing if no rule matches.
+ * Returns the post with the rules that match it, without those of the service. Returns an empty list
+ * if no rule matches.
  */
 function matched(post: string, rules: readonly TaggedRule[]): string[] {
   const { lang } = JSON.parse(post) as { readonly lang: string };
@@ -351,7 +363,8 @@ function authorOf(post: string): string {
 let madeTombstones: Promise<string> | undefined;
 
 /**
- * Returns tombstones of these posts. They are created once per process, because they are only read.
+ * Creates tombstones of these posts and returns their path. They are only read, so they are created
+ * once per process.
  */
 function tombstonesOf(ids: readonly string[], { millrace, cache }: RowSetting): Promise<string> {
   const make = async () => {

@@ -3,11 +3,11 @@ import type { Endpoint } from 'millrace/service';
 import { elementsIn, isItem } from './bare-client.js';
 import type { SeenResponse } from './fault-proxy.js';
 
-/** The course of a clean run of the row, which shows where a fault can occur. */
+/** What a clean run of the row does. This shows where a fault can occur. */
 export interface Clean {
-  /** The responses that the service sent, in order, by family of endpoints. */
+  /** The responses that the service has sent, in order, by family of endpoints. */
   readonly sent: ReadonlyMap<Endpoint, readonly Sent[]>;
-  /** The number of calls that changed a file. */
+  /** The number of calls that have changed a file. */
   readonly diskCalls: number;
   /** How many of the disk calls were writes of worker threads. */
   readonly threadWrites: number;
@@ -17,12 +17,9 @@ export interface Clean {
 
 /** The response to one request, as the service sent it. */
 export interface Sent {
-  /** The path and query, as far as they are the same in each run. */
+  /** The part of the path and query that is the same in each run. */
   readonly address: string;
-  /**
-   * The size of the body on the wire. If a stream is flushed at other times, it has at least this
-   * size.
-   */
+  /** The minimum size of the body on the wire. If a stream is flushed more often, its body is larger. */
   readonly bytes: number;
   /** The number of records or buckets. */
   readonly records: number;
@@ -42,8 +39,8 @@ export const PATHS: Partial<Record<Endpoint, string>> = {
 };
 
 /**
- * The list of a job's files may be shorter in another run by this much, because its addresses are
- * signed again.
+ * In another run, the list of a job's files may be shorter by this many bytes, because its addresses
+ * are signed again.
  */
 const SIGNED_BYTES = 50;
 
@@ -65,15 +62,15 @@ function sentIn({ path, chunks }: SeenResponse): Sent {
   const isStream = /\/(replay|streams)\//.test(path);
   const isFile = path.includes('_activities.json.gz');
   const isGzip = wire[0] === 0x1f && wire[1] === 0x8b;
-  // An endless stream was stopped in the middle.
+  // An endless stream has no end of gzip, because it was stopped in the middle.
   const inflate = () => gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
   const text = (isGzip ? inflate() : wire).toString();
   if (path.startsWith('/historical/'))
     return { address: path, bytes: wire.length - SIGNED_BYTES, records: 0, messages: [] };
   return {
-    // The signature of a file's address changes with the time.
+    // The address of a file contains a signature, which changes with the time.
     address: isFile ? path.replace(/^\/_files\/\d+|\?.*$/g, '') : path,
-    // The most compact form, because each flush adds bytes.
+    // Each flush adds bytes, so this compresses the text without flushes to get the minimum size.
     bytes: isStream ? gzipSync(text, { level: 4 }).length : wire.length,
     records: isStream || isFile ? text.split('\n').filter(isItem).length : elementsIn(text).length,
     messages: isStream ? text.split('\r\n').filter(line => line !== '') : [],

@@ -5,7 +5,10 @@ import type { Row } from './rows.js';
 import { type Clean, PATHS, type Sent } from './sent.js';
 import type { World } from './world.js';
 
-/** The world of a trial and the clean run of its row, which determine where a fault is aimed. */
+/**
+ * The service and data of a trial, and the clean run of its row. They determine where a fault is
+ * aimed.
+ */
 export interface AimSetting {
   readonly row: Row;
   readonly world: World;
@@ -13,14 +16,14 @@ export interface AimSetting {
   readonly clean: Clean;
 }
 
-/** A request of the clean run, and how to aim a fault at the same request of another run. */
+/** A request of the clean run, and the values that aim a fault at the same request of another run. */
 export interface Aimed {
   readonly endpoint: Endpoint;
   /** The smallest response that the service sends to the request. */
   readonly sent: Sent;
-  /** The number of requests to let through first. */
+  /** The number of earlier requests that the fault must skip. */
   readonly skip: number;
-  /** A part of the address, if only this request has it. */
+  /** A part of the address that only this request has, if there is one. */
   readonly path: string | undefined;
 }
 
@@ -39,16 +42,16 @@ export function aim({ row, random, clean }: AimSetting, accepts: (sent: Sent) =>
   const one = random.pick(sent);
   const isAlone = all.every(other => other === one || other.address !== one.address);
   if (isAlone) return { endpoint, sent: one, skip: 0, path: one.address };
-  // All pages have the same address. The pages of two searches, and two engagement requests, may
-  // come in any order.
+  // All pages have the same address. The pages of two searches may come in any order, and so may two
+  // engagement requests.
   const isInOrder = row.name !== 'merge' && row.name !== 'engagement';
   const skip = all.indexOf(one);
   return { endpoint, sent: isInOrder ? one : smallest(sent), skip, path: undefined };
 }
 
 /**
- * The number of events before the stream connects, which then come from a replay, differs between
- * runs.
+ * Limits a response of the compliance stream to the messages that it has in any run. The number of
+ * events that are sent before the stream connects, and so come from a replay, differs between runs.
  */
 function inAnyRun({ messages, ...sent }: Sent): Sent {
   return { ...sent, messages: messages.slice(0, BURST_EVENTS) };
@@ -59,7 +62,7 @@ function smallest(sent: readonly Sent[]): Sent {
 }
 
 interface Planted {
-  /** Returns how often the fault happened, including all its `times`. */
+  /** Returns how often the fault has happened. If it hits several requests, each of them counts. */
   hits(): number;
   lift(): void;
 }
@@ -76,7 +79,7 @@ export function inBody(
   return plant(setting, { endpoint, skip, path, ...fault } as ServiceFault);
 }
 
-/** Plants a fault that applies from a random request on. */
+/** Plants a fault that affects a random request and all later requests. */
 export function fromRequest(
   setting: AimSetting,
   make: (endpoint: Endpoint) => object,
@@ -85,7 +88,7 @@ export function fromRequest(
   const { row, random, clean } = setting;
   const count = (endpoint: Endpoint) => clean.sent.get(endpoint)?.length ?? 0;
   const endpoint = random.pick(row.endpoints.filter(one => count(one) > first));
-  // The compliance stream is a single long request.
+  // The compliance stream is a single long request, so the fault starts with it.
   const skip = row.name === 'compliance' ? 0 : random.whole(first, count(endpoint) - 1);
   const fault = { endpoint, skip, ...make(endpoint) } as ServiceFault;
   return { skip, ...plant(setting, fault) };
@@ -106,7 +109,7 @@ export function plant({ world }: Pick<AimSetting, 'world'>, fault: ServiceFault)
 
 /** Chooses a place to cut a stream before its last message is complete. */
 export function contentCut(random: Random, { messages }: Sent) {
-  // Most events are ASCII.
+  // Most events are ASCII, so they contain no multi-byte character to cut.
   const lastWide = messages.findLastIndex(message => /[^\0-\x7f]/.test(message));
   const within = random.pick(
     lastWide === -1
@@ -120,8 +123,8 @@ export function contentCut(random: Random, { messages }: Sent) {
 /**
  * Waits for the first request that the service refuses with a 429.
  *
- * @returns A function that returns how long afterwards, by the service's clock, the same path was
- * requested again. It returns 0 if it was not.
+ * @returns A function. It returns the time after which the same path was requested again, by the
+ * service's clock, or 0 if it was not requested again.
  */
 export function waitAfter429({ service }: World): () => number {
   let refused: { readonly path: string | undefined; readonly at: number } | undefined;

@@ -9,8 +9,8 @@ import { PATHS, type Sent } from './sent.js';
 import { aim } from './service-fault.js';
 
 /**
- * Changes one record of a response, of all later responses until the fault is lifted, or of the
- * stored file.
+ * Changes one record of a response and of all later responses until the fault is lifted, or one record
+ * of the stored file.
  */
 export async function spoilRecord(
   setting: FaultSetting,
@@ -22,7 +22,7 @@ export async function spoilRecord(
     const folder = row.name === 'applyCompliance' ? out : input;
     return spoilStored(folder, random, change);
   }
-  // In a page, chooses an element between the first and the last.
+  // In a page, neither the first nor the last element is chosen.
   const isPage = ({ messages, address }: Sent) =>
     messages.length === 0 && !address.endsWith('.json.gz');
   const aimed = aim(setting, sent => sent.records > (isPage(sent) ? 2 : 0));
@@ -57,8 +57,8 @@ export async function spoilRecord(
 }
 
 /**
- * Changes an element in the array of a page, but not the first or last one, which include text
- * around the array.
+ * Changes an element in the array of a page. Never changes the first or the last element, because
+ * `elementsIn` returns them with text from around the array.
  */
 function changeElement(text: string, at: number, change: (element: string) => string): string {
   const elements = elementsIn(text);

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Timing } from '../../../src/http/timing.js';
 
-/** Reads the service's clock, and advances it for a wait. */
+/** Reads the clock of the service, and advances it when the library waits. */
 export interface ClockAccess {
   now(): number;
   advance(ms: number): void | Promise<void>;
 }
 
-/** Options for `account` without client-side limits, so that only the service makes it wait. */
+/** Options for `account` that lift its rate limits, so that only the service makes it wait. */
 export const NO_LIMITS = {
   search: [],
   jobReads: [],
@@ -16,14 +16,20 @@ export const NO_LIMITS = {
   engagement: [],
 };
 
-/** The library's waits advance the service's clock, so that minutes pass immediately. */
+/**
+ * A timing in which waits of the library advance the service's clock, so that minutes pass
+ * immediately.
+ */
 export class TrialTiming implements Timing {
   readonly #clock: ClockAccess;
   readonly #skewMs: () => number;
   /** The duration of all waits. */
   #waitedMs = 0;
 
-  /** @param skewMs Returns how far the client's clock is ahead of the service's at each reading. */
+  /**
+   * @param skewMs Returns how far the client's clock is ahead of the service's, each time the client
+   * reads it.
+   */
   constructor(clock: ClockAccess, skewMs = () => 0) {
     this.#clock = clock;
     this.#skewMs = skewMs;
@@ -34,8 +40,8 @@ export class TrialTiming implements Timing {
   }
 
   /**
-   * Does not include the minutes that a trial skips, because no message can take that long to
-   * arrive.
+   * Returns the elapsed time. It does not include minutes that a trial skips on the service's clock,
+   * because no message can take that long to arrive.
    */
   elapsed(): number {
     return performance.now() + this.#waitedMs;

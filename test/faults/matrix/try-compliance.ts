@@ -12,7 +12,7 @@ import { mustHaveWaited, type Target } from './try-fault.js';
 const MAX_LATE_MS = 60_000;
 
 /**
- * Runs a trial of the compliance stream. The stream is endless, so it is stopped when all events
+ * Runs a trial of the compliance stream. The stream is endless, so the trial stops it when all events
  * are recorded.
  */
 export async function tryCompliance(
@@ -31,7 +31,8 @@ export async function tryCompliance(
     const gaps: ComplianceGap[] = [];
     const endsRun = cell.expects === 'error';
     const { mayChange } = planted;
-    // All events arrived, but their number never matched the service's.
+    // With this reason, all events have arrived, but their number never matched the number that the
+    // service reported.
     const isDelivered = planted.gap?.reason === 'unverified';
     const arriveAll = () =>
       untilArrived(run, events, {
@@ -66,7 +67,7 @@ export async function tryCompliance(
   }
 }
 
-/** Runs the stream until all events have arrived. Rejects if the run fails earlier. */
+/** Runs the stream until all events have arrived. Rejects if the run fails before that. */
 async function untilArrived(
   run: RowRun,
   events: ComplianceEvents,
@@ -97,7 +98,7 @@ async function untilArrived(
     () => new Error('The stream ended'),
     (error: unknown) => error,
   );
-  // If the run rejects, the wait ends, too.
+  // If the run rejects, the wait for the events ends, too.
   const over = running.then(error => {
     tombstones = undefined;
     stop.abort(error);
@@ -110,7 +111,7 @@ async function untilArrived(
     () => undefined,
     (error: unknown) => error,
   );
-  // A replay may have delivered all events before the stream got the record that ends it.
+  // A replay may have delivered all events before the stream received the record that ends the run.
   if (failure === undefined && endsRun) {
     events.more();
     await Promise.race([over, sleep(MAX_LATE_MS, undefined, { ref: false })]);

@@ -48,8 +48,8 @@ async function expectIn(
       return { hits, items: await run.mustBeComplete() };
     if (error === undefined)
       throw new Error(`The run ended as if nothing had been: ${planted.what?.() ?? ''}`);
-    // The next run of `applyCompliance` would rewrite the damaged file, so the fault is lifted
-    // first.
+    // The fault is lifted before the check, because the next run of `applyCompliance` would rewrite
+    // the damaged file.
     if (run.row.name === 'applyCompliance') await planted.lift();
     await run.mustBeExact();
     await planted.lift();
@@ -77,7 +77,7 @@ export function mustHaveWaited({ wait, hits }: Planted): void {
 }
 
 /**
- * Checks that the gaps are exactly the required ones and that all other items are committed, each
+ * Checks that the gaps are exactly the required ones, and that all items outside of them are committed
  * once and unchanged.
  */
 async function mustHaveGaps(
@@ -87,7 +87,8 @@ async function mustHaveGaps(
   min: ReturnType<NamedMinutes['minutes']>,
 ): Promise<number> {
   mustName(gaps, { reason, min, max: minutes() });
-  // All items were delivered, but their number never matched the service's.
+  // With this reason, all items were delivered, but their number never matched the number that the
+  // service reported.
   if (reason === 'unverified') return run.mustBeComplete();
   const { expected } = run.prepared;
   const isLost = (id: string) => isNamed(gaps, minuteOf(postedAt(id)));

@@ -14,7 +14,7 @@ import type { Row } from './rows.js';
 import { NOW } from './windows.js';
 import type { WorldOptions } from './world.js';
 
-/** A child process that is not killed. */
+/** The result of a child process that is not killed. */
 export interface CleanChild extends CleanRun {
   readonly bundle: BundledChild;
   readonly threadWrites: number;
@@ -29,10 +29,10 @@ export interface KilledRow extends Omit<Place, 'folder'> {
   readonly world?: WorldOptions | undefined;
 }
 
-/** Delays each item, so that most kills happen in the middle. */
+/** The delay of each item. It makes most kills happen in the middle of the run. */
 const PACE_MS = 1;
 
-/** Runs the script in a process, kills it repeatedly and lets the last process end. */
+/** Runs the script in a process and kills it repeatedly. The last process runs to its end. */
 export async function tryKills(
   { row, kill, kills: wanted, world, library, cache }: KilledRow,
   clean: CleanChild,
@@ -44,7 +44,7 @@ export async function tryKills(
     let kills = 0;
     let committed = 0;
     const children: KilledChild[] = [];
-    /** Each process may request only what earlier ones have not committed. */
+    /** Runs a process to its end. It may request only items that earlier processes have not committed. */
     const tryChild = async (end: () => Promise<Ended>) => {
       const ended = await run.mustRequestTheRest(end);
       if (ended === 'killed') {
@@ -81,7 +81,10 @@ export async function tryKills(
   }
 }
 
-/** The compliance stream is endless, so the last process is killed when all events have arrived. */
+/**
+ * Kills a script that reads the compliance stream. The stream is endless, so the last process is
+ * killed, too, when all events have arrived.
+ */
 export async function killCompliance(
   { row, library, cache }: KilledRow,
   bundle: BundledChild,
@@ -96,7 +99,8 @@ export async function killCompliance(
     for (let times = 0; times < kills; times++) {
       const child = startChild(run, bundle);
       await child.started;
-      // In half of the trials, the events are sent early, so a replay delivers them later.
+      // In half of the trials, the first burst is sent before the stream connects, so a replay
+      // delivers it later.
       const isEarly = random.chance(0.5);
       if (isEarly) events.burst();
       await events.connected();
@@ -150,8 +154,8 @@ export async function cleanChild(run: RowRun, bundle: BundledChild): Promise<Cle
 }
 
 /**
- * Chooses where to kill. If worker threads of the pipeline write, every second process dies at one
- * of their writes.
+ * Chooses the disk call at which a process dies. If worker threads of the pipeline write files, every
+ * second process dies at one of their writes.
  */
 function placeOf(call: number, { threadWrites }: CleanChild, random: Random): DiskPlace {
   if (threadWrites === 0 || random.chance(0.5)) return { call, ofThreads: false };

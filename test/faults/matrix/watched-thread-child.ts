@@ -5,8 +5,8 @@ import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { unchecked } from '../../unchecked.js';
 import type { ThreadCall, ThreadFailure, ThreadWatch } from './watched-thread.js';
 
-// Runs in a worker thread. Asks the main thread before each write, and then runs the thread's
-// actual script.
+// Runs in a worker thread. First replaces the functions that write files, so that they ask the main
+// thread before each write. Then runs the actual script of the thread.
 const { script, port, answered } = (workerData as { readonly watch: ThreadWatch }).watch;
 const mutable = unchecked<Record<string, (fd: number, ...args: unknown[]) => unknown>>(fs);
 for (const call of ['writeSync', 'writevSync']) {
@@ -16,7 +16,8 @@ for (const call of ['writeSync', 'writevSync']) {
     return original(fd, ...args);
   };
 }
-// The bundle for processes that are killed already has another `createRequire`.
+// The bundle for processes that are killed already declares a `createRequire`, so it is not imported
+// by name.
 nodeModule.createRequire(import.meta.url)(
   script.startsWith('file:') ? fileURLToPath(script) : script,
 );

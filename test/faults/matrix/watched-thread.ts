@@ -8,11 +8,11 @@ import workerThreads, {
 /** A call that a thread is about to make. */
 export interface ThreadCall {
   readonly call: string;
-  /** The descriptor of the open file. The main thread knows its path. */
+  /** The descriptor of an open file. The main thread knows the path of the file. */
   readonly fd: number;
 }
 
-/** The error that the call throws instead of taking effect. */
+/** The error that the call throws. The call then has no effect. */
 export interface ThreadFailure {
   readonly message: string;
   readonly code: string | undefined;
@@ -24,16 +24,16 @@ export interface ThreadWatch {
   /** The script that the thread runs. */
   readonly script: string;
   readonly port: MessagePort;
-  /** The first number becomes 1 when an answer is at the port. */
+  /** The first element becomes 1 when an answer has arrived at the port. */
   readonly answered: Int32Array;
 }
 
-/** Next to this file, or next to the bundle. */
+/** The path of the script, which is next to this file or next to the bundle. */
 const SCRIPT = path.join(import.meta.dirname, 'watched-thread-child.js');
 
 /**
- * Called before each call. If it throws, the call throws the same error. If it returns a promise,
- * the call waits for it.
+ * Called before each write of a thread. If this function throws, the write throws the same error. If
+ * it returns a promise, the write waits for it.
  */
 type OnThreadCall = (call: ThreadCall) => void | Promise<void>;
 
@@ -51,7 +51,7 @@ export const threadMessages: ThreadMessages = { count: 0 };
 /**
  * Makes every new worker thread ask the main thread before it writes to a file.
  *
- * @param isWatched Returns whether a thread that starts now should ask.
+ * @param isWatched Returns whether a thread that is starting should ask.
  */
 export function watchThreads(isWatched: () => boolean, onCall: OnThreadCall): void {
   workerThreads.Worker = new Proxy(workerThreads.Worker, {
@@ -87,6 +87,6 @@ function answer(port: MessagePort, answered: Int32Array, onCall: OnThreadCall): 
     Atomics.store(answered, 0, 1);
     Atomics.notify(answered, 0);
   });
-  // The thread itself keeps the process alive as long as necessary.
+  // The port must not keep the process alive. The thread itself does so as long as necessary.
   port.unref();
 }

@@ -1,4 +1,4 @@
-// These are in a separate file, because child processes do not generate the archive.
+// This file is separate from the archive, because child processes do not generate the archive.
 
 /**
  * The service's time at the start of every trial, so that a seed has the same effect on any day.
@@ -14,15 +14,15 @@ export const WINDOWS = {
   job: { from: at('2024-03-01T10:00Z'), to: at('2024-03-01T12:00Z') },
 } as const;
 
-/** The window that one replay connection requests, except in a merged replay. */
+/** The length of the window that each replay connection requests, except in a merged replay. */
 export const REPLAY_CHUNK_MS = 8 * 60_000;
 
-/** How far in the past a compliance run starts. */
+/** A compliance run starts this long before the current time. */
 export const COMPLIANCE_SINCE_MS = 10 * 60_000;
 
 /**
- * The longest time by which events arrive late. A run that starts in the past requests this much
- * more.
+ * Events arrive at most this much later than their time. A run that starts in the past also requests
+ * this much more.
  */
 export const LATE_MS = 60_000;
 
@@ -37,7 +37,7 @@ export function minuteOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\D/g, '').slice(0, 12);
 }
 
-/** The epoch of the times in ids. */
+/** The epoch of the times that ids contain. */
 const ID_EPOCH_MS = 1_288_834_974_657;
 
 /** Returns the creation time of a post, taken from its id. */
@@ -45,7 +45,7 @@ export function postedAt(id: string): number {
   return Number(BigInt(id) >> 22n) + ID_EPOCH_MS;
 }
 
-/** Returns the first id of a time. */
+/** Returns the lowest id for a time. */
 export function idAt(ms: number): string {
   return String(BigInt(ms - ID_EPOCH_MS) << 22n);
 }

@@ -17,11 +17,11 @@ export interface WorldOptions {
   /** Whether posts have a size of some hundred KiB. */
   readonly large?: boolean | undefined;
   /**
-   * Whether posts are only a few words long and are generated quickly, for tests of this machinery
-   * and of kills.
+   * Whether posts are only a few words long and are generated quickly. For tests of kills and of this
+   * code itself.
    */
   readonly plain?: boolean | undefined;
-  /** Whether clients use a proxy that can change records and cut bytes anywhere. */
+  /** Whether clients go through a proxy that can change records and cut bytes anywhere. */
   readonly proxied?: boolean | undefined;
   readonly service?: Partial<ServiceOptions> | undefined;
 }
@@ -82,7 +82,7 @@ export class World {
       : { ...told, accessToken: token.token, accessTokenSecret: token.secret };
   }
 
-  /** Signs a user in without the library. Clients then get the access token. */
+  /** Signs a user in without the library. From then on, clients get the access token. */
   async signIn(user: { id: string; handle: string; name: string }): Promise<BareToken> {
     const { service, addresses } = this;
     const step = async (name: string, body: Record<string, string>, token?: BareToken) => {
@@ -96,7 +96,7 @@ export class World {
     return this.#token;
   }
 
-  /** Creates a delivered job over its window, without the library. Resolves to its UUID. */
+  /** Creates a job over its window and delivers it, without the library. Resolves to the job's UUID. */
   async deliverJob(title = 'coffee'): Promise<string> {
     const { service, addresses } = this;
     const base = `${addresses.historicalUrl}/historical/rulestream/accounts/${addresses.account}/publishers/${addresses.publisher}/jobs`;

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { Activity } from '../../../src/post/activity.js';
 
 /**
- * Only few words, so that rules often match. Some have punctuation or scripts that need special
- * handling.
+ * The words of posts and rules. There are few, so that rules often match. Some contain punctuation or
+ * are in scripts that need special handling.
  */
 export const WORDS = [
   ...[
@@ -33,12 +33,12 @@ export const WORDS = [
   ],
 ] as const;
 
-/** One product of each dialect. */
+/** A product for each of the two rule dialects. */
 export const PRODUCTS = ['search', 'historical'] as const;
 
 export const USERS = ['karl', 'anna', '12', '345'] as const;
 export const IDS = ['12', '345', '6789'] as const;
-/** The vocabulary of rules that match some of the posts. */
+/** The vocabulary for rules. With it, rules match some of the posts. */
 export const VOCABULARY = { words: WORDS, users: USERS, ids: IDS };
 
 /** The content of a post, independent of its format. */
@@ -103,7 +103,7 @@ const AUTHOR = {
   home: { country: 'US', region: 'one/two', position: [-122.42, 37.77] },
 } as const;
 
-/** A post with an author and nothing else. */
+/** A post that has an author but no other content. */
 export const PLAIN: DraftPost = {
   id: '1050118621198921728',
   text: '',
@@ -228,7 +228,7 @@ function rootText({ text, long, retweeted }: DraftPost): string {
   return long ? `${escaped(text).slice(0, 5)}… https://t.co/x` : escaped(text);
 }
 
-/** Escapes the text as the service does. */
+/** Escapes text in the same way as the service. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -374,14 +374,17 @@ function entities(draft: DraftPost, format: 'original' | 'streams'): object {
 }
 
 /**
- * A short URL has the same target in all posts, because the `activity_streams` format finds the
- * target of a link by its short URL.
+ * Returns the short URL of a link. A short URL has the same target in all posts, because in the
+ * `activity_streams` format, the target of a link is found by its short URL.
  */
 function shortUrl(link: DraftLink): string {
   return `https://t.co/${createHash('sha1').update(JSON.stringify(link)).digest('base64url')}`;
 }
 
-/** The outermost post lists all links, including the links of nested posts. */
+/**
+ * Returns the members about links. The outermost post lists all links, including those in nested
+ * posts.
+ */
 function enrichments(draft: DraftPost): object {
   const { home } = draft.author;
   return {

@@ -5,14 +5,14 @@ import { NOW } from '../local-service.js';
 import { originalPost } from '../memory-archive.js';
 import { idOf } from '../replay/local-streams.js';
 
-/** Returns the event of a deleted post by user 7. */
+/** Returns the event for a deleted post by user 7. */
 export function deletion(id: string, at = NOW): string {
   return `{"delete":{"status":{"id":${id},"id_str":"${id}","user_id":7,"user_id_str":"7"},"timestamp_ms":"${at}"}}`;
 }
 
 export type Event = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** Creates ten posts per minute by many authors, in the two days before `NOW`. */
+/** Creates ten posts per minute for the two days before `NOW`. They are by many authors. */
 export function manyPosts(): ArchivedPost[] {
   return Array.from({ length: 2 * 24 * 60 }, (_, i) => {
     const at = NOW - 2 * DAY + i * MINUTE - 56_789;

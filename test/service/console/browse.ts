@@ -4,7 +4,7 @@ import { local } from '../local-service.js';
 export interface Page {
   readonly status: number;
   readonly headers: Headers;
-  /** The HTML without the element of the console's own script. */
+  /** The HTML of the page, without the element of the console's own script. */
   readonly text: string;
   /** The address of the console's script. */
   readonly script: string | undefined;
@@ -13,13 +13,13 @@ export interface Page {
 }
 
 /**
- * A simple browser that keeps cookies, does not follow redirects, and submits forms of the last
+ * A simple browser. It keeps cookies, does not follow redirects, and submits the forms of the last
  * page.
  */
 export interface Browser {
   readonly cookies: Map<string, string>;
   get(address: string, headers?: Record<string, string>): Promise<Page>;
-  /** Submits a form. Uses the form token of the last page unless another is given. */
+  /** Submits a form. Sends the form token of the last page, unless another token is given. */
   post(
     address: string,
     fields?: Record<string, string>,
@@ -98,5 +98,5 @@ export async function signedIn(...parameters: Parameters<typeof local>) {
   return { ...there, browser };
 }
 
-/** A string that ends or adds elements if it is not escaped. */
+/** A string that ends elements or adds new ones if a page does not escape it. */
 export const HOSTILE = `</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>\u202E&amp;`;

@@ -1,4 +1,4 @@
-/** The pages of the menu. They require a sign-in. */
+/** The pages in the menu. They require a sign-in. */
 export const PAGES = [
   '/console',
   '/console/explore',

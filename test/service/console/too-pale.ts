@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 
-/** Returns the page's texts whose contrast is below 4.5:1. */
+/** Returns the texts on the page whose contrast is below 4.5:1. */
 export function tooPale(page: Page): Promise<string[]> {
   return page.evaluate(LOOK);
 }
 
-/** Runs in the page. All colours are opaque, so the nearest background is the visible one. */
+/** This script runs in the page. All colours are opaque, so the nearest background is the visible one. */
 const LOOK = `(() => {
   const luminance = color => {
     const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(part => {

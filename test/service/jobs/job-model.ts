@@ -13,13 +13,13 @@ interface ModelJob {
   readonly title: string;
   status: JobState | 'gone';
   since: number;
-  /** The time of the next change of state, unless the job waits for its turn. */
+  /** The time of the next change of state, unless the job is waiting for its turn. */
   due: number;
-  /** The time since which the job waits for its turn. */
+  /** Whether the job is waiting for its turn. */
   inLine: boolean;
 }
 
-/** A model of job states as a list of times, without I/O. */
+/** A model of the states of jobs. It consists of a list of times and does no I/O. */
 export class JobModel {
   readonly jobs: ModelJob[] = [];
   now: number;
@@ -37,7 +37,7 @@ export class JobModel {
     this.jobs.push({ title, status: 'opened', since: this.now, due, inLine: false });
   }
 
-  /** Returns whether the service would accept the decision. */
+  /** Returns whether the service accepts the decision. */
   decide(title: string, decision: 'accept' | 'reject'): boolean {
     const job = this.jobs.findLast(({ title: other }) => other === title);
     if (job?.status !== 'quoted') return false;
@@ -98,7 +98,7 @@ export class JobModel {
     if (status === 'accepted') Object.assign(job, { accepted: at });
     const lasts: Partial<Record<JobState, number>> = { ...this.#dwell, quoted: 15 * DAY };
     const end = status === 'delivered' ? accepted + 15 * DAY : at + (lasts[status] ?? 0);
-    // Jobs expire at whole seconds, because responses show only seconds.
+    // Responses show times in whole seconds, so jobs expire at whole seconds.
     const due = status === 'delivered' || status === 'quoted' ? floorTo(SECOND, end) : end;
     Object.assign(job, { status, since: at, due, inLine: false });
   }

@@ -5,7 +5,7 @@ import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** The time that a job stays in each state in these tests. It is longer than any work takes. */
+/** In these tests, a job stays in each state for this time, which is longer than any work takes. */
 export const DWELL = 60_000;
 
 export interface JobBody {
@@ -74,7 +74,7 @@ export interface LocalJobs {
   put(uuid: string, status: unknown): Promise<JobReply>;
   list(): Promise<JobList>;
   results(uuid: string): Promise<Listing>;
-  /** Advances the clock and waits until all work that is due is done. */
+  /** Advances the clock, and waits until all work that has become due is done. */
   move(ms: number): Promise<void>;
   /** Creates a job and advances it to a state. */
   bring(
@@ -91,8 +91,8 @@ afterTests(async () => {
 });
 
 /**
- * Posts of the hours before `NOW`: one about tea every minute, and one about coffee every ten
- * minutes.
+ * Posts of the three hours before `NOW`: one about tea every minute, and one of ten is also about
+ * coffee.
  */
 export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i) => {
   const at = NOW - 56_789 - (180 - i) * MINUTE;
@@ -103,7 +103,7 @@ export const POSTS: readonly ArchivedPost[] = Array.from({ length: 180 }, (_, i)
   );
 });
 
-/** The request of a job for the first of these hours. */
+/** The request to create a job for the first of the three hours that `POSTS` cover. */
 export const SMALL = {
   publisher: 'twitter',
   dataFormat: 'original',

@@ -11,7 +11,7 @@ afterTests(async () => {
 });
 const stops: (() => Promise<void>)[] = [];
 
-/** Starts a service whose clock is frozen at `NOW`. Returns it with an account. */
+/** Starts a service whose clock is frozen at `NOW`. Returns the service and an account of it. */
 export async function serve(options: ServiceOptions) {
   const service = createService({ limits: 'relaxed', jobDwellMs: 0, ...options });
   stops.push(() => service.stop());
@@ -22,8 +22,8 @@ export async function serve(options: ServiceOptions) {
   const found = (query: string) =>
     pipeline(search(acme, { product: '30day', query, limit: 5000 }), collect());
   /**
-   * Returns all posts of the last day, oldest first. The last half hour is excluded because it
-   * cannot be replayed yet.
+   * Returns all posts of the last day, oldest first. Excludes the last half hour, because it cannot be
+   * replayed yet.
    */
   const everything = () =>
     pipeline(
@@ -44,7 +44,7 @@ export async function serve(options: ServiceOptions) {
   return { service, addresses, acme, found, everything, control };
 }
 
-/** Creates the posts of a service without starting the service. The clock shows `NOW`. */
+/** Creates the posts of a service whose clock shows `NOW`. Does not start the service. */
 export function added(posts: readonly GivenPost[]): Posts {
   const service = createService({ posts: [] });
   service.clock.set(NOW);

@@ -12,17 +12,17 @@ import { afterTests } from '../../after-tests.js';
 import { AUTHORIZATION, NOW } from '../local-service.js';
 import { MemoryArchive, originalPost } from '../memory-archive.js';
 
-/** The start of the hour that these tests replay. It ends an hour and a half before `NOW`. */
+/** The start of the hour that these tests replay. The hour ends an hour and a half before `NOW`. */
 export const START = Date.UTC(2024, 4, 15, 10, 0);
 export const END = START + 60 * MINUTE;
 
-/** Everything received over one connection. */
+/** Everything that was received over one connection. */
 export interface Seen {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   /** The compressed bytes. */
   readonly wire: Buffer;
-  /** The decompressed text. If the data is cut, as much of it as possible. */
+  /** The decompressed text. If the data is cut, as much of the text as possible. */
   readonly text: string;
   /** The lines without heartbeats. The last line may be incomplete. */
   readonly messages: readonly string[];
@@ -34,7 +34,7 @@ export interface Seen {
 export interface Connection {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** The text received so far. */
+  /** The text that was received so far. */
   text(): string;
   /** Resolves when the received text satisfies the condition. */
   until(isEnough: (text: string) => boolean): Promise<string>;
@@ -54,11 +54,11 @@ export interface Streams {
   open(path: string, headers?: http.OutgoingHttpHeaders): Promise<Connection>;
   /** Opens a stream and waits for its end. */
   see(path: string, headers?: http.OutgoingHttpHeaders): Promise<Seen>;
-  /** Returns the path of a replay, by default of the whole hour. */
+  /** Returns the path of a replay. By default, it replays the whole hour. */
   replayPath(type?: string, from?: number, to?: number): string;
   /** Adds rules and returns their ids. */
   addRules(...rules: readonly { value: string; tag?: string }[]): Promise<string[]>;
-  /** Sends a request for rules. `at` follows the label in the path. */
+  /** Sends a request about rules. `at` is the part of the path after the label. */
   rules(method: string, at: string, body?: string | object): Promise<Reply>;
 }
 
@@ -190,13 +190,13 @@ function textOf(wire: Buffer, headers: http.IncomingHttpHeaders): string {
   return readable(wire, headers).toString();
 }
 
-/** Decompresses gzip that may be cut. */
+/** Decompresses gzip data, which may be cut. */
 function readable(wire: Buffer, headers: http.IncomingHttpHeaders): Buffer {
   if (headers['content-encoding'] !== 'gzip' || wire.length === 0) return wire;
   return gunzipSync(wire, { finishFlush: constants.Z_SYNC_FLUSH });
 }
 
-/** Creates one post per minute of the hour, starting with its first second. */
+/** Creates one post for each minute of the hour. The first post is at the start of the hour. */
 export function hourOfPosts(count = 60, text = (i: number) => `tea number ${i}`): ArchivedPost[] {
   return Array.from({ length: count }, (_, i) =>
     originalPost(START + i * MINUTE, String(1_790_000_000_000_000_000n + BigInt(i)), text(i)),
@@ -211,6 +211,6 @@ export function idOf(i: number): string {
   return String(1_790_000_000_000_000_000n + BigInt(i));
 }
 
-/** Returns the ids of the hour's posts with numbers in this range. */
+/** Returns the ids of the hour's posts from the index `from` (inclusive) to the index `to` (exclusive). */
 export const range = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => idOf(from + i));

@@ -3,7 +3,7 @@ import { Clock } from '../../../src/service/clock.js';
 import { limitsOf } from '../../../src/service/http/service-limits.js';
 import { UsageMeter } from '../../../src/service/usage/usage-meter.js';
 
-// Counts some posts into a folder, then waits to be killed.
+// Counts some posts and stores the counts in a folder. Waits to be killed.
 const clock = new Clock();
 clock.freeze();
 clock.set(Date.UTC(2024, 0, 1));

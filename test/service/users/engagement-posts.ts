@@ -11,7 +11,7 @@ const EPOCH = 1_288_834_974_657;
 export interface PostOptions {
   /** The age of the post at `NOW`, in milliseconds. */
   readonly ago: number;
-  /** Distinguishes posts of the same millisecond. */
+  /** Distinguishes posts that have the same millisecond. */
   readonly low?: number;
   readonly author?: string;
   readonly favorites?: number;
@@ -25,7 +25,10 @@ export function idOf({ ago, low = 0 }: PostOptions): string {
   return String((BigInt(Math.floor((NOW - ago) / 1000) * 1000 - EPOCH) << 22n) + BigInt(low));
 }
 
-/** Creates a post as the archive stores it, by ann (user 7) unless another user is given. */
+/**
+ * Creates a post in the form in which the archive stores it. The author is ann (user 7), unless
+ * another user is given.
+ */
 export function post(
   options: PostOptions,
   format: 'original' | 'activity_streams' = 'original',
@@ -94,7 +97,7 @@ interface Totals {
 
 export const MINE: PostOptions = { ago: 2 * DAY, favorites: 5, retweets: 1, replies: 2 };
 
-/** Starts a service in which ann has signed in. */
+/** Starts a service, and signs in ann. */
 export async function signedIn(posts: readonly ArchivedPost[], options: ServiceOptions = {}) {
   const local = await localOAuth(posts, options);
   const token = await local.signIn('ann');

@@ -20,21 +20,21 @@ export interface OAuthReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed form of the response. */
+  /** The body of the response, parsed as a form. */
   readonly form: URLSearchParams;
   readonly errors: readonly string[] | undefined;
 }
 
-/** A request, possibly with deliberate mistakes. */
+/** A request, which may contain deliberate mistakes. */
 export interface Ask {
   readonly form?: Readonly<Record<string, string>> | readonly Parameter[];
-  /** The signed part of the form. By default the whole form. */
+  /** The part of the form that is signed. @default the whole form */
   readonly signedForm?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly body?: string;
   readonly contentType?: string;
   readonly query?: string;
-  /** The scheme of the signed address. By default the request's own scheme. */
+  /** The scheme of the address that is signed. @default the scheme of the request */
   readonly signedScheme?: 'https';
   readonly key?: string;
   readonly secret?: string;
@@ -58,9 +58,9 @@ export interface LocalOAuth {
   readonly addresses: Addresses;
   readonly errors: unknown[];
   post(path: string, ask?: Ask): Promise<OAuthReply>;
-  /** The first step of a sign-in. */
+  /** Makes the first step of a sign-in. */
   requestToken(ask?: Ask, callback?: string): Promise<AccessToken>;
-  /** All three steps of a sign-in. */
+  /** Makes all three steps of a sign-in. */
   signIn(handle: string, ask?: Ask): Promise<AccessToken>;
   stop(): Promise<void>;
 }
@@ -165,7 +165,10 @@ export async function localOAuth(
   return { service, addresses, errors, post, requestToken, signIn, stop: () => service.stop() };
 }
 
-/** Returns the verifier of an approval, from the callback's query or the shown PIN. */
+/**
+ * Returns the verifier of an approval. It is in the query of the callback, or it is the PIN that the
+ * page shows.
+ */
 export function verifierOf(
   approval: { readonly redirect: string } | { readonly pin: string },
 ): string {

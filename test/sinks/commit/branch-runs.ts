@@ -40,14 +40,14 @@ export function contentOf(disk: SimulatedDisk, folder: string): Record<string, s
   return Object.fromEntries(names.map(name => [name, disk.read(name).toString()]));
 }
 
-/** Waits until the branches have committed `next` batches. */
+/** Waits until the branches have committed the first `next` batches. */
 export async function untilCommitted(disk: SimulatedDisk, next: number): Promise<void> {
   while (stateOf(disk)?.cursor?.inner.next !== next) await new Promise(setImmediate);
 }
 
 /**
- * An encoder of numbers whose file cannot be appended to. Each flush writes the numbers so far, and
- * a dot ends the file.
+ * An encoder of numbers that does not support appending to its file. Each flush writes all numbers so
+ * far, and a dot ends the file.
  */
 class Sum {
   #items: number[] = [];
@@ -99,7 +99,7 @@ export function sumsOn(
   );
 }
 
-/** Delays each batch, with its cursor, until this many later batches have arrived. */
+/** Holds back each batch, together with its cursor, until this many later batches have arrived. */
 export function delay(batches: number): Operator<number, number> {
   return operator(async function* (input) {
     const held: Batch<number>[] = [];
@@ -111,7 +111,7 @@ export function delay(batches: number): Operator<number, number> {
   });
 }
 
-/** Forwards one of every `every` cursors. */
+/** Forwards one of every `every` cursors, and removes the others. */
 export function fewCursors(every: number): Operator<number, number> {
   return operator(async function* (input) {
     let count = 0;
@@ -151,7 +151,7 @@ export function branchOf(disk: SimulatedDisk, branch: TestBranch, index: number)
   );
 }
 
-/** Returns what a branch delivers from the first batches if it runs without the other branches. */
+/** Returns what a branch delivers for the first batches if it runs without the other branches. */
 export async function alone(
   branch: TestBranch,
   index: number,

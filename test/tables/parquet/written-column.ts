@@ -6,7 +6,10 @@ import type { ParquetCompression } from '../../../src/tables/parquet/page-codec.
 import { ParquetFile } from '../../../src/tables/parquet/parquet-file.js';
 import { type RowBlock, RowBlockBuilder } from '../../../src/tables/parquet/row-block.js';
 
-/** Returns the chunk of one column and the values that another implementation reads from it. */
+/**
+ * Writes one column. Returns its chunk, and the values that another implementation reads from the
+ * chunk.
+ */
 export async function written(
   type: ColumnType,
   blocks: readonly (readonly RowValue[])[],
