@@ -6,6 +6,7 @@ import { coldStarts } from './cold-starts.js';
 import { cores } from './cores.js';
 import { cost } from './cost.js';
 import { drawCharts } from './draw.js';
+import { generatedPosts } from './generated-posts.js';
 import { hops } from './hops.js';
 import { hostile } from './hostile.js';
 import { jetstream } from './jetstream.js';
@@ -53,6 +54,7 @@ const STUDIES: readonly Study[] = [
   cost,
   cores,
   coldStarts,
+  generatedPosts,
 ];
 const NAMES = [...QUESTIONS, ...STUDIES].map(question => question.name);
 

@@ -200,9 +200,21 @@ class SampleBlock implements Block, BlockDetails {
       for (const document of this.#reactions.get(term) ?? []) found.add(document);
       return found;
     }
+    if (this.#index === undefined && term.startsWith(AUTHOR)) {
+      this.#addPostsOf(term.slice(AUTHOR.length), found);
+      return found;
+    }
     const headAt = (document: number) => this.#headAt(document);
     this.#sample.terms.find(term, this.#atoms, headAt, document => found.add(document));
     return found;
+  }
+
+  /** Adds the posts of an author by their heads, which takes a fraction of the time of an index. */
+  #addPostsOf(name: string, found: DocumentSet): void {
+    const author = this.#sample.terms.authorOf(name);
+    if (author === undefined) return;
+    for (let document = 0; document < this.count; document++)
+      if (this.#headAt(document).author === author) found.add(document);
   }
 
   occurrences(term: string, among: DocumentSet): ReadonlyMap<number, readonly Occurrence[]> {
@@ -294,6 +306,9 @@ class SampleBlock implements Block, BlockDetails {
     return [this.#firstMinute + minute, position - (before[minute] as number)];
   }
 }
+
+/** The prefix of terms that name the author. */
+const AUTHOR = 'from:';
 
 /** The prefixes of terms that name a retweeted or replied-to post, by the kind of the reaction. */
 const PREFIXES: Readonly<Record<string, string>> = {

@@ -187,9 +187,7 @@ export class SampleTerms {
     for (const { terms, authors } of this.#profiles())
       if (terms.includes(term)) for (const author of authors) yield FROM + author;
     for (const [prefix, first] of Object.entries(PEOPLE)) {
-      if (!term.startsWith(prefix)) continue;
-      const name = term.slice(prefix.length);
-      const author = this.#authorByHandle(name) ?? this.#authorById(name);
+      const author = term.startsWith(prefix) ? this.authorOf(term.slice(prefix.length)) : undefined;
       if (author !== undefined) yield first + author;
     }
     const author = numberIn(term);
@@ -326,6 +324,11 @@ export class SampleTerms {
 
   #firstWords(author: number): readonly string[] {
     return this.#handleWords(author).slice(0, -1);
+  }
+
+  /** Finds an author by handle or id. */
+  authorOf(name: string): number | undefined {
+    return this.#authorByHandle(name) ?? this.#authorById(name);
   }
 
   /** Finds an author by handle, which ends in the index of the author. */

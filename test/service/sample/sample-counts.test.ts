@@ -55,6 +55,23 @@ test('counts of generated posts equal the number of matching posts', async () =>
   expect(most).toBeGreaterThan(10);
 });
 
+test('the posts of an author are found by heads in a block without an index', async () => {
+  // A seed of its own, because archives with the same seed share their indexes.
+  const options = { ...OPTIONS, seed: 'authors' };
+  const from = Date.UTC(2024, 6, 3, 8);
+  const window = { from, to: from + MINUTE };
+  const posts = samplePosts(from, options);
+  const archive = openSampleArchive({ ...options, now: () => window.to });
+  expect(posts.length).toBeGreaterThan(20);
+  for (const { author } of posts)
+    for (const name of [author.handle.toLowerCase(), author.id, 'nobody1']) {
+      const rule = { tree: operator('from', name), matches: () => false };
+      const found = await archive.search(rule, window, { limit: 500 });
+      const expected = name === 'nobody1' ? [] : posts.filter(post => post.author.id === author.id);
+      expect(found.posts.map(({ id }) => id)).toEqual(expected.map(({ id }) => id).reverse());
+    }
+});
+
 test('a generated post is found by the first three and the last six words of its text', async () => {
   const archive = openSampleArchive({ ...OPTIONS, now: () => Date.UTC(2025, 0) });
   const posts = (POSTS.get('original') ?? []).filter(({ postedAt }) => postedAt > PICTURED_QUOTES);
