@@ -32,7 +32,7 @@ export interface RowEncoding<Options = unknown> {
   readonly kind?: EncoderKind<Options> | undefined;
   /** The options of the format. They are sent to threads. */
   readonly options?: Options;
-  /** How blocks of bytes are compressed. If absent, they are not. */
+  /** How blocks of bytes are compressed. If absent, the blocks are not compressed. */
   readonly compression?: Compression | undefined;
 }
 
@@ -53,7 +53,8 @@ export function rowsEncoder({ kind, options, compression }: RowEncoding): Encode
         : encode(use => eachRow(rows, list, from, to, use));
     if ('parts' in made) return { ...made, lineBytes: 0 };
     const bytes = compression === undefined ? made : compressBlockSync(made, compression);
-    // Copies the bytes, so that they do not keep the memory of the whole file alive.
+    // Copies the bytes into separate memory. They are transferred to another thread, and transferring a view
+    // would transfer the memory of the whole file.
     const parts = [new Uint8Array(bytes)];
     return { rows: to - from, parts, lineBytes: made.length };
   };
@@ -77,7 +78,7 @@ function eachRow(
   }
 }
 
-/** Encodes items on this thread. Returns the same bytes that a thread would encode for their rows. */
+/** Encodes items on this thread, into the same bytes that a thread would encode for their rows. */
 export interface ItemEncoder {
   /** The size of the encoded items since the last `take`, in bytes. */
   readonly byteLength: number;
@@ -88,8 +89,8 @@ export interface ItemEncoder {
 }
 
 /**
- * How a function that encodes an item, and that this package has made, encodes many items without being
- * called for each.
+ * How a function of this package that encodes one item encodes many items, without being called for each
+ * item.
  */
 export class ItemEncoding {
   /** Creates an encoder on this thread. */

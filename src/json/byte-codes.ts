@@ -13,7 +13,7 @@ export const CLOSE_ARRAY = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
-/** The only bit that differs between `{` and `[`, and between `}` and `]`. */
+/** The only bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
 
 /** The byte order mark may come before UTF-8 text, but JSON does not allow it. */
@@ -23,31 +23,34 @@ export function startsWithMark(bytes: Uint8Array): boolean {
   return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte);
 }
 
-/** Whether bytes begin like UTF-16 text: with its byte order mark, or with an ASCII character of two bytes. */
+/**
+ * Whether bytes begin like UTF-16 text: with the byte order mark of UTF-16, or with an ASCII character in two
+ * bytes.
+ */
 export function isUtf16([first, second]: Uint8Array): boolean {
   if (first === undefined || second === undefined) return false;
   return first + second === 0xff + 0xfe || (first === 0) !== (second === 0);
 }
 
-/** The message about text for which `isUtf16` is true. */
+/** The error message for text in UTF-16, which `isUtf16` detects. */
 export const UTF_16 = 'This is UTF-16 text, and UTF-8 is expected: convert it, as iconv does';
 
 /**
- * The bytes of UTF-8 text without a byte order mark.
+ * Removes the byte order mark from UTF-8 text, if there is one.
  *
- * @throws DataError for UTF-16.
+ * @throws DataError if the text is UTF-16.
  */
 export function withoutMark(bytes: Buffer): Buffer {
   if (isUtf16(bytes)) throw new DataError(UTF_16);
   return startsWithMark(bytes) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
 }
 
-/** Whether a byte is white space between tokens of JSON. */
+/** Whether a byte is white space that JSON allows between tokens. */
 export function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === 0x09;
 }
 
-/** Returns the end of the blank lines at `start`, or `start` if there are none. */
+/** Returns the position after the blank lines that begin at `start`. Returns `start` if there are none. */
 export function afterBlankLines(bytes: Uint8Array, start: number, lineEnd: number): number {
   let after = start;
   for (let at = start; at < bytes.length && isSpace(bytes[at]!); at++)
@@ -69,7 +72,7 @@ export function isSmallLetter(byte: number): boolean {
   return byte >= 0x61 && byte <= 0x7a;
 }
 
-/** The position after the digits that start here. */
+/** Returns the position after the digits that begin at `start`. */
 export function afterDigits(bytes: Uint8Array, start: number): number {
   let at = start;
   while (isDigit(bytes[at])) at++;
@@ -81,7 +84,7 @@ export function isTextAt(bytes: Uint8Array, text: Uint8Array, start: number): bo
   return true;
 }
 
-/** Parses digits. Returns `NaN` if they contain any other character. */
+/** Parses `count` digits. Returns `NaN` if any of these bytes is not a digit. */
 export function digitsIn(bytes: Uint8Array, start: number, count: number): number {
   let number = 0;
   for (let place = start; place < start + count; place++) {
@@ -115,7 +118,7 @@ export function isScalar(byte: number): boolean {
 /**
  * Returns the same bytes as a `Buffer`, without copying.
  *
- * @throws DataError for a value that is not a `Uint8Array`.
+ * @throws DataError if the value is not a `Uint8Array`.
  */
 export function bufferOf(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes;

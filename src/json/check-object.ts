@@ -15,14 +15,14 @@ import {
 import { excerpt } from './excerpt.js';
 import { isProvenObject } from './object-lines.js';
 
-/** Whether these bytes are exactly one JSON object, without white space around it. */
+/** Whether the bytes are exactly one JSON object, without white space around it. */
 export function isOneObject(json: Buffer, maxDepth: number): boolean {
   return isProvenObject(json, maxDepth) || scanObject(json, 0, maxDepth).end === json.length;
 }
 
 /**
- * Whether bytes are one JSON object, one object with more bytes after it, or anything else. White space
- * around the object is allowed.
+ * Tells whether bytes are one JSON object (`one`), one object followed by more bytes (`more`), or anything
+ * else (`other`). White space around the object is allowed.
  */
 export function extentOfObject(json: Buffer): 'one' | 'more' | 'other' {
   const noLimit = Number.POSITIVE_INFINITY;
@@ -38,7 +38,7 @@ export function extentOfObject(json: Buffer): 'one' | 'more' | 'other' {
 /**
  * Checks that bytes are exactly one JSON object, without white space around it.
  *
- * @param what A name for the bytes in the message, such as "A result".
+ * @param what What the bytes are, for the message, such as "A result".
  * @throws DataError
  */
 export function checkObject(
@@ -56,11 +56,11 @@ export function checkObject(
   });
 }
 
-/** The result of `scanObject`. */
+/** What `scanObject` has found. */
 export interface ScannedObject {
-  /** The position after the object; absent if it is invalid. */
+  /** The position after the object. Absent if the object is invalid. */
   readonly end?: number;
-  /** The position of the first invalid byte; absent if the object is valid. */
+  /** The position of the first invalid byte. Absent if the object is valid. */
   readonly wrongAt?: number;
   /** Whether the invalid byte is a bracket that exceeds the maximum depth. */
   readonly isTooDeep?: boolean;
@@ -69,12 +69,12 @@ export interface ScannedObject {
 type Expected = 'key' | 'first key' | 'value' | 'first value' | 'end of value';
 
 /**
- * Reads one JSON object from its opening bracket on and accepts exactly what `JSON.parse` accepts, but stores
- * nothing of it. `ObjectLines` does the same for many records at once, and leaves unusual records to this
+ * Reads one JSON object, starting at its opening bracket. Accepts exactly what `JSON.parse` accepts, but
+ * creates no values. `ObjectLines` does the same for many records at once, and leaves unusual records to this
  * function.
  */
 export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): ScannedObject {
-  /** The expected closing brackets, innermost last. */
+  /** The closing brackets that are expected, with the innermost last. */
   const closers: number[] = [];
   let expected: Expected = 'value';
   if (bytes[start] !== OPEN_OBJECT) return { wrongAt: start };
@@ -101,7 +101,7 @@ export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): 
       at++;
     } else if (isOpening(byte) && !isClosing(byte)) {
       if (closers.length >= maxDepth) return { wrongAt: at, isTooDeep: true };
-      closers.push(byte + 2); // The code of `}` is the code of `{` plus 2, as for `]` and `[`.
+      closers.push(byte + 2); // The code of each closing bracket is the code of its opening bracket plus 2.
       expected = byte === OPEN_OBJECT ? 'first key' : 'first value';
       at++;
     } else {
@@ -113,10 +113,10 @@ export function scanObject(bytes: Uint8Array, start: number, maxDepth: number): 
   }
 }
 
-/** Letters that may follow a backslash. */
+/** The letters that may follow a backslash. */
 const ESCAPES = new Set([...Buffer.from('"\\/bfnrt')]);
 
-/** The position after a string, or -1 if it is invalid. */
+/** Returns the position after a string, or -1 if the string is invalid. */
 function afterString(bytes: Uint8Array, start: number): number {
   for (let at = start + 1; at < bytes.length; at++) {
     const byte = bytes[at]!;
@@ -131,7 +131,7 @@ function afterString(bytes: Uint8Array, start: number): number {
   return -1;
 }
 
-/** Whether four hexadecimal digits begin here. */
+/** Whether four hexadecimal digits begin at `start`. */
 function isHex(bytes: Uint8Array, start: number): boolean {
   for (let at = start; at < start + 4; at++) {
     const byte = bytes[at]! | 0x20;
@@ -143,7 +143,7 @@ function isHex(bytes: Uint8Array, start: number): boolean {
 
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** The position after a number or a word, or -1 if it is invalid. */
+/** Returns the position after a number or a word, or -1 if it is invalid. */
 function afterScalar(bytes: Uint8Array, start: number): number {
   let end = start;
   while (end < bytes.length && isScalar(bytes[end]!)) end++;

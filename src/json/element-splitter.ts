@@ -25,7 +25,7 @@ const EMPTY = Buffer.alloc(0);
 export interface ElementSplitterOptions extends RecordLimits {
   /** The URL or path of the document, for error messages. */
   readonly origin?: string | undefined;
-  /** Maximum number of elements. @default Infinity */
+  /** The maximum number of elements. @default Infinity */
   readonly maxElements?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ const OPTIONS = {
   }),
 } satisfies OptionTable<ElementSplitterOptions>;
 
-/** The kind of token that must come next, outside of a value. */
+/** The kind of token that must come next, if the splitter is not inside a value. */
 type Next =
   | 'document'
   | 'first name' // or the end of the document
@@ -55,12 +55,12 @@ type Next =
 /**
  * Splits one JSON document into the elements of one array at its top level. The document arrives in blocks
  * that are cut at any byte. Delivers the exact bytes of each element as soon as the element is complete.
- * Elements are not parsed: only brackets, strings and commas are read. The rest of the document is kept, and
- * parsed at the end.
+ * Elements are not parsed: only their brackets, strings and commas are read. The rest of the document is kept
+ * in memory and parsed at the end.
  *
  * @throws OptionError If an option is invalid.
  * @throws DataError From `push` and `end`, if the document is damaged or exceeds a limit. The splitter cannot
- * be used after that.
+ *   be used after such an error.
  *
  * @example
  * const splitter = new ElementSplitter('results');
@@ -74,13 +74,13 @@ export class ElementSplitter {
   #elements = 0;
   readonly #origin: string | undefined;
   #next: Next = 'document';
-  /** The number of bytes before the current block. */
+  /** How many bytes of the document came before the current block. */
   #offset = 0;
-  /** Finds the end of the current value, name or element. */
+  /** Finds the end of a value, a name or an element. */
   readonly #value: ValueEnd;
-  /** The bytes so far of a name or element that began in an earlier block. */
+  /** The bytes of a name or element that began in an earlier block and has not ended yet. */
   readonly #carried = new CarryOver();
-  /** The document without the array. */
+  /** The document without the elements of the array. */
   readonly #rest = new CarryOver();
   #name: string | undefined;
   #found = false;
@@ -94,7 +94,7 @@ export class ElementSplitter {
     this.#value = new ValueEnd(maxDepth, (message, at) => this.#error(message, at));
   }
 
-  /** Adds the elements that end in these bytes to `elements`, and returns `elements`. */
+  /** Adds the elements that end in these bytes to `elements`. Returns `elements`. */
   push(bytes: Uint8Array, elements: Buffer[] = []): Buffer[] {
     const block = bufferOf(bytes);
     let start = 0;
@@ -121,12 +121,12 @@ export class ElementSplitter {
     return elements;
   }
 
-  /** Whether the document is complete. `end` throws if it is not. */
+  /** Whether the document is complete. If it is not, `end` throws. */
   get whole(): boolean {
     return this.#next === 'nothing';
   }
 
-  /** Returns the document without the array, parsed with exact ids. Call it after the last block. */
+  /** Returns the document without the array, parsed with exact ids. Call this after the last block. */
   end(): Record<string, unknown> {
     const rest = this.#rest.join(EMPTY);
     if (this.#next === 'document') throw this.#error('The JSON document is empty', 0);
@@ -146,7 +146,7 @@ export class ElementSplitter {
     );
   }
 
-  /** Whether a value, name or element begins with this byte. Any other byte is processed here. */
+  /** Returns whether a value, name or element begins with this byte. If not, processes the byte. */
   #beginsValue(byte: number, at: number): boolean {
     switch (this.#next) {
       case 'document':
@@ -236,39 +236,39 @@ function readName(bytes: Buffer): string | undefined {
   try {
     return String(JSON.parse(bytes.toString()));
   } catch {
-    return undefined; // Not a JSON string. Parsing the rest of the document reports this.
+    return undefined; // The name is not a JSON string. Parsing the rest of the document reports this.
   }
 }
 
 /**
- * Finds the end of a JSON value that arrives in blocks cut at any byte. Matches brackets and strings, and
+ * Finds the end of a JSON value that arrives in blocks cut at any byte. Matches brackets and strings, but
  * validates nothing else.
  */
 export class ValueEnd {
   readonly #maxDepth: number;
   readonly #fail: (message: string, at: number) => Error;
-  /** The expected closing brackets, innermost last. */
+  /** The closing brackets that are expected, with the innermost last. */
   readonly #closers: number[] = [];
   #inString = false;
-  /** Whether a string has just ended. */
+  /** Whether a string inside the value has just ended. */
   #pastString = false;
   #escaped = false;
   #inScalar = false;
 
-  /** @param fail Creates the error for a position in the block. */
+  /** @param fail Creates the error for a mistake at a position in the block. */
   constructor(maxDepth: number, fail: (message: string, at: number) => Error) {
     this.#maxDepth = maxDepth;
     this.#fail = fail;
   }
 
-  /** Whether the current value is incomplete. */
+  /** Whether a value has begun but has not ended yet. */
   get open(): boolean {
     return this.#inString || this.#inScalar || this.#closers.length > 0;
   }
 
   /**
-   * Reads a value from its first byte, or from the start of the block if it began in an earlier block.
-   * Returns the position after it, or the end of the block if the value is incomplete.
+   * Reads a value from its first byte. If the value began in an earlier block, continues at the start of this
+   * block. Returns the position after the value, or the end of the block if the value is still incomplete.
    */
   find(block: Buffer, from: number): number {
     let at = from;
@@ -287,8 +287,8 @@ export class ValueEnd {
       if (this.#pastString) {
         if (isSpace(byte)) continue;
         this.#pastString = false;
-        // If a record was truncated inside a string, everything after it is misread: strings are
-        // read as structure, and structure as strings.
+        // If a record was truncated inside a string, everything after that point is misread: strings are read
+        // as structure, and structure as strings.
         if (byte !== COMMA && byte !== COLON && !isClosing(byte))
           throw this.#fail('Expected a comma, a colon or a bracket after a string', at - 1);
       }
@@ -308,7 +308,7 @@ export class ValueEnd {
   #open(byte: number, at: number): void {
     if (this.#closers.length >= this.#maxDepth)
       throw this.#fail(`JSON is nested deeper than ${this.#maxDepth} (\`maxDepth\`)`, at);
-    this.#closers.push(byte + 2); // The code of `}` is the code of `{` plus 2, as for `]` and `[`.
+    this.#closers.push(byte + 2); // The code of each closing bracket is the code of its opening bracket plus 2.
   }
 
   #afterString(block: Buffer, from: number): number {

@@ -4,8 +4,8 @@ import { excerpt } from './excerpt.js';
 import { jsonText } from './json-text.js';
 
 /**
- * `JSON.parse` that keeps 64-bit ids exact: an integer becomes a string of digits if its key is `id` or ends
- * in `_id`, or if it has 16 digits or more.
+ * Parses JSON like `JSON.parse`, but keeps 64-bit ids exact. An integer becomes a string of digits if its key
+ * is `id` or ends in `_id`, or if it has 16 digits or more.
  *
  * @throws DataError If the text is not JSON.
  * @example parseExact('{"id":1050118621198921728,"n":1}') // { id: '1050118621198921728', n: 1 }
@@ -16,23 +16,24 @@ export function parseExact(json: string | Uint8Array): unknown {
 }
 
 /**
- * Whether the digits of an integer must be kept, because its key names an id, or because it is too long for a
+ * Whether all digits of an integer must be kept, because its key names an id, or because it is too long for a
  * double.
  */
 function isExact(digits: string, key: string | undefined): boolean {
   return isLong(digits) || key === 'id' || key?.endsWith('_id') === true;
 }
 
-/** Whether an integer has 16 digits or more. Doubles do not keep the digits of all such numbers. */
+/** Whether an integer has 16 digits or more. A double cannot keep the digits of every such integer. */
 export function isLong(digits: string): boolean {
   return digits.length > 16 || (digits.length === 16 && !digits.startsWith('-'));
 }
 
 /**
- * Calls `JSON.parse`, and throws a `DataError` that shows the start of the document.
+ * Parses JSON text. If the text is not JSON, throws a `DataError` that shows the start of the original
+ * document.
  *
- * @param original The document before it was changed for parsing, for the message.
- * @throws DataError If the text is not JSON.
+ * @param original The document as it was before its text was changed for parsing. Only the error uses it.
+ * @throws DataError if the text is not JSON.
  */
 export function parseJson(text: string, original: string | Uint8Array = text): unknown {
   try {
@@ -57,7 +58,8 @@ const INTEGER = /-?(?:0|[1-9]\d*)(?![\d.eE])/y;
 
 /**
  * Puts quotes around integers in JSON text, so that `JSON.parse` keeps their digits. `chosen` selects the
- * integers by their digits and their key (`undefined` in an array). Text that is not JSON stays invalid.
+ * integers by their digits and their key. The key of an integer in an array is `undefined`. If the text is
+ * not valid JSON, it stays invalid.
  */
 export function quoteIntegers(
   text: string,
@@ -91,8 +93,8 @@ export function quoteIntegers(
 }
 
 /**
- * Whether a colon follows the number. With quotes around it, the number would become a key, and invalid text
- * would become valid JSON.
+ * Whether a colon follows the number. If such a number were put in quotes, it would become a key, and invalid
+ * text would become valid JSON.
  */
 function isKey(text: string, end: number): boolean {
   let at = end;
@@ -106,7 +108,7 @@ function closingQuote(text: string, opening: number): number {
     if (quote === -1) return text.length;
     let start = quote;
     while (text[start - 1] === '\\') start--;
-    // A quote after an even number of backslashes is not escaped.
+    // The quote is not escaped if the number of backslashes before it is even.
     if ((quote - start) % 2 === 0) return quote;
     at = quote + 1;
   }
@@ -118,7 +120,9 @@ function afterNumber(text: string, start: number): number {
   return at;
 }
 
-/** Decodes a key. Returns it unchanged if it is not a JSON string, because the whole text is then not JSON. */
+/**
+ * Decodes a key. If it is not a JSON string, returns it unchanged, because the whole text is then not JSON.
+ */
 function decode(key: string): string {
   if (!key.includes('\\')) return key.slice(1, -1);
   try {

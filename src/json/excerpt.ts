@@ -1,14 +1,14 @@
 import { redact } from '../base/secret.js';
 
-/** The number of characters of a document that are shown. */
+/** How many characters of a document are shown. */
 const MAX_SHOWN = 80;
 /**
- * The number of characters that are searched for secrets. More than `MAX_SHOWN`, so that a secret at the cut
- * is found completely.
+ * How many characters are searched for secrets. This is more than `MAX_SHOWN`, so that a secret that the cut
+ * would split is found completely.
  */
 const MAX_SEARCHED = 4_096;
 
-/** The first characters of a document for an error message, as a JSON string, without secrets. */
+/** Returns the first characters of a document for an error message, as a JSON string without secrets. */
 export function excerpt(document: Uint8Array | string, maxShown = MAX_SHOWN): string {
   const text =
     typeof document === 'string'

@@ -6,7 +6,7 @@ import type { CheckedLimits, Framer } from './records.js';
 import type { Json } from './type-guards.js';
 
 /**
- * A token of `stream-json`. Keys, strings and numbers come as one token each; the value of a number is its
+ * A token of `stream-json`. Each key, string or number is one token. The value of a number is a string of its
  * digits.
  */
 interface Token {
@@ -14,7 +14,10 @@ interface Token {
   readonly value?: unknown;
 }
 
-/** A reader of `stream-json`. Its types declare functions that return tokens, but they return async generators. */
+/**
+ * A reader of `stream-json`. According to its types, its functions return tokens. In fact, they return async
+ * generators.
+ */
 type Reader<T> = (text: string) => AsyncIterable<T>;
 
 const BRACKETS: Readonly<Record<string, string>> = {
@@ -24,17 +27,19 @@ const BRACKETS: Readonly<Record<string, string>> = {
   endArray: ']',
 };
 
-/** The size of a slice in bytes. All tokens of a slice are in memory at the same time. */
+/** The size of a slice in bytes. All tokens of one slice are in memory at the same time. */
 const SLICE_BYTES = 16 * 1024;
-/** More characters than `stream-json` looks ahead, so a mistake is found after at most this many. */
+/**
+ * More characters than `stream-json` looks ahead. It finds a mistake after at most this many more characters.
+ */
 const LOOK_AHEAD = 64;
-/** The number of characters of the document to keep for messages. */
+/** How many characters at the start of the document are kept for messages. */
 const START_CHARS = 4096;
 
 /**
- * Parses the elements of one array of a document, see `jsonArray`. Two readers of `stream-json` run one after
- * the other on each slice: the first finds the exact position of a mistake, so that the second delivers all
- * elements before it.
+ * Parses the elements of one array in a document; see `jsonArray`. Two readers of `stream-json` read each
+ * slice, one after the other. The first reader finds the exact position of a mistake, so that the second
+ * reader can deliver all elements before it.
  */
 export class JsonArrayFramer implements Framer<Json> {
   readonly #path: readonly string[];
@@ -44,24 +49,27 @@ export class JsonArrayFramer implements Framer<Json> {
   #verify: Reader<never> | undefined;
   #parse: Reader<Token> | undefined;
   #start = '';
-  /** The last characters of the earlier slices, and the size of all of them. */
+  /** The last characters of the slices so far. `#chars` and `#bytes` are the size of all of these slices. */
   #tail = '';
   #chars = 0;
   #bytes = 0;
-  /** The size of the slices since the last token. A string is kept until it ends. */
+  /**
+   * The size of the slices since the last token, in bytes. Slices are kept in memory until a long string
+   * ends.
+   */
   #waitingBytes = 0;
-  /** The keys and indexes of the open objects and arrays, innermost last. */
+  /** The keys and indexes of the open objects and arrays, with the innermost last. */
   readonly #keys: (string | number)[] = [];
-  /** The number of values on the path that were found, including the document. */
+  /** How many values on the path to the array have been found. The document itself counts. */
   #found = 0;
   #isInArray = false;
   #isComplete = false;
   #elements = 0;
-  /** The current element so far, as JSON. */
+  /** The JSON of the current element, as far as it has been read. */
   #element = '';
   #elementBytes = 0;
 
-  /** @param path The keys that lead to the array; none if the document is the array. */
+  /** @param path The keys that lead to the array. Empty if the document itself is the array. */
   constructor(path: readonly string[], limits: CheckedLimits, origin: string | undefined) {
     this.#path = path;
     this.#limits = limits;
@@ -78,7 +86,8 @@ export class JsonArrayFramer implements Framer<Json> {
     await this.#read(this.#decoder.end(), items);
     const length = this.#bytes;
     if (length === 0) throw this.#error('The JSON document is empty', { byteOffset: 0 });
-    // The readers may wait for more characters. Spaces end the wait, and reveal a mistake at the end.
+    // The readers may be waiting for more characters. Spaces end this wait, and reveal a mistake at the end
+    // of the document.
     if (!this.#isComplete) await this.#read(' '.repeat(LOOK_AHEAD), items);
     if (!this.#isComplete)
       throw this.#error('The JSON document is cut short', { byteOffset: length });
@@ -100,7 +109,10 @@ export class JsonArrayFramer implements Framer<Json> {
     this.#bytes += Buffer.byteLength(text);
   }
 
-  /** The first mistake, with its position in these characters; below 0 if it is in earlier characters. */
+  /**
+   * Returns the first mistake and its position in these characters. The position is negative if the mistake
+   * is in earlier characters.
+   */
   async #mistakeIn(text: string): Promise<{ at: number; cause: unknown } | undefined> {
     this.#verify ??= (
       await import('stream-json/utils/verifier.js')
@@ -136,7 +148,7 @@ export class JsonArrayFramer implements Framer<Json> {
     else this.#endValue(items);
   }
 
-  /** Called when a value begins, which may be on the path. */
+  /** Called when a value begins. If the value is on the path to the array, checks it. */
   #begin(name: string): void {
     const keys = this.#keys;
     const depth = keys.length;
@@ -144,8 +156,8 @@ export class JsonArrayFramer implements Framer<Json> {
     if (typeof index === 'number') keys[depth - 1] = index + 1;
     const isOnPath = !this.#isInArray && keys.every((key, at) => String(key) === this.#path[at]);
     if (!isOnPath) return;
-    // A repeated key is refused. `JSON.parse` would take its last value, but elements of the first
-    // may already have been delivered.
+    // A repeated key is refused. `JSON.parse` would use the last value of the key, but elements of its first
+    // value may already have been delivered.
     if (this.#found > depth)
       throw this.#error(`There is more than one ${named(this.#path.slice(0, depth))}`);
     this.#found = depth + 1;
@@ -219,12 +231,12 @@ export class JsonArrayFramer implements Framer<Json> {
   }
 }
 
-/** The name of the array in messages. */
+/** Returns the name of the array for messages. */
 function named(path: readonly string[]): string {
   return path.length === 0 ? 'the document' : `\`${path.join('.')}\``;
 }
 
-/** A token as JSON. */
+/** Converts a token back to JSON text. */
 function textOf({ name, value }: Token): string {
   if (name === 'keyValue') return `${JSON.stringify(value)}:`;
   if (name === 'numberValue') return String(value);

@@ -2,25 +2,25 @@ import { isAscii, isUtf8, transcode } from 'node:buffer';
 import { BACKSLASH, bufferOf } from './byte-codes.js';
 
 /**
- * Limits for documents that get escapes: the maximum size in bytes, and the maximum number of
- * escapes.
+ * A document gets escapes only if it is not larger than this, in bytes, and needs at most `MAX_ESCAPES` of
+ * them.
  */
 const MAX_BYTES = 32 << 10;
 const MAX_ESCAPES = 32;
 
-/** One byte in this many is read to estimate how many characters are not ASCII. */
+/** To estimate how many characters are not ASCII, one byte in this many is read. */
 const SAMPLED = 64;
 const MAX_SAMPLES_BEYOND_ASCII = 2;
 
-/** Runs shorter than this are copied faster byte by byte. */
+/** A run of bytes that is shorter than this is copied faster byte by byte. */
 const SHORT_RUN = 32;
 
-/** A copy of the document, followed by zeros, as bytes and as 32-bit words. */
+/** A copy of the document, followed by zeros. `words` reads it as 32-bit words, `bytes` as bytes. */
 const words = new Int32Array(MAX_BYTES / 4 + 4);
 const bytes = new Uint8Array(words.buffer);
 /**
- * The copy with escapes. A character of two bytes becomes an escape of six bytes; a character of four bytes
- * becomes two such escapes.
+ * The copy with escapes. A character of two or three bytes becomes one escape of six bytes. A character of
+ * four bytes becomes two such escapes.
  */
 const escaped = Buffer.alloc(MAX_BYTES + 8 * MAX_ESCAPES);
 
@@ -29,10 +29,11 @@ const HEX_DIGITS = Buffer.from('0123456789abcdef');
 /**
  * Returns JSON text for which `JSON.parse` gives the same result as for `document.toString()`, but faster.
  *
- * Most posts have some characters beyond ASCII. This text has escapes for them, so V8 stores it with one byte
- * per character, which is faster to create and to parse than two bytes. It also needs no memory outside V8's
- * heap, which would slow down garbage collection. Each escape makes parsing slower, so a document with many
- * such characters is decoded instead.
+ * Most posts have some characters beyond ASCII. The returned text has escapes instead of these characters, so
+ * V8 stores it with one byte per character. Such text is faster to create and to parse than text with two
+ * bytes per character. It also needs no memory outside V8's heap, which would slow down garbage collection.
+ * Each escape makes parsing slower, so a document with many characters beyond ASCII is decoded without
+ * escapes.
  *
  * @example JSON.parse(jsonText(Buffer.from('{"name":"Zoë"}'))) // { name: 'Zoë' }
  */
@@ -40,7 +41,8 @@ export function jsonText(document: Uint8Array): string {
   const buffer = bufferOf(document);
   if (isAscii(buffer)) return buffer.toString('latin1');
   if (!isUtf8(buffer)) return buffer.toString();
-  // V8's decoder decodes one character at a time once it finds a character that is not ASCII.
+  // Once V8's decoder finds a character that is not ASCII, it decodes one character at a time, so `transcode`
+  // is faster.
   return (
     (isMostlyAscii(buffer) ? withEscapes(buffer) : undefined) ??
     transcode(buffer, 'utf8', 'utf16le').toString('utf16le')
@@ -55,7 +57,10 @@ function isMostlyAscii(document: Buffer): boolean {
   return beyondAscii <= MAX_SAMPLES_BEYOND_ASCII;
 }
 
-/** The document with escapes; `undefined` if it would have too many escapes, or an escape after a backslash. */
+/**
+ * Returns the document with escapes. Returns `undefined` if it would need too many escapes, or an escape
+ * right after a backslash.
+ */
 function withEscapes(document: Buffer): string | undefined {
   const { length } = document;
   bytes.set(document);
@@ -64,7 +69,7 @@ function withEscapes(document: Buffer): string | undefined {
   let end = 0;
   let escapes = 0;
   for (let at = nextBeyondAscii(0, length); at < length; at = nextBeyondAscii(at, length)) {
-    // After a backslash, an escape could turn invalid JSON into valid JSON.
+    // If an escape followed a backslash, invalid JSON could become valid JSON.
     if (bytes[at - 1] === BACKSLASH) return undefined;
     end = copyRun(copied, at, end);
     for (let first = bytes[at]!; first >= 0x80; first = bytes[at]!) {
@@ -89,13 +94,17 @@ function withEscapes(document: Buffer): string | undefined {
   return escaped.toString('latin1', 0, copyRun(copied, length, end));
 }
 
-/** The position of the next byte beyond ASCII in the copied document, or `length`. */
+/**
+ * Returns the position of the next byte beyond ASCII in the copy of the document. Returns `length` if there
+ * is none.
+ */
 function nextBeyondAscii(start: number, length: number): number {
   let at = start;
   for (; (at & 3) !== 0; at++) if (at >= length || bytes[at]! >= 0x80) return at;
   const end = (length + 3) >> 2;
   let word = at >> 2;
-  // Zeros follow the document, so four words can be read at once without a check for its end.
+  // Zeros follow the document, so this can read four words at once without checking for the end of the
+  // document.
   while (
     word < end &&
     isAsciiOnly(words[word]! | words[word + 1]! | words[word + 2]! | words[word + 3]!)
@@ -112,7 +121,7 @@ function isAsciiOnly(word: number): boolean {
   return (word & 0x80808080) === 0;
 }
 
-/** Copies bytes of the document to a position; returns the position after them. */
+/** Copies bytes of the document to a position. Returns the position after the copied bytes. */
 function copyRun(start: number, end: number, to: number): number {
   if (end - start < SHORT_RUN)
     for (let at = start; at < end; at++) escaped[to + at - start] = bytes[at]!;
@@ -124,7 +133,7 @@ function continuation(at: number): number {
   return bytes[at]! & 0x3f;
 }
 
-/** Writes the escape of a UTF-16 unit to a position; returns the position after it. */
+/** Writes the escape for a UTF-16 unit to a position. Returns the position after the escape. */
 function writeEscape(unit: number, to: number): number {
   escaped[to] = BACKSLASH;
   escaped[to + 1] = 0x75; // u

@@ -10,33 +10,37 @@ import {
 } from './byte-codes.js';
 import { excerpt } from './excerpt.js';
 
-/** The only bit that differs between `{` and `[`, and between `}` and `]`. */
+/** The only bit in which `{` differs from `[`, and `}` from `]`. */
 const BRACE_BIT = 0x20;
 
-/** The number of bytes at the end of the document in which a member is searched. */
+/** A member is searched for in this many bytes at the end of a document. */
 const SEARCHED_BYTES = 1024;
 
-/** The number of entries that one member has in the list of members: start and end of its key, then of its value. */
+/**
+ * How many numbers the list of members has for each member: the start and end of its key, then the start and
+ * end of its value.
+ */
 const STRIDE = 4;
 
 /**
- * A view of one JSON object in its bytes. Finds members by key, and copies and parses only these. Scans no
- * further than necessary, and remembers the members that it has passed. Keys must be ASCII.
+ * A view of one JSON object in its bytes. Finds members by their keys, and copies and parses only the
+ * requested members. Scans no further than necessary, and remembers the members that it has passed. Keys must
+ * be ASCII.
  *
- * Gives the same results as parsing, for any JSON document whose object keys are unique. If a key is
- * repeated, `JSON.parse` takes the last member, but this class may not. Skipped members are not checked, so
- * damage in them is not found.
+ * Gives the same results as parsing, if the keys of each object are unique. If a key is repeated,
+ * `JSON.parse` takes the last member, but this class may take another one. Skipped members are not checked,
+ * so damage in them is not found.
  *
  * @throws DataError From every method, if the bytes that it reads are not JSON.
  */
 export class LazyObject {
   #bytes: Buffer;
   /**
-   * Positions of the members that were passed. Keys include their quotes. If a key has escapes, the negated
-   * position of its start is stored.
+   * The positions of the members that were passed. The positions of a key include its quotes. If a key has
+   * escapes, the start of the key is stored as a negative number.
    */
   readonly #members: number[] = [];
-  /** The position of the delimiter before the next member, or of the closing brace. */
+  /** The position of the delimiter before the next member. At the end, the position of the closing brace. */
   #at: number;
 
   private constructor(bytes: Buffer, openBrace: number) {
@@ -44,32 +48,32 @@ export class LazyObject {
     this.#at = openBrace;
   }
 
-  /** The object of a document; `undefined` if the document is not an object. */
+  /** Returns a view of a document's object. Returns `undefined` if the document is not an object. */
   static of(document: Buffer): LazyObject | undefined {
     const start = afterSpace(document, 0);
     return document[start] === OPEN_OBJECT ? new LazyObject(document, start) : undefined;
   }
 
-  /** Continues with equal bytes at another place in memory. */
+  /** Continues with the same bytes at a different place in memory. */
   moveTo(bytes: Buffer): void {
     this.#bytes = bytes;
   }
 
-  /** The key, among the given ones, that comes first in the object. */
+  /** Returns the one of the given keys that comes first in the object. */
   firstOf(keys: readonly string[]): string | undefined {
     for (let index = 0; index < this.#members.length || this.#advance(); index += STRIDE)
       for (const key of keys) if (this.#isKey(index, key)) return key;
     return undefined;
   }
 
-  /** The decoded value of a member, if it is a string. */
+  /** Returns the decoded value of a member, if the value is a string. */
   string(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1 || this.#bytes[this.#start(index)] !== QUOTE) return undefined;
     return decodeString(this.#bytes, this.#start(index), this.#end(index));
   }
 
-  /** The exact digits of a member, if it is an integer. */
+  /** Returns the exact digits of a member, if its value is an integer. */
   integer(key: string): string | undefined {
     const index = this.#find(key);
     if (index === -1) return undefined;
@@ -78,8 +82,8 @@ export class LazyObject {
   }
 
   /**
-   * The digits at the end of a string member, if it has nothing else or a colon before them, such as the id
-   * in `tag:search.twitter.com,2005:1050118621198921728`.
+   * Returns the digits at the end of a string member. Before the digits, the string must have a colon or
+   * nothing at all. An example is the id in `tag:search.twitter.com,2005:1050118621198921728`.
    */
   lastDigits(key: string): string | undefined {
     const index = this.#find(key);
@@ -90,18 +94,18 @@ export class LazyObject {
     const before = this.#bytes[at - 1];
     if (at < end && (before === COLON || at - 1 === this.#start(index)))
       return this.#bytes.toString('latin1', at, end);
-    // The string may contain escapes for a colon or a digit, so it is decoded.
+    // The string may contain escapes for a colon or a digit, so this decodes it.
     return /(?:^|:)(\d+)$/.exec(this.string(key) ?? '')?.[1];
   }
 
-  /** A view of a member, if it is an object. */
+  /** Returns a view of a member, if its value is an object. */
   object(key: string): LazyObject | undefined {
     const index = this.#find(key);
     if (index === -1 || this.#bytes[this.#start(index)] !== OPEN_OBJECT) return undefined;
     return new LazyObject(this.#bytes, this.#start(index));
   }
 
-  /** The position of a member's value in the document, as start (inclusive) and end (exclusive). */
+  /** Returns where a member's value is in the document, as its start (inclusive) and end (exclusive). */
   span(key: string): readonly [number, number] | undefined {
     const index = this.#find(key);
     return index === -1 ? undefined : [this.#start(index), this.#end(index)];
@@ -113,7 +117,7 @@ export class LazyObject {
     return { at: this.#at, empty: this.#members.length === 0 };
   }
 
-  /** Looks for a member near the end of the document. For keys that usually come last. */
+  /** Looks for a member near the end of the document. Call this for keys that usually come last. */
   seekFromEnd(key: string): void {
     const span = spanNearEnd(this.#bytes, key);
     if (span === undefined) return;
@@ -150,7 +154,7 @@ export class LazyObject {
     const bytes = this.#bytes;
     const delimiter = bytes[this.#at];
     if (delimiter === CLOSE_OBJECT) return false;
-    // Most documents have no white space, and each of these checks then saves a call.
+    // Most documents have no white space here. Each of these checks then saves a call.
     let keyStart = this.#at + 1;
     if (bytes[keyStart] !== QUOTE) keyStart = afterSpace(bytes, keyStart);
     if (delimiter === OPEN_OBJECT && bytes[keyStart] === CLOSE_OBJECT) {
@@ -186,7 +190,7 @@ export class LazyObject {
 }
 
 /**
- * The position of the value of a top-level member close to the end of the document. A member is at the top
+ * Returns the position of a top-level member's value near the end of the document. A member is at the top
  * level if its object ends at the end of the document.
  */
 export function spanNearEnd(bytes: Buffer, key: string): readonly [number, number] | undefined {
@@ -207,8 +211,8 @@ export function spanNearEnd(bytes: Buffer, key: string): readonly [number, numbe
 }
 
 /**
- * The bytes to search for, and for each byte at the possible start of a match, how far to step left
- * (Boyer-Moore-Horspool).
+ * The bytes to search for. For each value of the byte at the possible start of a match, `steps` tells how far
+ * to step left if there is no match (Boyer-Moore-Horspool).
  */
 interface Needle {
   readonly bytes: Buffer;
@@ -230,9 +234,9 @@ function needleOf(key: string): Needle {
 }
 
 /**
- * The position of a key with its quotes, or -1. Finds the last occurrence within the given bytes, and only
- * close to the end of a document. Text between a comma and a colon can only be a key, because quotes inside
- * strings follow a backslash.
+ * Returns the position of the last occurrence of a key within a range of bytes, or -1. The position is that
+ * of the opening quote. Searches only near the end of the range. A string between a comma and a colon can
+ * only be a key, because quotes inside strings follow a backslash.
  */
 export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.length): number {
   const needle = needleOf(key);
@@ -248,7 +252,7 @@ export function keyNearEnd(bytes: Buffer, key: string, start = 0, end = bytes.le
   return -1;
 }
 
-/** Whether a string is a key: a comma comes before it and a colon after it. */
+/** Whether a string is a key: a comma comes before it, and a colon after it. */
 function isKeyAt(bytes: Buffer, start: number, end: number): boolean {
   let before = start - 1;
   while (isSpace(bytes[before])) before--;
@@ -266,8 +270,8 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * The position after a string. Not shared with other files: sharing this function with another scanner made
- * reading ids and tags of stored files 6 % slower.
+ * Returns the position after a string. Other files have their own versions of this function: sharing it with
+ * another scanner made reading ids and tags of stored files 6 % slower.
  */
 function afterString(bytes: Buffer, start: number): number {
   const { length } = bytes;
@@ -280,7 +284,10 @@ function afterString(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** The position after a value. Brackets are counted but not matched, because skipped values are not validated. */
+/**
+ * Returns the position after a value. Brackets are counted but not matched, because skipped values are not
+ * validated.
+ */
 function afterValue(bytes: Buffer, start: number): number {
   const { length } = bytes;
   const first = bytes[start]!;
@@ -307,7 +314,7 @@ function afterScalar(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Whether a byte is a letter, a digit, a plus, a minus or a dot. */
+/** Whether a byte is a letter, a digit, a plus sign, a minus sign or a dot. */
 function isOfScalar(byte: number): boolean {
   if (byte < 0x41)
     return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x2b && byte <= 0x2e && byte !== COMMA);

@@ -25,21 +25,23 @@ export type { Separator } from './object-lines.js';
 export interface LineFramerOptions {
   /** Called with each damaged line. If absent, the first damaged line throws. */
   readonly onDamaged?: OnDamaged | undefined;
-  /** Whether the limits are options of the user, which errors then name. @default true */
+  /** Whether the limits are options of the user. If so, errors name these options. @default true */
   readonly limitsAreOptions?: boolean | undefined;
-  /** Whether the records have been checked before, so that they only need to be found again. @default false */
+  /**
+   * Whether the records have already been checked, so that they only have to be found again. @default false
+   */
   readonly areProven?: boolean | undefined;
   /** Whether errors are retryable, because the bytes may have been damaged in transit. @default false */
   readonly isRetryable?: boolean | undefined;
   /**
-   * If a line is too large, how many bytes of it are skipped before the framer throws. A stream may send a
-   * line that never ends.
+   * If a line is too large, how many more bytes of it are skipped before the framer throws. A stream may send
+   * a line that never ends.
    * @default no limit
    */
   readonly maxSkippedBytes?: number | undefined;
 }
 
-/** Cuts bytes into records, which are JSON objects, one per line, see `jsonLines`. */
+/** Cuts bytes into records. A record is a JSON object on its own line; see `jsonLines`. */
 export class LineFramer implements Framer<Buffer> {
   readonly #end: number;
   readonly #lines: ObjectLines;
@@ -47,13 +49,13 @@ export class LineFramer implements Framer<Buffer> {
   readonly #maxDepth: number;
   readonly #origin: string | undefined;
   readonly #options: LineFramerOptions;
-  /** Whether the current line is too large, so that the rest of it is skipped. */
+  /** Whether the current line is too large, so that its rest is skipped. */
   #skips = false;
   #skippedBytes = 0;
-  /** The part of the current line from earlier blocks. */
+  /** The part of the current line that was in earlier blocks. */
   readonly #carried = new CarryOver();
   #line = 1;
-  /** Offsets of the current line and block in the file. */
+  /** The position of the current line in the file. `#blockAt` is the position of the current block. */
   #lineAt = 0;
   #blockAt = 0;
 
@@ -66,7 +68,8 @@ export class LineFramer implements Framer<Buffer> {
     const { maxBytes, maxDepth } = limits;
     this.#options = options;
     this.#lines = new ObjectLines(separator, limits);
-    // With CRLF, no record contains a CR. So a CR alone ends a record, and the LF after it is white space.
+    // If the separator is CRLF, no record contains a CR. A CR therefore ends a record, and the LF after it
+    // counts as white space.
     this.#end = separator === '\n' ? LF : CR;
     this.#maxBytes = maxBytes;
     this.#maxDepth = maxDepth;
@@ -74,8 +77,8 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /**
-   * Returns a promise only if `onDamaged` has to be awaited, because a promise for each block made replays
-   * several percent slower.
+   * Processes a block. Returns a promise only if `onDamaged` has to be awaited: a promise for each block made
+   * replays several percent slower.
    */
   push(block: Buffer, records: Buffer[]): Promise<void> | undefined {
     return this.#pushFrom(0, block, records);
@@ -104,7 +107,10 @@ export class LineFramer implements Framer<Buffer> {
     return this.#tooLong(this.#carried.join(EMPTY));
   }
 
-  /** Takes complete records up to the first line that is not one. Returns the position of that line. */
+  /**
+   * Takes complete records up to the first line that is not exactly one record. Returns the position of that
+   * line.
+   */
   #takeObjects(from: number, to: number, block: Buffer, records: Buffer[]): number {
     let start = this.#skipBlankLines(block, from);
     if (this.#options.areProven === true || this.#skips || this.#carried.byteLength > 0)
@@ -131,8 +137,8 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /**
-   * Skips blank lines in a loop, because a search and a view for each blank line would take 50
-   * times as long.
+   * Skips blank lines in a loop. Searching for the end of each blank line and creating a view of it would
+   * take 50 times as long.
    */
   #skipBlankLines(block: Buffer, start: number): number {
     if (this.#skips || this.#carried.byteLength > 0 || !isSpace(block[start]!)) return start;
@@ -148,8 +154,8 @@ export class LineFramer implements Framer<Buffer> {
   }
 
   /**
-   * Takes one line. Returns a promise only if the line is damaged, because a promise for each line would take
-   * longer than framing it.
+   * Takes one line. Returns a promise only if the line is damaged, because creating a promise for each line
+   * would take longer than framing it.
    */
   #take(line: Buffer, records: Buffer[], isLast = false): Promise<void> | undefined {
     const record = trim(line, this.#lineAt === 0);
@@ -162,7 +168,10 @@ export class LineFramer implements Framer<Buffer> {
     return this.#takeParts(record, record.byteOffset - line.byteOffset, records, isLast);
   }
 
-  /** Takes the objects at the start of a line. The rest of the line is damaged. */
+  /**
+   * Takes the objects at the start of a line. If the line has anything else after them, the rest of the line
+   * is damaged.
+   */
   #takeParts(
     line: Buffer,
     offset: number,
@@ -183,7 +192,7 @@ export class LineFramer implements Framer<Buffer> {
     }
   }
 
-  /** Reports a copy of the record, because the memory of the block may be released. */
+  /** Reports a copy of the damaged record, because the memory of the block may be released. */
   async #damaged(record: Buffer, error: DataError, more: { truncated?: true } = {}): Promise<void> {
     const { onDamaged } = this.#options;
     if (onDamaged === undefined) throw error;
@@ -241,7 +250,10 @@ function afterSpace(line: Buffer, from: number): number {
   return at;
 }
 
-/** The position after the separator between two objects on a line, which may be white space and one comma. */
+/**
+ * Returns the position after the separator between two objects on a line. The separator is white space, one
+ * comma, both or nothing.
+ */
 function afterSeparator(line: Buffer, from: number): number {
   const at = afterSpace(line, from);
   return line[at] === COMMA ? afterSpace(line, at + 1) : at;

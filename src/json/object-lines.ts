@@ -10,31 +10,33 @@ interface Limits {
   readonly maxDepth: number;
 }
 
-/** The exports of `frame-objects.as`. */
+/** The exports of the WebAssembly module that `frame-objects.as` defines. */
 interface Framer {
   readonly memory: { readonly buffer: ArrayBuffer };
   frameObjects(from: number, end: number, list: number, listEnd: number, separator: number): number;
 }
 
-/** Declared here, because Node's types do not contain it. */
+/** Declared here because Node's types do not contain it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-// Addresses in the memory of the module, as in `frame-objects.as`.
+// Addresses in the memory of the module. They are the same as in `frame-objects.as`.
 const NEXT = 1016;
 const IS_CUT = 1020;
 const LIST = 1024;
 const LIST_END = 64 * 1024;
 const DOCUMENT = 64 * 1024;
 /**
- * The sizes of blocks that the module reads at once. Blocks after an unusual line are small, because a file
- * may have many such lines.
+ * The module reads blocks of this size at once, in bytes. After an unusual line, it reads blocks of
+ * `SMALL_BLOCK`, because a file may have many such lines.
  */
 const LARGE_BLOCK = 128 * 1024;
 const SMALL_BLOCK = 1024;
-/** The maximum depth that the module can read. Deeper records are left to `check-object.ts`. */
+/**
+ * The maximum depth that the module can read. `check-object.ts` reads records that are nested more deeply.
+ */
 const MAX_DEPTH = 63;
 
 class Module {
@@ -52,8 +54,8 @@ class Module {
 }
 
 /**
- * The module for all files of a thread. `undefined` if it gets no memory; `check-object.ts` then reads all
- * records.
+ * The module, which all files of a thread share. `undefined` if it gets no memory, in which case
+ * `check-object.ts` reads all records. `null` before the first use.
  */
 let module: Module | undefined | null = null;
 
@@ -68,23 +70,24 @@ function moduleOfThread(): Module | undefined {
 }
 
 /**
- * Finds lines that are exactly one JSON object, by WebAssembly, which reads 64 bytes at a time. Accepts only
- * what `JSON.parse` accepts. All other lines are left to the caller, and also unusual records: those beyond a
- * limit, over 128 KiB or 63 levels, with white space around them, and a last record without a line end.
+ * Finds lines that are exactly one JSON object. Uses WebAssembly, which reads 64 bytes at a time. Accepts
+ * only what `JSON.parse` accepts. The caller must read all other lines, and also some valid records: those
+ * that exceed a limit, are longer than 128 KiB, are nested deeper than 63 levels or have white space around
+ * them, and a last record without a line end.
  */
 export class ObjectLines {
   /**
-   * V8 discards the optimised code for a class if a garbage collection finds no object of it, for example
-   * between two files. This object prevents that.
+   * An object that is never freed. If a garbage collection finds no object of a class, for example between
+   * two files, V8 discards the optimised code for the class.
    */
   static readonly staying: unknown = new ObjectLines('\n', { maxBytes: 0, maxDepth: 0 });
-  /** The position after the last found record and its line end. */
+  /** The position after the last record that was found and its line end. */
   next = 0;
   readonly #separator: number;
   readonly #maxBytes: number;
   readonly #isLimited: boolean;
   readonly #module: Module | undefined;
-  /** Added to positions in the module to get positions in the bytes. */
+  /** The difference between a position in the bytes and the same position in the module's memory. */
   #offset = 0;
   #pieceBytes = LARGE_BLOCK;
 
@@ -96,8 +99,8 @@ export class ObjectLines {
   }
 
   /**
-   * Finds records, starting at the start of a line. Returns their number. `startOf` and `endOf` are valid
-   * until the next call.
+   * Finds records, beginning at the start of a line. Returns how many were found. `startOf` and `endOf`
+   * return their positions until the next call.
    */
   find(bytes: Buffer, from: number, to: number): number {
     this.next = from;
@@ -142,8 +145,8 @@ export class ObjectLines {
 }
 
 /**
- * Whether WebAssembly has checked that these bytes are exactly one JSON object, without white space around
- * it. `false` may also mean that it could not decide.
+ * Whether WebAssembly has proven that the bytes are exactly one JSON object, without white space around it.
+ * If false, the bytes may still be such an object.
  */
 export function isProvenObject(json: Buffer, maxDepth: number): boolean {
   const { length } = json;

@@ -3,33 +3,36 @@ import type { DataError, DataPosition } from '../base/errors.js';
 
 declare const framing: unique symbol;
 
-/** Bytes of any kind, except records. The input of operators that inflate or cut files. */
+/** Bytes of any kind, except records. Operators that inflate or cut files read them. */
 export type Bytes = Uint8Array & { readonly [framing]?: 'none' };
 
-/** A block of a file, cut at any byte. `jsonLines` and `jsonElements` cut blocks into records. */
+/**
+ * A block of a file. It may begin and end at any byte. `jsonLines` and `jsonElements` cut blocks into
+ * records.
+ */
 export interface FileBytes extends Uint8Array {
   readonly [framing]: 'none';
 }
 
 /**
  * The bytes of one JSON object, as `jsonLines` and `jsonElements` return them. At run time it is a `Buffer`.
- * `activities` accepts only this type. If you write a stage that cuts records, let it yield
- * `bytes as JsonRecord`; `activities` checks each record.
+ * `activities` accepts only this type. If you write a stage that cuts records, let it yield `bytes as
+ * JsonRecord`. `activities` then checks each record.
  */
 export interface JsonRecord extends Buffer {
   readonly [framing]: 'record';
 }
 
-/** Limits of one record or element. A larger one is refused. */
+/** The limits of one record or element. A record or element that exceeds a limit is refused. */
 export interface RecordLimits {
   /**
-   * Maximum size of one record, in bytes.
+   * The maximum size of one record, in bytes.
    * @default 16777216 (16 MiB)
    */
   readonly maxBytes?: number | undefined;
   /**
-   * Maximum depth of nested arrays and objects. The default is about the depth that `JSON.stringify` and
-   * `structuredClone` can process without a stack overflow.
+   * The maximum depth of nested arrays and objects. `JSON.stringify` and `structuredClone` can process about
+   * the default depth without a stack overflow.
    * @default 3000
    */
   readonly maxDepth?: number | undefined;
@@ -59,9 +62,10 @@ export const ARRAY_KEY = required(
 );
 
 /**
- * The path of an array in a document: its key, or the keys that lead to it, as a list or joined by dots. An
- * empty path means that the document is the array. Use a list for keys that contain dots. For an element of
- * an array, the key is its index.
+ * The path to an array in a document: the key of the array, or the keys that lead to it. Several keys are a
+ * list, or one string joined by dots. If keys contain dots, use a list. If one of the keys leads to an
+ * element of an array, it is the index of that element. An empty path means that the document itself is the
+ * array.
  */
 export type ArrayPath = string | readonly string[];
 
@@ -73,52 +77,56 @@ export const ARRAY_PATH = special<ArrayPath>(
     (Array.isArray(value) && value.every(key => typeof key === 'string')),
 );
 
-/** Checks limits, and returns them with their defaults. `call` is named in errors. */
+/** Checks limits, and returns them with their defaults. Errors name the `call`. */
 export function recordLimits(call: string, limits: RecordLimits = {}): CheckedLimits {
   return checkOptions(call, RECORD_LIMITS, limits);
 }
 
 /** A record that cannot become an activity, because it is not JSON, has no id, or exceeds the limits. */
 export interface DamagedRecord extends DataPosition {
-  /** A copy of the bytes of the record. If the record is too large, only its first bytes. */
+  /** A copy of the bytes of the record. If the record is too large, a copy of its first bytes. */
   readonly raw: Buffer;
-  /** Set if `raw` has only the first bytes of the record. */
+  /** Set if `raw` holds only the first bytes of the record. */
   readonly truncated?: true | undefined;
   /**
-   * The number of the record in the file, or of the result in the page, starting with 1. Absent if
-   * `line` is set.
+   * The index of the record in the file, or of the result on the page, starting with 1. Absent if `line` is
+   * set.
    */
   readonly record?: number | undefined;
   /** The parameters of the search request whose response contains the record. */
   readonly request?: Readonly<Record<string, string | number>> | undefined;
 }
 
-/** A damaged record with its error. */
+/** A damaged record, and the error about it. */
 export interface Damaged {
   readonly record: DamagedRecord;
   readonly error: DataError;
 }
 
 /**
- * Called with a damaged record and the error. If it returns a promise, the flow waits for it; then the record
- * is skipped and the flow continues. If it throws or the promise rejects, the flow ends with that error.
+ * Called with a damaged record and the error. If it returns, the record is skipped and the flow continues. If
+ * it returns a promise, the flow waits for it first. If it throws or the promise rejects, the flow ends with
+ * that error.
  */
 export type OnDamaged = (record: DamagedRecord, error: DataError) => unknown;
 
-/** Finds items in the bytes of one file or document. The bytes arrive in blocks that are cut anywhere. */
+/**
+ * Finds items in the bytes of one file or document. The bytes arrive in blocks that may begin and end at any
+ * byte.
+ */
 export interface Framer<T> {
   /**
-   * Adds the items that end in this block to `items`. Items may be views of the block. The framer copies
-   * bytes that it keeps for later, because the memory of a block may be released after use.
+   * Adds the items that end in this block to `items`. Items may be views of the block. If the framer keeps
+   * bytes for later, it copies them, because the memory of a block may be released after use.
    */
   push(block: Buffer, items: T[]): undefined | Promise<void>;
-  /** Ends the file or document. Adds the last items, or throws if the data is truncated. */
+  /** Ends the file or document. Adds the last items. Throws if the data is truncated. */
   end(items: T[]): void | Promise<void>;
 }
 
 /**
- * The first bytes of a record that continues in the next block. They are copied, because the memory of a
- * block may be released, and joined once when the record is complete.
+ * The bytes so far of a record that continues in the next block. They are copied, because the memory of a
+ * block may be released. They are joined when the record is complete.
  */
 export class CarryOver {
   #chunks: Buffer[] = [];
@@ -130,7 +138,7 @@ export class CarryOver {
     this.byteLength += chunk.length;
   }
 
-  /** Joins all added bytes and `last`. If the record is in one block, the result is a view of that block. */
+  /** Joins all added bytes and `last`. If nothing was added, the result is `last` itself, without a copy. */
   join(last: Buffer): Buffer {
     if (this.byteLength === 0) return last;
     const whole = Buffer.concat([...this.#chunks, last]);

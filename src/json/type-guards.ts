@@ -1,6 +1,6 @@
 import { isRecord } from '../base/record.js';
 
-/** A value that JSON can hold. */
+/** A value that JSON can represent. */
 export type Json =
   | null
   | boolean
@@ -9,9 +9,11 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-// Type guards for parsed JSON.
+// Type guards for values that `JSON.parse` returns.
 
-/** Creates a type guard for objects whose listed members pass these checks. Other members may be anything. */
+/**
+ * Creates a type guard for objects. Each listed member must pass its check. Other members may have any value.
+ */
 export function shaped<T extends object>(
   members: {
     readonly [Name in keyof T]-?: (value: unknown) => boolean;
@@ -22,12 +24,12 @@ export function shaped<T extends object>(
     isRecord(value) && checks.every(([name, check]) => check(value[name]));
 }
 
-/** Creates a type guard for arrays whose values pass a check. */
+/** Creates a type guard for arrays in which every value passes a check. */
 export function listOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(check);
 }
 
-/** Creates a type guard for objects whose members all pass a check, whatever their names. */
+/** Creates a type guard for objects with any keys, in which every value passes a check. */
 export function recordOf<T>(check: (value: unknown) => value is T) {
   return (value: unknown): value is Readonly<Record<string, T>> =>
     isRecord(value) && Object.values(value).every(check);
@@ -38,7 +40,7 @@ export function optional(check: (value: unknown) => boolean): (value: unknown) =
   return value => value === undefined || check(value);
 }
 
-/** Parses JSON text. Returns `undefined` if it is not JSON or does not pass the check. */
+/** Parses JSON text. Returns `undefined` if the text is not JSON or does not pass the check. */
 export function parsedAs<T>(text: string, check: (value: unknown) => value is T): T | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -18,14 +18,14 @@ import { type InStreamMessage, parseInStreamMessage } from '../post/in-stream-me
 /** Options of `activities`: what to do with messages of the service and with damaged records. */
 export interface ActivitiesOptions {
   /**
-   * Called with each message when it is read, before the activities of the same batch are delivered. If it
+   * Called with each message of the service, before the activities of the same batch are delivered. If it
    * returns a promise, the flow waits for it. If it throws or the promise rejects, the flow ends with that
    * error.
    */
   readonly onMessage?: ((message: InStreamMessage) => unknown) | undefined;
   /**
-   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. This option,
-   * and `damaged` of the sink, make `activities` read the id of each record.
+   * Called with each record that is not JSON or has no id. If it returns, the record is skipped. With this
+   * option, or with the option `damaged` of the sink, `activities` reads the id of each record.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -36,14 +36,14 @@ const OPTIONS = {
 } satisfies OptionTable<ActivitiesOptions>;
 
 /**
- * The kind of records of whole files: posts are items, messages of the service are not. The mark of a post is
- * the offset of the digits of its `leadingId`, or 0.
+ * Tells which records of whole files are items: posts are, messages of the service are not. The mark of a
+ * post is the offset of the digits of its `leadingId`, or 0 if it has no such id.
  */
 export const POSTS: RecordKind<Activity> = {
   name: 'posts',
   mark: (content, start, end) => {
     const digits = leadingIdStart(content, start);
-    // A record that starts with an id cannot be a message.
+    // A record that starts with an id cannot be a message of the service.
     if (digits !== -1) return digits - start;
     return parseInStreamMessage(content.subarray(start, end)) === undefined ? 0 : -1;
   },
@@ -52,13 +52,13 @@ export const POSTS: RecordKind<Activity> = {
 };
 
 /**
- * Converts records to activities, which are views of the same bytes. Skips the `info`, `error` and `warn`
- * messages that streams and job files contain, and notices of streams, such as `limit` and `delete`. Progress
- * counts them as dropped by `messages`.
+ * Converts records to activities, which are views of the same bytes. Skips messages of the service: the
+ * `info`, `error` and `warn` messages that streams and job files contain, and the notices of streams, such as
+ * `limit` and `delete`. Progress counts them as dropped by `messages`.
  *
  * Each record must be one JSON object, as `jsonLines` and `jsonElements` return them. Other bytes, such as
- * blocks of a file, are refused. Activities are not parsed here: a damaged activity throws a `DataError` when
- * a missing property is read.
+ * blocks of a file, are refused. Activities are not parsed here. A damaged activity throws a `DataError` when
+ * a property that it lacks is read.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not one JSON object.
@@ -80,8 +80,8 @@ export function activities(options: ActivitiesOptions = {}): Operator<JsonRecord
             { isCut: internalsOf(input).isOfRecords === true, progress: run.progress },
           ),
         ),
-      // If the caller passes functions, there is no plan, because they must be called for each
-      // record in order.
+      // The caller's functions must be called for each record in order, so a flow with these functions has no
+      // plan.
       (plan, stage) => (isDefault ? plan.read(POSTS, stage) : undefined),
     );
 }
@@ -124,9 +124,10 @@ async function* activitiesOf(
 }
 
 /**
- * Returns the error for a record that is not an object, if it is not one.
- * @throws DataError if the bytes contain several records. That means that a stage is missing, not
- * that a record is damaged.
+ * Returns an error if a record is not exactly one JSON object.
+ *
+ * @throws DataError if the bytes contain several records. This means that a stage is missing, not that a
+ *   record is damaged.
  */
 function notOneObject(record: Buffer, origin: string | undefined): DataError | undefined {
   const extent = extentOfObject(record);

@@ -10,10 +10,10 @@ import { DeadlineReader } from '../flow/deadline-reader.js';
 import { type Batch, type Batches, type Cursor, type Operator, ownOperator } from '../flow/flow.js';
 import { detached } from '../post/detach-from-block.js';
 
-/** Options of `chunk`: how long it waits for a chunk to fill. */
+/** Options of `chunk`: how long items wait until their chunk is full. */
 export interface ChunkOptions {
   /**
-   * The longest time that an item waits for its chunk to fill, in milliseconds. Useful for sources that
+   * The longest time that an item waits until its chunk is full, in milliseconds. Useful for sources that
    * deliver slowly.
    * @default no limit
    */
@@ -25,13 +25,14 @@ const OPTIONS = {
 } satisfies OptionTable<ChunkOptions>;
 const COUNT = required(whole('the items of a chunk', { min: 1 }));
 
-/** After this number of consecutive full chunks without a cursor, a chunk ends early at the next cursor. */
+/** After this many consecutive full chunks without a cursor, the next cursor ends a chunk early. */
 const FULL_IN_A_ROW = 16;
 
 /**
  * Collects items into arrays of `count`, for consumers that take several items at a time, such as a database
- * or an API. A chunk has fewer items at the end of the source and after `waitMs`. At most one chunk in 16
- * also ends early at a cursor, because a checkpoint can only resume where no items are held back.
+ * or an API. At the end of the source and after `waitMs`, a chunk may have fewer items. In addition, at most
+ * one chunk in 16 ends early at a cursor, because a checkpoint can only resume at a place where no items are
+ * held back.
  *
  * @throws OptionError Immediately, if `count` is not a whole number of 1 or more, or `waitMs` is invalid.
  * @example
@@ -71,15 +72,15 @@ async function* chunks<T>(
   }
 }
 
-/** Items that wait until they fill a chunk. */
+/** Items that wait until their chunk is full. */
 class Held<T> {
   readonly #count: number;
   #items: T[] = [];
   #origin: string | undefined;
-  /** The cursor after the items. */
+  /** The cursor after the items that are waiting. */
   #cursor: Cursor | undefined;
   #fullInARow = 0;
-  /** The time when the first item arrived. */
+  /** When the first item of the chunk arrived, as a time of `performance.now()`. */
   since = 0;
 
   constructor(count: number) {
@@ -90,13 +91,17 @@ class Held<T> {
     return this.#items.length === 0;
   }
 
-  /** Adds a batch and returns the chunks that are full now. Their cursor is set only if no items are held back. */
+  /**
+   * Adds a batch, and returns the chunks that have become full. The result has a cursor only if no items are
+   * held back.
+   */
   add({ items, cursor, origin }: Batch<T>): Batch<readonly T[]> {
     const full: (readonly T[])[] = [];
     if (items.length > 0)
       this.#origin = this.isEmpty || this.#origin === origin ? origin : undefined;
     const from = this.#origin;
-    // Items that do not fill a chunk wait for the next batch.
+    // Items that do not fill a chunk wait for the next batch. They are detached, so that they do not keep the
+    // memory of this batch.
     const waiting = Math.min(items.length, (this.#items.length + items.length) % this.#count);
     const leaving = items.length - waiting;
     for (const item of [...items.slice(0, leaving), ...detached(items.slice(leaving))]) {
@@ -113,7 +118,7 @@ class Held<T> {
     return { items: full, cursor, origin: from };
   }
 
-  /** The held items, and the cursor after them. */
+  /** Returns the items that are waiting, and the cursor after them. */
   rest(): Batch<readonly T[]> {
     const batch = { items: this.isEmpty ? [] : [this.#take()], origin: this.#origin };
     const cursor = batch.items.length === 0 ? undefined : this.#cursor;

@@ -8,14 +8,14 @@ import type { Composed, EitherArgument, OutputOf, StageArgument } from '../flow/
 import { isStageStream } from '../flow/stream-stage.js';
 
 /**
- * Joins several operators into one, or operators and a sink into a sink. Use it to reuse a part of a pipeline
- * under a name, for a branch of `tee`, or for more than nine operators in one `pipeline`. It accepts the same
- * stages as `pipeline`, and cursors and checkpoints work as if the operators were listed one by one.
+ * Joins several operators into one operator, or operators and a sink into one sink. Use it to give a name to
+ * a part of a pipeline that you use several times, for a branch of `tee`, or for more than nine operators in
+ * one `pipeline`. It accepts the same stages as `pipeline`. Cursors and checkpoints work as if the operators
+ * were listed one by one.
  *
  * @throws OptionError If an argument cannot be an operator, or there are no arguments.
- * @example
- * const posts = compose(gunzip(), jsonLines(), activities(), dedupe());
- * await pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));
+ * @example const posts = compose(gunzip(), jsonLines(), activities(), dedupe()); await
+ *   pipeline(localFiles('archive'), posts, files({ path: 'all.jsonl' }));
  */
 export function compose<In, Z = never>(last: EitherArgument<In, Z>): Composed<In, Z>;
 export function compose<In, A = never, Z = never>(

@@ -10,24 +10,26 @@ import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/ids.js';
 import { IdWindow } from '../post/id-window.js';
 
-/** Options of `dedupe`: how many ids it remembers, and the name under which it counts duplicates. */
+/** Options of `dedupe`: how many ids it remembers, and the name under which progress counts duplicates. */
 export interface DedupeOptions {
   /**
-   * The number of ids to remember, from the last items that passed. Each id takes about 30 bytes of memory,
-   * and 5 to 10 bytes in a checkpoint.
+   * How many ids to remember. These are the ids of the last items that passed. Each id takes about 30 bytes
+   * of memory, and 5 to 10 bytes in a checkpoint.
    * @default 100000
    */
   readonly window?: number | undefined;
   /**
-   * The name under which progress counts dropped items.
+   * The name under which progress counts the duplicates.
    * @default 'dedupe'
    */
   readonly name?: string | undefined;
 }
 
-/** Options of `dedupe` for items that are not activities. They need a key. */
+/** Options of `dedupe` for items that are not activities. Such items need a key. */
 export interface DedupeByKeyOptions<T> extends DedupeOptions {
-  /** Returns the key of an item. Items with equal keys are duplicates. An item without a key is an error. */
+  /**
+   * Returns the key of an item. Items with equal keys are duplicates. It is an error if an item has no key.
+   */
   readonly key: (item: T) => string | bigint;
 }
 
@@ -44,12 +46,12 @@ const KEYED = {
  * Drops each item whose id equals the id of one of the last `window` items that passed. A search page may
  * repeat posts of the previous page, and a replay may repeat posts after a reconnect.
  *
- * The ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the previous run
- * has written.
+ * The remembered ids are part of the cursor, so a run that resumes from a checkpoint drops posts that the
+ * previous run has already written.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, for an item that is not an activity if there is no `key`, and for an item
- * whose `key` is not a string or an integer, because it could equal the key of another item.
+ * @throws DataError From the flow: without `key`, if an item is not an activity; with `key`, if the key of an
+ *   item is not a string or an integer, because it could then equal the key of another item.
  *
  * @example
  * pipeline(search(account(), query), dedupe(), files({ path: 'out/{day}.jsonl' }));
@@ -85,8 +87,8 @@ export function dedupe(
 }
 
 /**
- * Refuses keys that would lose items as duplicates: `undefined`, and numbers so large that two ids are
- * rounded to the same number.
+ * Returns a key as a string. Refuses keys that would make different items look like duplicates: `undefined`,
+ * and numbers so large that two ids are rounded to the same number.
  */
 function textOf(key: unknown): string {
   if (typeof key === 'string') return key;
@@ -100,11 +102,11 @@ function textOf(key: unknown): string {
   );
 }
 
-/** The ids of rows. */
+/** The ids of all rows. */
 interface Ids {
-  /** Two 32-bit halves of the id for each row; 0 if the id is in `others`. */
+  /** The id of each row as two 32-bit halves. Both are 0 if the id is in `others`. */
   readonly halves: Uint32Array;
-  /** The ids that are not 64-bit integers, by row, if there are any. */
+  /** The ids that are not 64-bit integers, by row. `undefined` if there are none. */
   readonly others: ReadonlyMap<number, string> | undefined;
 }
 
@@ -117,7 +119,7 @@ export const IDS: RecordColumn<Ids, undefined> = {
         const { content, count, starts, lengths, marks } = rows;
         const halves = new Uint32Array(2 * count);
         let others: Map<number, string> | undefined;
-        // Uses a loop instead of a callback for each row, because V8 optimises it sooner.
+        // Uses a loop, because V8 optimises it sooner than a callback for each row.
         for (let row = 0; row < count; row++) {
           if (lengths[row] === 0) continue;
           const digits = marks[row]!;
@@ -141,8 +143,10 @@ export const IDS: RecordColumn<Ids, undefined> = {
 };
 
 /**
- * Returns whether the id of a row is new, and remembers it, so that a second call returns false.
- * @param key The function of the caller, for items that are not rows.
+ * Returns a function that tells whether the id of a row is new. The function remembers the id, so that it
+ * returns false if it is called again for the same id.
+ *
+ * @param key The caller's function that returns the key of an item.
  */
 function isNew(
   ids: IdWindow,

@@ -2,7 +2,7 @@ import { refusePromise } from '../base/abortable.js';
 import { checkOptions, checkValue, func, type OptionTable, required, text } from '../base/check.js';
 import { type Operator, perBatch } from '../flow/flow.js';
 
-/** Options of `filter`: the name under which it counts dropped items. */
+/** Options of `filter`: the name under which progress counts dropped items. */
 export interface FilterOptions {
   /**
    * The name under which progress counts dropped items.
@@ -19,8 +19,8 @@ const TEST = required(func('which items pass'));
 /**
  * Passes only the items for which `test` returns true. A type predicate narrows the item type.
  *
- * @throws OptionError Immediately, if `test` is not a function; from the flow, if it returns a promise. For
- * an asynchronous test, get the answers with `mapAsync` first.
+ * @throws OptionError Immediately, if `test` is not a function; from the flow, if it returns a promise. If
+ *   the test is asynchronous, get its answers with `mapAsync` first.
  * @example
  * pipeline(source, filter(activity => activity.lang === 'en', { name: 'not English' }), sink);
  */
@@ -44,8 +44,8 @@ export function filter<In>(
 }
 
 /**
- * Callers without types may return other values than booleans. A promise is refused, because it would let
- * every item pass.
+ * Converts the answer of a test to a boolean, because callers without types may return other values. A
+ * promise is refused, because it would let every item pass.
  */
 function isTruthy(answer: unknown): boolean {
   refusePromise(

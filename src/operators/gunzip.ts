@@ -8,30 +8,30 @@ import { SniffingDecoder } from '../gzip/inflate-stream.js';
 import { inflateGzip } from '../gzip/inflate-whole.js';
 import type { Bytes, FileBytes } from '../json/records.js';
 
-/** Options of `gunzip`: what to do with files that are not gzip, and a limit for the inflated size. */
+/** Options of `gunzip`: what to do with files that are not compressed, and the maximum inflated size. */
 export interface GunzipOptions {
   /**
-   * What to do with a file that is neither gzip nor zstd: fail, or pass its bytes through.
+   * What to do with a file that is neither gzip nor zstd: `refuse` throws, `pass` passes its bytes through.
    * @default 'refuse'
    */
   readonly plain?: 'refuse' | 'pass' | undefined;
   /**
    * The maximum inflated size of one file, in bytes. Memory is bounded even without this limit: at most about
-   * 40 MiB of large files are held at a time.
+   * 40 MiB of large files are in memory at a time.
    * @default Infinity
    */
   readonly maxBytes?: number | undefined;
 }
 
 /**
- * The number of files that inflate while the consumer works on an earlier file, and the maximum size of their
- * contents.
+ * How many files are inflated while the consumer works on an earlier file. `MAX_CONTENT_BYTES` is the maximum
+ * size of the contents of each.
  */
 const AHEAD = 1;
 const MAX_CONTENT_BYTES = 16 * 1024 * 1024;
 /**
- * The size of a block in bytes. Objects created from a block live until the next block, so with small blocks
- * they are freed early.
+ * The size of a delivered block in bytes. Objects that are created from a block live until the next block, so
+ * small blocks let them be freed early.
  */
 const BLOCK_BYTES = 256 * 1024;
 
@@ -50,14 +50,14 @@ const OPTIONS = {
 
 /**
  * Inflates gzip files of one or several members, and zstd files if Node has zstd (22.15 and later). The first
- * bytes of a file decide which format it has. If each gzip file arrives as one batch, as from `localFiles`,
- * the next files are inflated in the thread pool while earlier ones are processed; the order is kept. Bytes
- * of a live stream are delivered as soon as they arrive.
+ * bytes of a file decide which format it has. If each gzip file arrives as one batch, as it does from
+ * `localFiles`, the next file is inflated in the thread pool while earlier files are processed. The order of
+ * the files is kept. Bytes of a live stream are delivered as soon as they arrive.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, with file and byte, if a file is truncated or corrupt, has anything but
- * zeros after its end, or is zstd and this version of Node cannot read it. Everything that was inflated
- * before the error is delivered first, except up to 16 KiB before the damage of a corrupt file.
+ * @throws DataError From the flow, with file and byte, if a file is truncated or corrupt, if anything but
+ * zeros follows its end, or if it is zstd and this version of Node cannot read zstd. Everything that was
+ * inflated before the error is delivered first, except up to 16 KiB before the damage of a corrupt file.
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
@@ -72,14 +72,17 @@ export function gunzip(options: GunzipOptions = {}): Operator<Bytes, Buffer & Fi
 }
 
 /**
- * Inflates the gzip and zstd files of a flow. A file that arrives as one batch is inflated in the thread pool
- * while earlier files are processed, unless it is large or damaged. Other files are inflated on this thread
- * as their bytes arrive.
+ * Inflates the gzip and zstd files of a flow. A gzip file that arrives as one batch is inflated in the thread
+ * pool while earlier files are processed, unless it is large or damaged. Other files are inflated as their
+ * bytes arrive.
  */
 async function* inflateBatches(input: Batches<Uint8Array>, limits: InflateLimits): Batches<Buffer> {
   let file: SniffingDecoder | undefined;
   let isAtStart = true;
-  /** Starts to inflate a batch if it is a whole file: both this batch and the previous one must end with a cursor. */
+  /**
+   * Starts to inflate a batch, if the batch is a whole file: both this batch and the previous batch end with
+   * a cursor.
+   */
   const begin = ({ items, cursor, origin }: Batch<Uint8Array>) => {
     const isWhole = isAtStart && cursor !== undefined && items.length > 0;
     isAtStart = cursor !== undefined || (isAtStart && items.length === 0);

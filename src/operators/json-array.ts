@@ -8,16 +8,16 @@ import type { Json } from '../json/type-guards.js';
 
 /**
  * Parses the elements of one array in a JSON document: the document itself, or an array at any depth. Each
- * element is delivered as soon as it is complete. Each file of the input is one document; an input without
- * cursors is a single document.
+ * element is delivered as soon as it is complete. Each file of the input is one document. If the input has no
+ * cursors, all of it is a single document.
  *
  * Ids stay exact: integers of 16 digits or more, and integers whose key is `id` or ends in `_id`, become
- * strings of digits. For posts in an array at the top level, use `jsonElements`, which is faster and keeps
- * their bytes.
+ * strings of digits. If posts are in an array at the top level, use `jsonElements`, which is faster and keeps
+ * the bytes of the posts.
  *
- * @param path The key of the array, or the keys that lead to it: `'data.items'` or `['data', 'items']`.
- * Without one, the document is the array.
- * @param options Limits of one element; 16 MiB and 3,000 levels by default.
+ * @param path The key of the array, or the keys that lead to it: `'data.items'` or `['data', 'items']`. If it
+ * is not given, the document itself is the array.
+ * @param options The limits of one element. By default, 16 MiB and 3,000 levels.
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, if a document is truncated, is not JSON or has no such array, or when an
  * element exceeds a limit.

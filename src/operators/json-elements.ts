@@ -12,12 +12,12 @@ import type { Bytes, JsonRecord } from '../json/records.js';
 import { ARRAY_KEY, type RecordLimits, recordLimits } from '../json/records.js';
 
 /**
- * Splits a JSON document into the elements of one array at its top level: the exact bytes of each element, as
- * soon as the element is complete. Each file of the input is one document; an input without cursors is a
- * single document.
+ * Splits a JSON document into the elements of one array at its top level. Delivers the exact bytes of each
+ * element as soon as the element is complete. Each file of the input is one document. If the input has no
+ * cursors, all of it is a single document.
  *
  * @param key The name of the array.
- * @param options Limits of one element; 16 MiB and 3,000 levels by default.
+ * @param options The limits of one element. By default, 16 MiB and 3,000 levels.
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, if a document is truncated, is not JSON or has no such array, or when an
  * element exceeds a limit.
@@ -45,8 +45,8 @@ export function jsonElements(key: string, options: RecordLimits = {}): Operator<
             try {
               splitter.push(bytes, found);
             } finally {
-              // Each element is checked even if the document has a later mistake, so that the error is about the
-              // first mistake.
+              // Checks the complete elements even if the splitter has found a mistake after them, so that the
+              // error is about the first mistake.
               for (const element of found) elements.push(prove(element) as JsonRecord);
             }
           },

@@ -8,17 +8,17 @@ import { LineFramer, type Separator } from '../json/line-framer.js';
 import type { Bytes, JsonRecord, OnDamaged } from '../json/records.js';
 import { RECORD_LIMITS, type RecordLimits } from '../json/records.js';
 
-/** Options of `jsonLines`: the limits of one line, and what to do with a damaged line. */
+/** Options of `jsonLines`: the limits of one line, and what to do with damaged lines. */
 export interface JsonLinesOptions extends RecordLimits {
   /**
-   * The separator of records. `'\n'` accepts LF and CRLF. Streams of the service use `'\r\n'`: their
+   * The separator of records. `'\n'` accepts LF and CRLF. Use `'\r\n'` for streams of the service: their
    * messages may contain a bare LF between tokens, but never a CR.
    * @default '\n'
    */
   readonly separator?: Separator | undefined;
   /**
-   * Called with each line, or rest of a line, that is not a JSON object. If it returns, the line is skipped.
-   * Without this option and without `damaged` of the sink, the first such line throws.
+   * Called with each line, or the rest of a line, that is not a JSON object. If it returns, the line is
+   * skipped. Without this option and without the option `damaged` of the sink, the first such line throws.
    */
   readonly onDamaged?: OnDamaged | undefined;
 }
@@ -34,21 +34,23 @@ const OPTIONS = {
  * around it, as a view of the input if possible. Skips blank lines, which streams send as heartbeats. The
  * last line of a file needs no line end if it is a complete object.
  *
- * A scan checks that each record is exactly one JSON object, as `JSON.parse` would accept it. Objects on the
- * same line, with nothing, white space or one comma between them, become one record each. From the first byte
- * that is not part of such an object, the rest of the line is damaged, because the end of a torn record is
- * unknown.
+ * A scan checks that each record is exactly one JSON object, as `JSON.parse` would accept it. A line may have
+ * several objects, with nothing, white space or one comma between them. Each of them becomes a record. From
+ * the first byte that is not part of an object, the rest of the line counts as damaged, because the end of a
+ * torn record is unknown.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, with file, line and byte, for a line or rest of a line that is not an
- * object, a truncated last line, or a line that exceeds a limit (16 MiB and 3,000 levels by default).
+ * @throws DataError From the flow, with file, line and byte, if a line or the rest of a line is not an
+ *   object, if the last line is truncated, or if a line exceeds a limit (by default, 16 MiB and 3,000
+ *   levels).
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), files({ path: 'all.jsonl' }));
  */
 export function jsonLines(options: JsonLinesOptions = {}): Operator<Bytes, JsonRecord> {
   const { separator, onDamaged, ...limits } = checkOptions('jsonLines', OPTIONS, options);
-  // The engine cannot write other records unchanged, and it cannot call the caller's function.
+  // The engine writes records unchanged as lines, which requires that no record contains a line feed. It also
+  // cannot call the caller's function.
   const isPlanned = separator === '\n' && onDamaged === undefined;
   return input =>
     withInternals(

@@ -15,7 +15,7 @@ import { detached } from '../post/detach-from-block.js';
 /** Options of `mapAsync`: how many calls it makes at a time. */
 export interface MapAsyncOptions {
   /**
-   * Maximum number of calls at a time.
+   * The maximum number of calls at a time.
    * @default 8
    */
   readonly concurrency?: number | undefined;
@@ -29,7 +29,7 @@ const TRANSFORM = required(func('what is made from each item'));
 /**
  * Maps each item with an asynchronous function. Several calls run at a time, and the results keep the order
  * of the items. The function also gets a signal, which fires when the run ends, so that pending calls can
- * stop. The first call that rejects ends the run with its error.
+ * stop. If a call rejects, the run ends with its error.
  *
  * @throws OptionError Immediately, if `transform` is not a function or an option is invalid.
  * @example

@@ -18,9 +18,12 @@ import {
 } from '../rules/index/compile-rules.js';
 import { SharedMatcher, type SharedRules } from '../rules/index/shared-rules.js';
 
-/** Options of `matchRules`: the product whose rules it follows, and what to do with posts that match no rule. */
+/**
+ * Options of `matchRules`: the product whose rule language applies, and what to do with posts that match no
+ * rule.
+ */
 export interface MatchRulesOptions extends CompileRulesOptions {
-  /** Whether to drop posts that match no rule. Progress counts them under `unmatched`. @default false */
+  /** Whether to drop the posts that match no rule. Progress counts them under `unmatched`. @default false */
   readonly dropUnmatched?: boolean | undefined;
 }
 
@@ -30,13 +33,13 @@ const OPTIONS = {
 } satisfies OptionTable<MatchRulesOptions>;
 
 /**
- * Replaces the matching rules of each activity by the given rules that it matches, as if the service had
- * delivered the post for them. Use it to route an archive by tag, or to try rules on a sample before paying
- * for a job. If `rules` is a list, all threads of the sink match the posts of whole files, and share one
- * index. Only the members of a post that the rules need are read from its bytes, so damage in other members
- * is not reported. If `rules` is a matcher of `rules.compileAll`, it may change while the pipeline runs, and
- * is used on one thread. A matcher has its own `product`: the options `product` and `frequency` apply only to
- * a list of rules.
+ * Replaces the matching rules of each activity with those of the given rules that it matches, as if the
+ * service had delivered the post for these rules. Use it to route an archive by tag, or to try rules on a
+ * sample before paying for a job. If `rules` is a list, the threads of the sink match the posts of whole
+ * files. All threads share one index of the rules. Only the members of a post that the rules need are read
+ * from its bytes, so damage in other members is not reported. If `rules` is a matcher that `rules.compileAll`
+ * has returned, its rules may change while the pipeline runs, and posts are matched on one thread. The
+ * options `product` and `frequency` apply only to a list of rules, because a matcher has its own `product`.
  *
  * @throws OptionError Immediately, if the product does not accept a rule.
  * @example
@@ -66,7 +69,7 @@ export function matchRules(
   return stepOperator({
     identity,
     columns: column === undefined ? [] : [column],
-    // The rules of a matcher may change between two posts, so the matcher stays on this thread.
+    // The rules of a matcher may change between two posts, so the matcher is used on the main thread.
     isPlanned: column !== undefined,
     replaces: true,
     check,
@@ -85,7 +88,7 @@ export function matchRules(
   });
 }
 
-/** Adds the matching rules to posts. Returns them with the number of matching rules of each. */
+/** Adds the matching rules to posts. Returns the changed rows, and how many rules each of them matches. */
 async function matchedBy(matcher: RuleMatcher, rows: Rows) {
   const matches = new Uint32Array(rows.count);
   const posts = new Map<number, Activity>();
@@ -98,15 +101,15 @@ async function matchedBy(matcher: RuleMatcher, rows: Rows) {
   return { matches, matched: await rows.replaced(posts) };
 }
 
-/** Rules that rows are matched against. */
+/** The rules to match rows against. */
 interface RowRules {
   readonly rules: SharedRules;
-  /** Whether posts that match no rule are dropped. */
+  /** Whether to drop posts that match no rule. */
   readonly dropUnmatched: boolean;
 }
 
 /**
- * The number of rules that each row matches. Reading this column also inserts the rules into the posts, as
+ * How many rules each row matches. Reading this column also writes the matching rules into the posts, as
  * `matchRules` does for items.
  */
 export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
@@ -116,7 +119,7 @@ export const MATCHES: RecordColumnKind<Uint32Array, RowRules> = {
   isFirst: true,
 };
 
-/** @throws DataError for a post that has no place for rules, or whose needed members are not JSON. */
+/** @throws DataError if a post has no place for rules, or if the members that the rules need are not JSON */
 function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Array {
   const matcher = SharedMatcher.of(rules);
   const posts = new MatchedPosts(rows, matcher);
@@ -132,8 +135,8 @@ function matchRows(rows: Records, { rules, dropUnmatched }: RowRules): Uint32Arr
 }
 
 /**
- * Expected space for inserted rules: a fraction of the posts, plus some bytes in case there are few posts.
- * Most lists of rules are shorter.
+ * The space to reserve for the inserted rules: this fraction of the posts' size, plus `EXPECTED_BYTES` in
+ * case there are few posts. Most lists of matching rules take less.
  */
 const EXPECTED_PART = 8;
 const EXPECTED_BYTES = 512;
@@ -145,10 +148,10 @@ interface PostBytes {
   readonly end: number;
 }
 
-/** Copies posts with their matching rules to new content. */
+/** Copies posts, with their matching rules, to new content. */
 class MatchedPosts {
   readonly starts: Uint32Array;
-  /** The length of each record; 0 for dropped posts. */
+  /** The length of each record. 0 for a dropped post. */
   readonly lengths: Uint32Array;
   readonly #matcher: SharedMatcher;
   #out: Buffer;
@@ -158,8 +161,8 @@ class MatchedPosts {
     this.starts = new Uint32Array(count);
     this.lengths = new Uint32Array(count);
     this.#matcher = matcher;
-    // Reserved space costs nothing, because the system allocates only pages that are written. It
-    // does not come from Node's shared pool, because the memory may be transferred.
+    // Space that is not used costs nothing, because the system allocates only pages that are written. The
+    // memory does not come from Node's shared pool, because it may be transferred to another thread.
     const expected = Math.ceil(byteLength / EXPECTED_PART) + EXPECTED_BYTES;
     this.#out = Buffer.allocUnsafeSlow(byteLength + expected);
   }
@@ -168,7 +171,7 @@ class MatchedPosts {
     return this.#out.subarray(0, this.#end);
   }
 
-  /** Copies a post with its matching rules, and returns the number of matching rules. */
+  /** Copies a post with its matching rules. Returns how many rules it matches. */
   match(row: number, post: PostBytes, dropUnmatched: boolean): number {
     const { content, start, end } = post;
     const matcher = this.#matcher;
@@ -201,8 +204,8 @@ class MatchedPosts {
 }
 
 /**
- * Identifies a list of rules in a checkpoint by a hash, because there may be hundreds of thousands
- * of rules.
+ * Identifies a list of rules in a checkpoint. Uses a hash, because there may be hundreds of thousands of
+ * rules.
  */
 function fingerprint(rules: readonly Rule[]): string {
   const hash = createHash('sha256');

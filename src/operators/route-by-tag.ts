@@ -8,10 +8,10 @@ import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity, Routed } from '../post/activity.js';
 import { matchesAtEnd } from '../post/matching-rules.js';
 
-/** Options of `routeByTag`: the tag of activities without one. */
+/** Options of `routeByTag`: the tag for activities that have none. */
 export interface RouteByTagOptions {
   /**
-   * The tag of activities that matched no rule with a tag. No rule may have this tag.
+   * The tag for activities that matched no rule with a tag. No rule may have this tag.
    * @default 'untagged'
    */
   readonly untagged?: string | undefined;
@@ -22,10 +22,10 @@ const OPTIONS = {
 } satisfies OptionTable<RouteByTagOptions>;
 
 /**
- * Passes each activity once for each distinct tag of the rules that it matched (its `matching_rules`).
+ * Delivers each activity once for each distinct tag of its matching rules (`matching_rules`).
  *
- * @throws DataError From the flow, if a rule's tag equals `untagged`, because activities with that tag could
- * not be told from activities without a tag.
+ * @throws DataError From the flow, if the tag of a rule equals `untagged`. Activities with that tag could not
+ *   be told apart from activities without a tag.
  *
  * @example
  * pipeline(search(account(), query), routeByTag(), files({ path: 'out/{tag}/{day}.jsonl' }));
@@ -41,11 +41,11 @@ export function routeByTag(options: RouteByTagOptions = {}): Operator<Activity, 
   });
 }
 
-/** The tags of rows. */
+/** The tags of all rows. */
 interface RowTags {
-  /** For each row, the number of its combination of tags. */
+  /** For each row, the index in `tagSets` of its combination of tags. */
   readonly sets: Uint32Array;
-  /** The distinct combinations. Most of them occur in many posts. */
+  /** The distinct combinations of tags. Most combinations occur in many posts. */
   readonly tagSets: readonly (readonly string[])[];
 }
 
@@ -56,13 +56,13 @@ export const TAGS: RecordColumn<RowTags, undefined> = {
       const { content, count, starts, lengths, marks } = rows;
       const sets = new Uint32Array(count);
       const tagSets: (readonly string[])[] = [];
-      // The array itself is the key, because posts with the same list of rules share it.
+      // The key is the array itself, not its contents: posts with the same list of rules share one array.
       const numbers = new Map<readonly string[], number>();
       for (let row = 0; row < count; row++) {
         const length = lengths[row]!;
         if (length === 0) continue;
-        // Only the member of the post's own format counts, because a post of the other format may
-        // have an unrelated member of this name.
+        // Only the member that the post's own format uses for rules counts. A post in the other format may
+        // have an unrelated member of the same name.
         const matches =
           marks[row] === 0 ? undefined : matchesAtEnd(content, starts[row]!, starts[row]! + length);
         const { tags } = matches ?? (rows.item(row) as Activity);

@@ -6,12 +6,12 @@ import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 import { IdNumber } from '../post/bytes/ids.js';
 
-/** Options of `sample`: the part of the posts to keep, and the seed of the hash that chooses them. */
+/** Options of `sample`: what fraction of the posts passes, and the seed of the hash that chooses them. */
 export interface SampleOptions {
-  /** The part of all posts that pass, such as 0.1 for a tenth. */
+  /** The fraction of all posts that passes, such as 0.1 for a tenth. */
   readonly ratio: number;
   /**
-   * The seed of the hash. Another seed chooses another sample of the same size.
+   * The seed of the hash. A different seed chooses a different sample of about the same size.
    * @default 0
    */
   readonly seed?: number | undefined;
@@ -31,13 +31,13 @@ const OPTIONS = {
 } satisfies OptionTable<SampleOptions>;
 
 /**
- * Passes a fixed part of all posts, chosen by a hash of the id: the same posts in every run, on every machine
- * and in both formats. Duplicates of a post pass or are dropped together. With the same `seed`, a sample with
- * a smaller `ratio` is a subset of a sample with a larger `ratio`.
+ * Passes a fixed fraction of all posts. A hash of the id chooses the posts, so they are the same in every
+ * run, on every machine and in both formats. Duplicates of a post either all pass or are all dropped. With
+ * the same `seed`, a sample with a smaller `ratio` is a subset of a sample with a larger `ratio`.
  *
  * @throws OptionError Immediately, if an option is invalid.
- * @throws DataError From the flow, for an item that is not an activity, and for a post without an id, because
- * nobody can say whether it belongs to the sample.
+ * @throws DataError From the flow, if an item is not an activity, or if a post has no id, because nothing can
+ *   tell whether it belongs to the sample.
  *
  * @example
  * pipeline(localFiles('archive'), gunzip(), jsonLines(), activities(), sample({ ratio: 0.01 }), files({ path: 'some.jsonl' }));
@@ -66,7 +66,7 @@ interface Sampling {
   readonly seed: number;
 }
 
-/** For each row, 1 if the post belongs to the sample. */
+/** For each row, 1 if the post belongs to the sample, otherwise 0. */
 export const SAMPLED: RecordColumnKind<Uint8Array, Sampling> = {
   name: 'sampled',
   create: ({ ratio, seed }) => {
@@ -90,14 +90,14 @@ export const SAMPLED: RecordColumnKind<Uint8Array, Sampling> = {
 };
 
 /**
- * Returns a 32-bit hash of an id. The function must never change, or the next run of a pipeline would get
- * other posts.
+ * Returns a 32-bit hash of an id. The function must never change. Otherwise, the next run of a pipeline would
+ * choose different posts.
  */
 function hashOf({ high, low }: { readonly high: number; readonly low: number }, seed: number) {
   return mixed(mixed(mixed(seed + 1) ^ high) ^ low);
 }
 
-/** Hashes any id. An id that is not a 64-bit integer is hashed by its characters. */
+/** Hashes any id. If the id is not a 64-bit integer, hashes its characters. */
 function hashOfText(text: string, id: IdNumber, seed: number): number {
   if (id.parse(text)) return hashOf(id, seed);
   let hash = seed + 1;
@@ -105,7 +105,7 @@ function hashOfText(text: string, id: IdNumber, seed: number): number {
   return mixed(hash);
 }
 
-/** The finalizer of MurmurHash3: every bit affects all others. */
+/** The finalizer of MurmurHash3. Every bit of the value affects all bits of the result. */
 function mixed(value: number): number {
   let hash = value | 0;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -11,9 +11,9 @@ import { sleep } from '../base/wait.js';
 import { type Operator, ownOperator } from '../flow/flow.js';
 import type { Progress } from '../flow/progress.js';
 
-/** Options of `throttle`: the rate, as either `perSecond`, or `items` and `perMs`. */
+/** Options of `throttle`: the rate. It is given either as `perSecond`, or as `items` and `perMs`. */
 export interface ThrottleOptions {
-  /** The maximum number of items per second. 0.5 means one item in two seconds. */
+  /** The maximum number of items per second. 0.5 means one item every 2 s. */
   readonly perSecond?: number | undefined;
   /** The maximum number of items in any span of `perMs` milliseconds. */
   readonly items?: number | undefined;
@@ -32,10 +32,11 @@ const OPTIONS = {
 } satisfies OptionTable<ThrottleOptions>;
 
 /**
- * Delays items so that they never exceed a rate, in any span of time. Items pass as soon as the rate allows,
- * so the first items pass together. During a wait, which progress shows, nothing is read from the source.
+ * Delays items so that they never exceed a rate in any span of time. Items pass as soon as the rate allows,
+ * so the first items pass together. While `throttle` waits, it reads nothing from the source, and progress
+ * shows the wait.
  *
- * @throws OptionError Immediately, unless there is either `perSecond`, or `items` and `perMs`.
+ * @throws OptionError Immediately, unless the options are either `perSecond`, or `items` and `perMs`.
  * @example
  * pipeline(source, throttle({ perSecond: 5 }), mapAsync(post => translate(post.text)), stdout());
  * @example
@@ -44,13 +45,13 @@ const OPTIONS = {
 export function throttle<T>(options: ThrottleOptions): Operator<T, T> {
   const { items: count, perMs } = rateOf(options);
   return ownOperator(async function* (input, { signal, progress }) {
-    // A ring of the times at which the last items passed.
+    // A ring buffer that holds when the last `count` items passed.
     const times: number[] = [];
     let passed = 0;
     for await (const batch of input) {
       const { items, cursor, origin } = batch;
       if (items.length === 0) yield batch;
-      // Items are delivered one at a time, so that later stages get each item as soon as it passes.
+      // Delivers items one at a time, so that later stages get each item as soon as it passes.
       for (const [index, item] of items.entries()) {
         const at = (times[passed % count] ?? Number.NEGATIVE_INFINITY) + perMs;
         await waitUntil(at, signal, progress);

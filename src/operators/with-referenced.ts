@@ -4,7 +4,7 @@ import { type Operator, ownOperator } from '../flow/flow.js';
 import { checkActivities } from '../flow/wrong-item.js';
 import type { Activity } from '../post/activity.js';
 
-/** Options of `withReferenced`: whether it also delivers the referring posts. */
+/** Options of `withReferenced`: whether it also delivers the posts that refer to others. */
 export interface WithReferencedOptions {
   /**
    * Whether to deliver only the referenced posts, without the posts that refer to them.
@@ -18,12 +18,13 @@ const OPTIONS = {
 } satisfies OptionTable<WithReferencedOptions>;
 
 /**
- * Passes each post and, after it, the posts inside it: the post that it retweets, and the posts that it or
- * the retweeted post quotes. Each is a separate `Activity`, with its original bytes and without matching
- * rules. A reply does not contain the post that it answers, so that post is not delivered.
+ * Delivers each post and, after it, the posts that it contains: the post that it retweets, and the posts that
+ * it or the retweeted post quotes. Each contained post becomes a separate `Activity`, with its original bytes
+ * and without matching rules. A reply does not contain the post that it answers, so that post is not
+ * delivered.
  *
- * The same post may be referenced many times and also be delivered on its own; `dedupe` after this stage
- * passes only the first.
+ * Many posts may refer to the same post, and the source may also deliver that post itself. With `dedupe`
+ * after this stage, only the first copy passes.
  *
  * @throws OptionError Immediately, if an option is invalid.
  * @throws DataError From the flow, for an item that is not an activity.
@@ -56,8 +57,8 @@ export function withReferenced(options: WithReferencedOptions = {}): Operator<Ac
 }
 
 /**
- * The nested posts of a post. Two levels are enough: the service nests a retweet and a quote within it,
- * nothing deeper.
+ * Returns the posts that a post contains. Two levels are enough: the service nests a retweeted post, and a
+ * quoted post within it, but nothing deeper.
  */
 function referencedBy(post: Activity): Activity[] {
   const { retweeted, quoted } = post;
