@@ -119,6 +119,21 @@ describe('the packed package', () => {
     );
   });
 
+  it('declares byte arrays as TypeScript 5.4 knows them', async () => {
+    // The compiler prints an inferred `Uint8Array` with a type argument, which it has only since 5.7.
+    const generic: string[] = [];
+    const dist = path.join(project, 'node_modules/millrace/dist');
+    const names = new Set(['index', 'service/index', 'jetstream/index']);
+    for (const name of names) {
+      const text = await readFile(path.join(dist, `${name}.d.ts`), 'utf8');
+      if (/\b(Uint8Array|Uint32Array|Buffer|DataView)</.test(text)) generic.push(name);
+      for (const [, from = ''] of text.matchAll(/(?:from |import\()["'](\.[^"']+)\.js["']/g))
+        names.add(path.posix.join(path.posix.dirname(name), from));
+    }
+    expect(names.size).toBeGreaterThan(50);
+    expect(generic).toEqual([]);
+  });
+
   it('contains every file that its pages link to', async () => {
     const files = new Set(await installedFiles());
     const folders = new Set([...files].flatMap(foldersOf));

@@ -5,7 +5,7 @@ import { inflateWholeHere } from '../gzip/inflate-whole.js';
 import { releaseMemory } from '../gzip/release-memory.js';
 import { decodeFile, readWhole } from './decode-file.js';
 import { type EncodeRows, type EncoderKind, type RowEncoding, rowsEncoder } from './encode-rows.js';
-import type { FileRecords, RecordKind } from './file-records.js';
+import type { FileRecords, RecordKind, RowBounds } from './file-records.js';
 import type { Decoding } from './plan.js';
 import type { Memory, RecordColumnKind, ThreadTask } from './record-columns.js';
 import type { OpenFileRange, RowList } from './rows.js';
@@ -54,6 +54,19 @@ interface Answer<T> {
   readonly moved: readonly Memory[];
 }
 
+/** The answer to `decode`. */
+interface Decoded {
+  readonly input: Uint8Array | undefined;
+  readonly decoded:
+    | {
+        readonly bounds: RowBounds;
+        readonly columns: readonly unknown[];
+        readonly messages: readonly Uint8Array[];
+        readonly bytes: number;
+      }
+    | undefined;
+}
+
 /** Answers the calls of the main thread. Runs in a worker thread. */
 export function serveThread(abilities: ThreadAbilities): void {
   const port = parentPort!;
@@ -97,7 +110,11 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
      * @param size The size of the file when its path was listed. If the file has become shorter, it is
      *   refused.
      */
-    async decode(file: number, pathOrBytes: string | Uint8Array, size: number) {
+    async decode(
+      file: number,
+      pathOrBytes: string | Uint8Array,
+      size: number,
+    ): Promise<Answer<Decoded>> {
       const [stored, input] =
         typeof pathOrBytes === 'string'
           ? [readWhole(pathOrBytes, size), undefined]
@@ -170,7 +187,7 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /** Returns copies of some records. */
-    records(file: number, rows: Uint32Array) {
+    records(file: number, rows: Uint32Array): Answer<Uint8Array[]> {
       const from = held.get(file)!;
       return answer(Array.from(rows, row => new Uint8Array(from.record(row))));
     },
@@ -182,13 +199,13 @@ function callsOf(abilities: ThreadAbilities, start: ThreadStart, close: () => vo
     },
 
     /** Returns a copy of the content of a file. */
-    copy(file: number) {
+    copy(file: number): Answer<Uint8Array> {
       const bytes = new Uint8Array(held.get(file)!.content);
       return answer(bytes, [bytes]);
     },
 
     /** Returns the content of a file. The thread then no longer holds it. */
-    take(file: number) {
+    take(file: number): Answer<Uint8Array> {
       const bytes: Uint8Array = held.get(file)!.content;
       held.delete(file);
       return answer(bytes, [bytes]);

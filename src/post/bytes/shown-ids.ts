@@ -45,7 +45,7 @@ export function countryNumber(code: string): number {
  */
 export class ShownIds {
   /** The ids of the last read post, in the first `length` numbers. */
-  numbers = new Uint32Array(16 * SHOWN_INTS);
+  numbers: Uint32Array = new Uint32Array(16 * SHOWN_INTS);
   length = 0;
   readonly #inBytes: IdsInBytes | undefined;
 
