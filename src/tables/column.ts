@@ -3,15 +3,15 @@ import type { Reads } from '../flow/wrong-item.js';
 /** The type of a single value in a column. */
 export type ScalarType = 'string' | 'int32' | 'int64' | 'double' | 'boolean' | 'timestamp';
 
-/** The type of a column. Every column may hold nulls; the elements of a list may not. */
+/** The type of a column. Every column may contain nulls, but the elements of a list may not be null. */
 export type ColumnType = ScalarType | `list<${ScalarType}>`;
 
-/** The types that a column's `value` may return, besides `null` and `undefined`. */
+/** For each scalar type, the type that a column's `value` may return, besides `null` and `undefined`. */
 interface Given {
   readonly string: string;
-  /** An integer of 32 bits. */
+  /** A 32-bit integer. */
   readonly int32: number;
-  /** An integer of 64 bits: a bigint, a string of digits, or a safe integer. */
+  /** A 64-bit integer: a bigint, a string of digits, or a safe integer. */
   readonly int64: bigint | string | number;
   /** A finite number. */
   readonly double: number;
@@ -20,7 +20,7 @@ interface Given {
   readonly timestamp: Date;
 }
 
-/** The types of values in a row. */
+/** For each scalar type, the type of a value in a row. */
 interface Held {
   readonly string: string;
   readonly int32: number;
@@ -36,17 +36,20 @@ type Typed<Of, Type extends ColumnType> = Type extends ScalarType
     ? readonly Of[Element & keyof Of][]
     : never;
 
-/** The type that `value` returns for a column of this type. `null` and `undefined` mean that there is no value. */
+/**
+ * The type that a column's `value` may return if the column has this type. `null` and `undefined` mean that
+ * there is no value.
+ */
 export type GivenValue<Type extends ColumnType = ColumnType> =
   | Typed<Given, Type>
   | null
   | undefined;
 
-/** The type of a value in a row for a column of this type. An `int64` is a bigint. */
+/** The type that a value in a row has if its column has this type. An `int64` is a bigint. */
 export type RowValue<Type extends ColumnType = ColumnType> = Typed<Held, Type> | null;
 
 /**
- * One column of a table of items of type `T`.
+ * One column of a table. Its values are read from items of type `T`.
  *
  * @example
  * const words: tables.Column<Activity> = {
@@ -63,7 +66,7 @@ export type Column<
   ? {
       readonly name: Name;
       readonly type: Type;
-      /** A description of the column, for people. */
+      /** A description of the column for readers. */
       readonly meaning?: string | undefined;
       /** Returns the value for an item; `null` or `undefined` if the item has none. */
       readonly value: (item: T) => GivenValue<Type>;
@@ -75,9 +78,9 @@ export interface Table<T> {
   readonly [name: string]: Column<T>;
 }
 
-/** The kind of items that the columns of a table read. */
+/** The kind of items that a table's columns read. */
 export interface ItemKind {
-  /** The name of the items in messages, as in "these columns are of posts". */
+  /** The plural name of the items, as used in messages such as "these columns are of posts". */
   readonly name: Reads;
   readonly accepts: (item: unknown) => boolean;
 }
@@ -86,19 +89,25 @@ type AnyColumn = Column<never>;
 
 const kinds = new WeakMap<AnyColumn, ItemKind>();
 
-/** The kind of items that a built-in column reads; `undefined` for columns of the caller. */
+/**
+ * Returns the kind of items that a built-in column reads; `undefined` for columns that the caller has
+ * defined.
+ */
 export function kindOfColumn(column: AnyColumn): ItemKind | undefined {
   return kinds.get(column);
 }
 
-/** A column before it has its name. */
+/** A column without its name. */
 export interface Definition<View, Type extends ColumnType> {
   readonly type: Type;
   readonly meaning: string;
   readonly value: (view: View) => GivenValue<Type>;
 }
 
-/** Returns a function that creates definitions, which read from a view. */
+/**
+ * Returns a function that creates definitions of columns. The columns read their values from a view of an
+ * item.
+ */
 export function definer<View>() {
   return <Type extends ColumnType>(
     type: Type,
@@ -108,8 +117,8 @@ export function definer<View>() {
 }
 
 /**
- * Creates a built-in table from definitions by name. `view` converts an item to the view that the definitions
- * read.
+ * Creates a built-in table from definitions by name. `view` converts an item to the view from which the
+ * definitions read.
  */
 export function builtIn<T, View, Types extends Readonly<Record<string, ColumnType>>>(
   kind: ItemKind,

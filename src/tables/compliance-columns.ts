@@ -11,7 +11,7 @@ const EVENTS: ItemKind = {
 
 const of = definer<ComplianceEvent>();
 
-/** The columns of compliance events, for the items of `compliance`. */
+/** The columns for compliance events, which are the items of `compliance`. */
 export const complianceEvents = builtIn(EVENTS, (event: ComplianceEvent) => event, {
   kind: of(
     'string',

@@ -1,6 +1,9 @@
 import type { ColumnType, RowValue, ScalarType } from './column.js';
 
-/** Converts a value to the type of its column. Returns `undefined` if it does not fit. */
+/**
+ * A function that converts a value to the type of its column. It returns `undefined` if the value does not
+ * fit.
+ */
 type Convert = (value: unknown) => Exclude<RowValue, null> | undefined;
 
 const INT32 = 2 ** 31;
@@ -21,7 +24,7 @@ const SCALARS: Readonly<Record<ScalarType, Convert>> = {
   timestamp: value => (value instanceof Date && !Number.isNaN(value.getTime()) ? value : undefined),
 };
 
-/** The values that each type accepts, for messages. */
+/** Descriptions of the values that each type accepts, for messages. */
 const EXPECTED: Readonly<Record<ScalarType, string>> = {
   string: 'a string',
   int32: 'a whole number of 32 bits',
@@ -35,7 +38,7 @@ export const SCALAR_TYPES = Object.keys(SCALARS) as readonly ScalarType[];
 
 const LIST = /^list<(\w+)>$/;
 
-/** The type of a list's elements; `undefined` for other types. */
+/** Returns the type of a list's elements; `undefined` for a type that is not a list. */
 export function elementType(type: ColumnType): ScalarType | undefined {
   return LIST.exec(type)?.[1] as ScalarType | undefined;
 }

@@ -1,6 +1,6 @@
 import { builtIn, definer, type ItemKind } from './column.js';
 
-/** The fields of a bucket that the columns read; `counts` delivers them. */
+/** The fields of a bucket that the columns read. The buckets of `counts` have them. */
 interface CountedBucket {
   readonly timePeriod: string;
   readonly start: Date;
@@ -17,7 +17,7 @@ const BUCKETS: ItemKind = {
 
 const of = definer<CountedBucket>();
 
-/** The columns of counted buckets, for the items of `counts`. */
+/** The columns for counted buckets, which are the items of `counts`. */
 export const countColumns = builtIn(BUCKETS, (bucket: CountedBucket) => bucket, {
   time_period: of(
     'string',

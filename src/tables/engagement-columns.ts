@@ -2,7 +2,10 @@ import type { Activity } from '../post/activity.js';
 import { builtIn, definer, type GivenValue, type ItemKind } from './column.js';
 import { isPostItem } from './post-columns.js';
 
-/** The members of an item of `engagement` that the columns read. They do not depend on its options. */
+/**
+ * The members of an item of `engagement` that the columns read. All items have them, whatever the options of
+ * `engagement`.
+ */
 interface ItemWithTotals {
   readonly activity: Activity;
   readonly totals:
@@ -22,7 +25,7 @@ const TOTALS: ItemKind = {
 
 const of = definer<ItemWithTotals>();
 
-/** The columns of activities with totals, for the items of `engagement`. */
+/** The columns for activities with totals, which are the items of `engagement`. */
 export const engagementColumns = builtIn(TOTALS, (engaged: ItemWithTotals) => engaged, {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   favorites: of('int64', 'Likes, exact', ({ totals }) => totals?.favorites),

@@ -13,16 +13,22 @@ import type { Person, Position, PostFields } from '../post/post-fields.js';
 import { fieldsOf, formatOf, type Part, partOf } from '../post/read-fields.js';
 import { builtIn, type ColumnType, type Definition, definer, type ItemKind } from './column.js';
 
-/** A post, or an item that carries one, such as the items of `routeByTag` and `engagement`. */
+/**
+ * A post, or an item with a post as its member `activity`, such as the items of `routeByTag` and
+ * `engagement`.
+ */
 export type PostItem = Activity | { readonly activity: Activity };
 
-/** A post: an `Activity`, or an object with the same members, read from bytes. */
+/**
+ * The source of a post's values: an `Activity`, or an object with the same members that reads them from
+ * bytes.
+ */
 type PostSource = Pick<Activity, 'id' | 'postedAt' | 'post' | 'matchingRules' | 'tags' | 'edits'>;
 
-/** The view of a post that columns read. Each part is created when a column needs it. */
+/** The view of a post from which columns read. Each part of the view is created when a column needs it. */
 export class PostView {
   readonly activity: PostSource;
-  /** The tag that routes the post. */
+  /** The tag by which the post was routed. */
   readonly tag: string | undefined;
   #format: Format | undefined;
   #fields: PostFields | undefined;
@@ -52,7 +58,7 @@ export class PostView {
     return this.#mentions;
   }
 
-  /** The edit metadata. Throws if it is damaged, so that only its columns fail. */
+  /** The edit metadata. Throws if the metadata is damaged, so that only the columns that read it fail. */
   get edits(): Edits | undefined {
     this.#edits ??= { value: this.activity.edits };
     return this.#edits.value;
@@ -63,14 +69,16 @@ export function isPostItem(item: unknown): item is PostItem {
   return activityOf(item) !== undefined;
 }
 
-/** The post of an item, if it has one. */
+/** Returns the post of an item; `undefined` if the item has none. */
 export function activityOf(item: unknown): Activity | undefined {
   if (item instanceof Activity) return item;
   const carried = typeof item === 'object' && item !== null && 'activity' in item && item.activity;
   return carried instanceof Activity ? carried : undefined;
 }
 
-/** The last view is cached, because the columns of one row are read one after the other. */
+/**
+ * The last view that was created. It is cached, because the columns of one row are read one after the other.
+ */
 let last: { readonly item: PostItem; readonly view: PostView } | undefined;
 
 function viewOf(item: PostItem): PostView {
@@ -82,14 +90,17 @@ function newView(item: PostItem): PostView {
   return new PostView(item instanceof Activity ? item : item.activity, tagOf(item));
 }
 
-/** The tag by which `routeByTag` has routed an item. */
+/** Returns the tag by which `routeByTag` has routed an item; `undefined` if there is none. */
 export function tagOf(item: PostItem): string | undefined {
   return 'tag' in item && typeof item.tag === 'string' ? item.tag : undefined;
 }
 
 const of = definer<PostView>();
 
-/** A column of a post: how to get its value from a view of the post, and, if the column is a field, which one. */
+/**
+ * A post column: how to get its value from a view of the post. If the column is a single field, `field` and
+ * `part` tell which one.
+ */
 interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<PostView, Type> {
   readonly field?: Field;
   readonly part?: Part;
@@ -97,7 +108,7 @@ interface PostColumn<Type extends ColumnType = ColumnType> extends Definition<Po
 
 type Strings = 'string' | 'text' | 'lower' | 'upper' | 'id';
 
-/** A column for a string field. An empty string becomes null. */
+/** Creates a column for a string field. An empty string becomes null. */
 function text(field: Field<Strings>, meaning: string, part: Part = 'own'): PostColumn<'string'> {
   return { ...of('string', meaning, view => view.read(field, part) || null), field, part };
 }
@@ -130,7 +141,7 @@ function list(
   return { ...of('list<string>', meaning, view => view.read(field, part)), field, part };
 }
 
-/** A column that is not a field of the post. An empty string becomes null. */
+/** Creates a column for a string that is not a field of the post. An empty string becomes null. */
 function special(meaning: string, value: (view: PostView) => string | undefined) {
   return of('string', meaning, view => value(view) || null);
 }
@@ -141,15 +152,15 @@ const POSTS: ItemKind = {
   name: 'posts',
   accepts: item => {
     const activity = activityOf(item);
-    // A post that has no id or is not JSON has no value in any column. It is an error, even if
-    // invalid values become null.
+    // A post that has no id or is not JSON has no value in any column. This is an error, even if invalid
+    // values become null.
     return activity?.id !== undefined && activity.post !== undefined;
   },
 };
 
-// There are two kinds of columns. Most read a field of the field table, from the post itself or
-// from the post that it retweets or quotes. The others are functions of the view. For some of
-// these, `special-cells.ts` has a faster version.
+// Most columns read a field of the field table, either from the post itself or from the post that it retweets
+// or quotes. All other columns are functions of the view; `special-cells.ts` has a faster version of some of
+// them.
 const COLUMNS = {
   id: of('string', 'Id of the post, digits', ({ activity }) => activity.id),
   posted_at: of('timestamp', 'When it was posted', ({ activity }) => activity.postedAt),
@@ -288,13 +299,13 @@ const COLUMNS = {
   tag: of('string', 'The tag that `routeByTag` routed this row by', ({ tag }) => tag),
 };
 
-/** The default columns: content, author, place, rules and counts of a post. */
+/** The default columns: the content, author, place, rules and counts of a post. */
 export const posts = builtIn(POSTS, viewOf, COLUMNS);
 
 /**
- * The columns of the author of a post: the same as the `author_` columns of `posts`, with shorter names.
- * There is one row per post. For one row per author, add `dedupe({ key: post => post.author.id })` before the
- * sink.
+ * The columns for the author of a post. They are the same as the `author_` columns of `posts`, with shorter
+ * names. There is one row for each post. For one row for each author, add `dedupe({ key: post =>
+ * post.author.id })` before the sink.
  */
 export const users = builtIn(POSTS, viewOf, {
   id: COLUMNS.author_id,
@@ -325,7 +336,7 @@ export const POST_COLUMNS: Readonly<Record<PostColumnName, PostColumn>> = COLUMN
 /** The name of a column of `tables.posts`. */
 export type PostColumnName = keyof typeof posts;
 
-/** The bounding box of corners: west, south, east, north. */
+/** Returns the bounding box of positions: west, south, east and north. */
 function boxOf(corners: readonly Position[]): readonly number[] | null {
   if (corners.length === 0) return null;
   const [longitudes, latitudes] = [corners.map(([at]) => at), corners.map(([, at]) => at)];

@@ -6,15 +6,15 @@ import { converterOf, expectedOf } from './convert-value.js';
 import { activityOf } from './post-columns.js';
 import { type CheckedColumns, type InvalidValues, kindsOf } from './table-options.js';
 
-/** Reads the values of an item's row, in the order of the columns. */
+/** A function that returns the values of an item's row, in the order of the columns. */
 export type RowReader = (item: unknown, origin?: string) => RowValue[];
 
 /**
  * Creates a reader of rows.
  *
- * @param call The name of the call that has the columns, for messages.
- * @returns A function that throws a `DataError` for an item that the columns cannot read, and for a value
- * that does not fit its column unless `invalid` is `null`.
+ * @param call The name of the function that was called with the columns, for messages.
+ * @returns The reader. It throws a `DataError` for an item that the columns cannot read, and, unless
+ * `invalid` is `null`, for a value that does not fit its column.
  */
 export function rowReader(
   call: string,
@@ -44,8 +44,8 @@ export function rowReader(
       try {
         given = value(item);
       } catch (error) {
-        // A `DataError` means that the post lacks a field of the column. Other errors come from code of the caller,
-        // and end the run.
+        // A `DataError` means that the post does not have the field that the column reads. All other errors
+        // come from code of the caller, and end the run.
         if (!(error instanceof DataError)) throw error;
         cause = error;
       }
@@ -75,7 +75,7 @@ function promised(name: string): string {
   return `must have values, and that of ${JSON.stringify(name)} is a promise: get what it needs with mapAsync() before the sink`;
 }
 
-/** The name of an item in messages; for a post, its id. */
+/** Returns how messages name an item. A post is named by its id. */
 function named(item: unknown): string {
   try {
     const id = activityOf(item)?.id;

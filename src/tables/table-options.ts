@@ -9,25 +9,28 @@ import { type PostColumnName, type PostItem, posts } from './post-columns.js';
 export type InvalidValues = 'error' | 'null';
 
 /**
- * The columns of a sink: a table such as `tables.counts`, or a list of columns, tables, and names of columns
- * of `tables.posts`.
+ * The columns for the rows of a sink: a table such as `tables.counts`, or a list of columns, tables, and
+ * names of columns of `tables.posts`.
  */
 export type Columns<T> = Table<T> | ListOf<PostColumnName | Column<T> | Table<NoInfer<T>>>;
 
 /**
- * The type of a list of columns. The tuple type accepts the same lists as the array type, but improves the
- * error message: the compiler compares a literal list with a tuple element by element, and reports only the
- * wrong element.
+ * The type of a list of columns. The tuple type does not accept more lists than the array type, but it
+ * improves the error message: the compiler compares a literal list with a tuple element by element, and
+ * reports only the wrong element.
  */
 type ListOf<Element> = [Element, ...Element[]] | readonly Element[];
 
-/** The post columns, for lookups by any string. */
+/** The post columns, in a form that can be looked up by any string. */
 const POST_COLUMNS: { readonly [name: string]: Column<PostItem> } = posts;
 
-/** Checked columns, in their order. */
+/** Columns that were checked, in the order of the row. */
 export type CheckedColumns = readonly Column<never>[];
 
-/** Lists the chosen columns, by default the columns of posts. Invalid ones are found by `columnsProblem`. */
+/**
+ * Lists the chosen columns; by default, all columns of posts. `columnsProblem` finds columns that are
+ * invalid.
+ */
 export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
   if (chosen === undefined) return Object.values(posts);
   if (!Array.isArray(chosen)) return Object.values(chosen as Table<never>);
@@ -38,8 +41,8 @@ export function listColumns<T>(chosen?: Columns<T>): CheckedColumns {
 }
 
 /**
- * Returns why the columns given to a call are invalid, as the end of a message that starts with the name of
- * the option.
+ * Returns why the columns that were passed to a function are invalid, as the end of a message that starts
+ * with the name of the option.
  */
 export function columnsProblem(chosen: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(chosen) ? chosen : [chosen];
@@ -51,22 +54,24 @@ export function columnsProblem(chosen: unknown): string | undefined {
   return clash(listColumns(chosen as Columns<never>));
 }
 
-/** The columns as a checkpoint records them. A run with different columns does not continue its files. */
+/** Returns the columns in the form that a checkpoint stores. A run with different columns is refused. */
 export function settingsOf(columns: CheckedColumns): string[] {
   return columns.map(({ name, type }) => `${name} ${type}`);
 }
 
-/** The kinds of items that the built-in columns among these read. */
+/** Returns the kinds of items that the built-in columns in a list read. */
 export function kindsOf(columns: CheckedColumns): readonly ItemKind[] {
   return [...new Set(columns.map(kindOfColumn))].filter(kind => kind !== undefined);
 }
 
-/** Whether one of the columns is defined by the caller, whose function may keep items. */
+/**
+ * Returns whether the caller has defined any of the columns. The function of such a column may keep items.
+ */
 export function hasOwnColumns(columns: CheckedColumns): boolean {
   return columns.some(column => kindOfColumn(column) === undefined);
 }
 
-/** The names of the columns, if all are post columns. */
+/** Returns the names of the columns; `undefined` unless all of them are post columns. */
 export function postColumnNames(columns: CheckedColumns): PostColumnName[] | undefined {
   const isOfPosts = columns.every(column => POST_COLUMNS[column.name] === (column as unknown));
   return isOfPosts ? columns.map(({ name }) => name as PostColumnName) : undefined;
@@ -109,7 +114,7 @@ function columnProblem(column: unknown): string | undefined {
     : `has an unknown member \`${unknown}\` of ${called}; known are name, type, meaning and value`;
 }
 
-/** Finds two columns whose names differ only in case, since SQL ignores case. */
+/** Finds a column whose name differs from an earlier name at most in case, because SQL ignores case. */
 function clash(columns: CheckedColumns): string | undefined {
   const seen = new Map<string, string>();
   for (const { name } of columns) {
@@ -122,13 +127,16 @@ function clash(columns: CheckedColumns): string | undefined {
   return undefined;
 }
 
-/** Tells a column from a table: the `name` of a column is a string, the members of a table are columns. */
+/**
+ * Distinguishes a column from a table: the `name` of a column is a string, but all members of a table are
+ * columns.
+ */
 function isColumn(part: unknown): part is Column<never> {
   const { name, type, value } = Object(part) as Readonly<Record<string, unknown>>;
   return typeof name === 'string' || typeof type === 'string' || typeof value === 'function';
 }
 
-/** Options that all sinks of rows share: the columns, and what to do with invalid values. */
+/** Options of all sinks that write rows: the columns, and what to do with invalid values. */
 export interface TableOptions<T> {
   /**
    * The columns of the rows: a table such as `tables.counts`, or a list. A list may contain your own columns,
@@ -138,15 +146,15 @@ export interface TableOptions<T> {
   readonly columns?: Columns<T> | undefined;
   /**
    * What happens to a value that does not fit the type of its column: `'error'` throws a `DataError` that
-   * names post and column; `'null'` writes no value.
+   * names the post and the column; `'null'` writes no value.
    * @default 'error'
    */
   readonly invalidValues?: InvalidValues | undefined;
 }
 
 /**
- * Makes `columns` required, unless the items are posts: only posts have default columns, and columns that are
- * known by name.
+ * Makes `columns` required unless the items are posts, because only posts have default columns and columns
+ * with names to look up.
  */
 export type NeedsColumns<T> = [T] extends [PostItem]
   ? unknown

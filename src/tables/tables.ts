@@ -1,4 +1,7 @@
-/** The exports of the namespace `tables`: the columns for `csv` and `parquet`, by kind of items. */
+/**
+ * The columns for `csv` and `parquet`, by the kind of items that they read. The package exports them as the
+ * namespace `tables`.
+ */
 
 export type {
   Column,

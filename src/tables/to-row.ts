@@ -5,14 +5,14 @@ import type { PostColumnName, posts } from './post-columns.js';
 import { rowReader } from './row-reader.js';
 import { type Columns, listColumns, TABLE_OPTIONS } from './table-options.js';
 
-/** The columns that an entry of a list adds. */
+/** The type of the columns that one entry of a list adds. */
 type ColumnsOf<Entry> = Entry extends PostColumnName
   ? (typeof posts)[Entry]
   : Entry extends { readonly name: string; readonly value: unknown }
     ? Entry
     : Entry[keyof Entry];
 
-/** A row as an object: the values of its columns by their names. */
+/** A row as an object, which has the values of the columns by name. */
 export type Row<C> = {
   readonly [One in ColumnsOf<C extends readonly (infer Entry)[] ? Entry : C> as One extends {
     readonly name: infer Name extends string;
@@ -24,8 +24,8 @@ export type Row<C> = {
 };
 
 /**
- * Creates a function that converts an item to its row, an object with the values by column name. Use it with
- * `map`, for example to write to databases and APIs.
+ * Creates a function that converts an item to a row. A row is an object with the values by column name. Use
+ * the function with `map`, for example to write to a database or an API.
  *
  * @param columns A table, or a list of columns, tables and names of post columns.
  * @throws OptionError for a name that is unknown or listed twice.

@@ -26,7 +26,7 @@ const USAGE: ItemKind = {
 
 const of = definer<UsageItem>();
 
-/** The columns of a usage report, for the rows of `usage.rows`. */
+/** The columns for a usage report, which read the items of `usage.rows`. */
 export const usageColumns = builtIn(USAGE, (row: UsageItem) => row, {
   publisher: of('string', 'Name', ({ publisher }) => publisher),
   product: of('string', 'Name; null for the publisher as a whole', ({ product }) => product),

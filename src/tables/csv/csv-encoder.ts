@@ -20,17 +20,17 @@ import type { InvalidValues } from '../table-options.js';
 import { csvField, csvRow, EMPTY, printTime } from './csv-row.js';
 
 /**
- * Rows are copied out of the memory of decoded strings when they reach this size. A single row may
- * use the rest of that memory.
+ * The size at which rows are copied out of the memory for decoded strings. A single row may use the rest of
+ * that memory.
  */
 const BLOCK_BYTES = 128 * 1024;
-/** The maximum number of bytes in CSV for one character of JSON. */
+/** The maximum number of bytes that one JSON character takes in CSV. */
 const MAX_GROWTH = 3;
 const [DASH, DOT, LETTER_T, LETTER_Z] = [0x2d, 0x2e, 0x54, 0x5a];
-/** Years from 10000 on are printed with more digits. */
+/** Years from 10000 on have more digits than other years. */
 const YEAR_10000 = Date.UTC(10_000);
 
-/** A line with only this text ends `COPY` before PostgreSQL 18. */
+/** Before PostgreSQL 18, a line with only this text ends a `COPY`. */
 const END_OF_COPY = Buffer.from('\\.');
 
 /** The number of bytes to reserve for the characters around a string: quotes, commas and line ends. */
@@ -43,11 +43,11 @@ export class CsvCells implements CellWriter, DecodingUser {
   readonly #memory: Buffer;
   readonly #size: number;
   readonly #escapesFormulas: boolean;
-  /** The fields of lists that occur repeatedly, by list. */
+  /** The printed fields of list values that occur repeatedly, by the list. */
   readonly #lists = new WeakMap<object, string>();
   readonly #blocks = new JoinedBytes();
   #at = 0;
-  /** The positions at which the row and the cell start. */
+  /** The positions at which the current row and the current cell start. */
   #row = 0;
   #cell = 0;
   #column = -1;
@@ -109,8 +109,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     }
     const days = Math.floor(ms / DAY);
     const ofDay = ms - days * DAY;
-    // Computes the date with years that start on 1 March, so that a leap day is the last day of its
-    // year.
+    // The date is computed with years that start on 1 March, so that a leap day is the last day of its year.
     const shifted = days + 719_468;
     const era = (shifted / 146_097) | 0;
     const ofEra = shifted - era * 146_097;
@@ -129,7 +128,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#digits(ofDay % 1000, 3, LETTER_Z);
   }
 
-  /** Writes a number with leading zeros, then a character. */
+  /** Writes a number with leading zeros, followed by a character. */
   #digits(value: number, count: number, character: number): void {
     const end = this.#at + count;
     for (let at = end - 1, rest = value; at >= this.#at; at--, rest = (rest / 10) | 0)
@@ -139,7 +138,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   }
 
   text(from: number, to: number, entities: boolean, prefix = 0, prefixEnd = 0): boolean {
-    // A string that may start a formula has to be checked, so it is left to the column.
+    // If formulas are escaped, each string must be checked, so the column writes it instead.
     if (this.#escapesFormulas || !this.#fits(to - from + prefixEnd - prefix)) return false;
     const mode = DECODED.field | (entities ? DECODED.entities : DECODED.plain);
     const end = this.#decode(from, to, this.#at, mode, prefix, prefixEnd);
@@ -167,7 +166,7 @@ export class CsvCells implements CellWriter, DecodingUser {
   }
 
   endRow(): void {
-    // A row with a single column and no value must not be a blank line.
+    // If the row has a single column without a value, it must not become a blank line.
     if (this.#at === this.#row) this.#write(EMPTY);
     this.#memory[this.#at++] = CR;
     this.#memory[this.#at++] = LF;
@@ -186,18 +185,18 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#blocks.add(Buffer.from(`${csvRow(values, this.#escapesFormulas)}\n`));
   }
 
-  /** The size of the rows since the last `take`, in bytes. */
+  /** The size in bytes of the rows since the last `take`. */
   get byteLength(): number {
     return this.#blocks.byteLength + this.#row;
   }
 
-  /** Returns the bytes of the rows since the last call. */
+  /** Returns the bytes of the rows since the last `take`. */
   take(): Buffer {
     this.#endBlock();
     return this.#blocks.take();
   }
 
-  /** Returns the rows since the last call as a string. */
+  /** Returns the rows since the last `take` as a string. */
   takeText(): string {
     if (this.#blocks.byteLength > 0) return this.take().toString();
     const text = this.#memory.toString('utf8', 0, this.#row);
@@ -209,7 +208,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.#endBlock();
   }
 
-  /** Discards the rows. */
+  /** Discards the rows since the last `take`. */
   clear(): void {
     this.#blocks.take();
     this.#row = 0;
@@ -222,7 +221,7 @@ export class CsvCells implements CellWriter, DecodingUser {
     this.undoRow();
   }
 
-  /** @throws RangeError if there is no space. */
+  /** @throws RangeError if the memory has no space for the field. */
   #write(field: string): void {
     if (!this.#fits(field.length)) throw new RangeError('The row is too long');
     const { length } = field;
@@ -249,7 +248,7 @@ export interface CsvRowsOptions {
   readonly escapesFormulas: boolean;
 }
 
-/** Encodes rows of posts as CSV in threads. */
+/** Encodes rows of posts as CSV in other threads. */
 export const CSV_ROWS: EncoderKind<CsvRowsOptions> = {
   name: 'csv',
   hasTasks: false,

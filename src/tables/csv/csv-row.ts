@@ -4,17 +4,17 @@ import type { RowValue } from '../column.js';
 /** Matches the start of a string that a spreadsheet would run as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 /**
- * Matches a string that must be quoted. Includes `\.`, because a line with nothing else ends `COPY` before
- * PostgreSQL 18.
+ * Matches a string that must be quoted. It also matches `\.`, because before PostgreSQL 18, a line with only
+ * that text ends a `COPY`.
  */
 const QUOTED = /[",\r\n]|^\\\.$/;
 /** The cell of an empty string. */
 export const EMPTY = '""';
 
 /**
- * Formats a row of a CSV file (RFC 4180), with the carriage return at its end, but without the line feed. A
- * null is empty, and an empty string is `""`. A null that is the whole row is also `""`, because readers skip
- * blank lines. CSV libraries take three times as long per row.
+ * Formats a row of a CSV file (RFC 4180). The result ends with the carriage return, but without the line
+ * feed. A null is an empty field, and an empty string is `""`. If a null is the whole row, it is also `""`,
+ * because readers skip blank lines. CSV libraries take three times as long per row.
  */
 export function csvRow(row: readonly RowValue[], escapesFormulas: boolean): string {
   let text = '';
@@ -45,10 +45,10 @@ function quoted(text: string): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The last printed day and its text, as a cache. */
+/** A cache of the last printed day and its text. */
 let lastDay = { day: Number.NaN, text: '' };
 
-/** Formats a time like `toISOString`, which takes several times as long. */
+/** Formats a time like `toISOString`, but several times as fast. */
 export function printTime(ms: number): string {
   const day = Math.floor(ms / DAY);
   if (day !== lastDay.day)
@@ -63,14 +63,14 @@ export function printTime(ms: number): string {
 
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/** Formats a number. `String` would lose the sign of -0. */
+/** Formats a number. Unlike `String`, it keeps the sign of -0. */
 function printNumber(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
 /**
- * Formats a list as JSON, with all digits of 64-bit numbers. Half of a surrogate pair is written as
- * UTF-8 encodes it, but `JSON.stringify` would escape it.
+ * Formats a list as JSON, with all digits of 64-bit numbers. A lone surrogate is replaced as in UTF-8;
+ * `JSON.stringify` alone would escape it.
  */
 function printList(values: readonly RowValue[]): string {
   const elements = values.map(value => {

@@ -12,17 +12,17 @@ export interface CsvRowOptions {
 }
 
 /**
- * Prints rows of any items as CSV, each with its line end. Rows of posts are written from their bytes if all
- * columns are post columns.
+ * Prints rows of any items as CSV, each with its line end. If all columns are post columns, the rows of posts
+ * are written directly from the bytes of the posts.
  */
 export class CsvRows implements ItemEncoder {
   readonly #read: RowReader;
   readonly #posts: ItemWriter<CsvCells> | undefined;
   readonly #escapesFormulas: boolean;
-  /** The rows that are not written from bytes. */
+  /** The rows that are not written directly from bytes. */
   readonly #printed = new JoinedBytes();
 
-  /** @param call The name of the call that has the columns, for messages. */
+  /** @param call The name of the function that was called with the columns, for messages. */
   constructor(call: string, { columns, invalidValues, escapesFormulas }: CsvRowOptions) {
     this.#read = rowReader(call, columns, invalidValues);
     this.#posts = itemWriter(
@@ -48,7 +48,7 @@ export class CsvRows implements ItemEncoder {
     return this.#posts?.out.take() ?? this.#printed.take();
   }
 
-  /** Returns the row of an item as a string. No rows may have been added since the last `take`. */
+  /** Returns the row of an item as a string. Must not be called while other rows wait for `take`. */
   text(item: unknown): string {
     return this.#posts?.write(item) === true ? this.#posts.out.takeText() : this.#print(item);
   }
@@ -58,7 +58,7 @@ export class CsvRows implements ItemEncoder {
   }
 }
 
-/** How a thread prints the same rows, if all columns are post columns. */
+/** Returns how a thread prints the same rows; `undefined` unless all columns are post columns. */
 export function csvRowsInThread({ columns, ...options }: CsvRowOptions): RowEncoding | undefined {
   const names = postColumnNames(columns);
   return names && { kind: CSV_ROWS, options: { columns: names, ...options } };

@@ -1,8 +1,8 @@
 import type { RowValue } from '../column.js';
 
-/** Receives the cells of rows, one after the other. */
+/** Receives the cells of rows, in order. */
 export interface CellWriter {
-  /** Starts the cell of a column. If the cell was started before, discards what was written of it. */
+  /** Starts the cell of a column. If that cell was already started, discards what was written to it. */
   begin(column: number): void;
   none(): void;
   value(value: RowValue): void;
@@ -11,17 +11,17 @@ export interface CellWriter {
   /** @param ms The time in epoch milliseconds. */
   time(ms: number): void;
   /**
-   * Writes the string between two quotes of the current post, optionally after a prefix, which is other bytes
-   * of the post without quotes and commas. Returns `false` if the string must be written by the column
-   * instead.
+   * Writes the string between two quotes of the current post. If a prefix is given, it is written first. The
+   * prefix is another range of the post's bytes, without quotes and commas. Returns `false` if the column
+   * must write the string instead.
    */
   text(from: number, to: number, entities: boolean, prefix?: number, prefixEnd?: number): boolean;
-  /** Writes an element of a list, like `text`. */
+  /** Writes a string as an element of a list, in the same way as `text`. */
   element(from: number, to: number): boolean;
   /** Ends the current list. */
   list(): void;
   endRow(): void;
-  /** Discards the cells of a row that has not ended. */
+  /** Discards the cells of the current row, which has not ended. */
   undoRow(): void;
   /** Writes a whole row. */
   row(values: readonly RowValue[]): void;

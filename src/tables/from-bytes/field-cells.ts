@@ -19,7 +19,7 @@ export type PostBytes = ReturnType<typeof postBytes>;
 type PostValues = ReturnType<typeof valuesOf>;
 type Writers = ReturnType<typeof writersOf>;
 
-/** Returns the index of a value of the current post; `NO_PART` if the part of the post is missing. */
+/** Returns the index of a value in the current post; `NO_PART` if the part of the post is missing. */
 type Find = () => number;
 
 const NO_PART = -1;
@@ -31,16 +31,16 @@ const OTHER_POSTS = {
 
 const [CAPITAL_A, SMALL_A] = [0x41, 0x61];
 const ALPHABET = 26;
-/** The lengths of `"Wed Oct 10 20:19:24 +0000 2018"` and `"2018-10-10T20:19:24.000Z"`. */
+/** The lengths of `"Wed Oct 10 20:19:24 +0000 2018"` and `"2018-10-10T20:19:24.000Z"`, including quotes. */
 const TIME_BYTES = { original: 32, activity_streams: 26 } as const;
 const itself = (value: number) => value;
 
 /**
- * Writes cells directly from the bytes of posts of a format, if values have the form in which the
- * service prints them. Anything else, such as a string where a number is expected, is left to the
- * column, which is slower.
+ * Creates functions that write cells directly from the bytes of posts in one format. They handle values as
+ * the service usually prints them. Any other value, such as a string where a number is expected, is left to
+ * the column, which is slower.
  *
- * These are closures and not methods for the reason in `memberValues`.
+ * These are closures instead of methods for the reason given in `memberValues`.
  */
 export function postBytes(post: PostInBytes, format: Format) {
   const values = valuesOf(post, format);
@@ -52,9 +52,9 @@ function valuesOf(post: PostInBytes, format: Format) {
   const { values } = post;
   const { startOf, hasEscapes, isObject, isNone, isText, isDigits, is, digitsOfId } = values;
   const { shared, quoted } = OTHER_POSTS[format];
-  /** The objects that contain the values to read. */
+  /** The objects that contain the values to read, as indices. */
   const objects: number[] = [];
-  /** The number of the current post, and whether it is a retweet. */
+  /** How many posts were read, including the current one, and whether the current post is a retweet. */
   let posts = 0;
   let isShare = false;
 
@@ -72,7 +72,10 @@ function valuesOf(post: PostInBytes, format: Format) {
   const [time, otherTime] =
     format === 'original' ? [createdAt, postedTime] : [postedTime, createdAt];
   const sharedPost = at(shared);
-  /** The author of a retweeted post. In `activity_streams`, only a retweeted post has one; a note does not. */
+  /**
+   * The author of a retweeted post. In `activity_streams`, an `object` has an author only if it is a
+   * retweeted post.
+   */
   const sharedAuthor = format === 'original' ? sharedPost : at('object.actor');
   const [ownQuoted, sharedQuoted] = [at(quoted), at(`${shared}.${quoted}`)];
 
@@ -88,14 +91,16 @@ function valuesOf(post: PostInBytes, format: Format) {
     return digitsOfId(id, true) !== -1 && !hasEscapes(verb) && hasObjects();
   }
 
-  /** Whether everything that should contain values is an object or absent. */
+  /** Returns whether everything that should contain values is either an object or absent. */
   function hasObjects(): boolean {
     for (let index = 0; index < objects.length; index++)
       if (!isObject(objects[index]!) && !isNone(objects[index]!)) return false;
     return true;
   }
 
-  /** Caches a result for the current post, because several columns need it. */
+  /**
+   * Returns a function that caches a result for the current post, because several columns need the result.
+   */
   function oncePerPost<T>(read: () => T): () => T {
     let last = 0;
     let value: T;
@@ -106,15 +111,18 @@ function valuesOf(post: PostInBytes, format: Format) {
     };
   }
 
-  /** Whether the post itself or the retweeted post quotes another post. */
+  /**
+   * Returns whether the post itself (`own`) or the post that it retweets (`shared`) quotes another post;
+   * `undefined` if neither does.
+   */
   function quotedBy(): 'own' | 'shared' | undefined {
     if (isShare && !isNone(sharedQuoted)) return 'shared';
     return isNone(ownQuoted) ? undefined : 'own';
   }
 
   /**
-   * Finds the value at a path within other objects. If the value may be at several places, the first place
-   * with a value counts.
+   * Returns a function that finds the value at a path within other objects. If there are several places for
+   * the value, the first place with a value counts.
    */
   function findAt({ places, rest }: Path, ...within: readonly string[]): Find {
     const all = places.map(keys => [...within, ...keys]);
@@ -128,7 +136,7 @@ function valuesOf(post: PostInBytes, format: Format) {
     };
   }
 
-  /** Finds the value of a field of the format. */
+  /** Returns a function that finds the value of a field in this format. */
   function find({ paths }: Pick<Field, 'paths'>, part: Part = 'own'): Find {
     const path = paths[format];
     if (path === undefined) return () => NO_PART;
@@ -165,7 +173,7 @@ function writersOf(values: PostValues, format: Format) {
   const timeBytes = TIME_BYTES[format];
   const timeIn = format === 'original' ? createdAtIn : isoTimeIn;
 
-  /** Writes a string. An empty string becomes no value. */
+  /** Writes a string. If the string is empty, writes that there is no value. */
   function writeText(out: CellWriter, value: number, entities = false): boolean {
     if (!isText(value)) return isNone(value) && writeNone(out);
     const start = startOf(value);
@@ -174,8 +182,8 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Writes a string whose case the column converts. If it has letters from `first` on that need conversion,
-   * it is left to the column.
+   * Writes a string whose letter case the column would convert. If the string has letters to convert, from
+   * the letter `first` on, it is left to the column.
    */
   function writeCase(out: CellWriter, value: number, first: number): boolean {
     if (hasEscapes(value)) return false;
@@ -194,8 +202,8 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Reads an integer without a sign. Returns NaN for anything else, and if there are more digits than
-   * `maxDigits`.
+   * Reads an integer without a sign. Returns NaN for anything else, and for an integer with more than
+   * `maxDigits` digits.
    */
   function whole(value: number, maxDigits: number): number {
     const start = startOf(value);
@@ -218,7 +226,9 @@ function writersOf(values: PostValues, format: Format) {
     return true;
   }
 
-  /** Writes a time in the notation of the format, rounded down to units of `unitMs` milliseconds. */
+  /**
+   * Writes a time given in the notation of the format, rounded down to a multiple of `unitMs` milliseconds.
+   */
   function writeTime(out: CellWriter, value: number, unitMs: number): boolean {
     const start = startOf(value);
     if (!isText(value) || endOf(value) !== start + timeBytes) return false;
@@ -229,8 +239,8 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Reads each element of a list. Returns `false` if it is not a list, if an element has another type, or if
-   * `each` returns `false`.
+   * Reads each element of a list. Returns `false` if the value is not a list, if an element has the wrong
+   * type, or if `each` returns `false`.
    */
   function readList(list: number, elements: Elements, each: () => boolean): boolean {
     if (isNone(list)) return true;
@@ -246,8 +256,8 @@ function writersOf(values: PostValues, format: Format) {
   }
 
   /**
-   * Writes a list with one string from each element; an empty list if there are no elements. `textOf` returns
-   * -1 for an element that must be left to the column.
+   * Writes a list with one string for each element. If there are no elements, writes an empty list. `textOf`
+   * returns -1 for an element that must be left to the column.
    */
   function writeList(out: CellWriter, list: number, elements: Elements, textOf = itself): boolean {
     const isRead = readList(list, elements, () => {
@@ -266,7 +276,7 @@ function writersOf(values: PostValues, format: Format) {
   };
 }
 
-/** Creates the functions that write cells of fields, by the kind of field. */
+/** Creates the functions that write the cells of fields, for each kind of field. */
 function fieldCells(values: PostValues, writers: Writers) {
   const { bytes, post, format, find, at, oncePerPost, startOf, endOf, isText } = values;
   const { isNone, isList } = values;
@@ -276,8 +286,8 @@ function fieldCells(values: PostValues, writers: Writers) {
   const tags = elements({ text: true });
 
   /**
-   * Writers by kind of field, which convert like `converterOf` does for parsed posts. Each is a separate
-   * function, so that V8 can inline its calls.
+   * The functions that write cells, by the kind of field. They convert values as `converterOf` does for
+   * parsed posts. Each is a separate function, so that V8 can inline its calls.
    */
   const CELLS: Readonly<Partial<Record<FieldKind, (value: Find) => PostCell>>> = {
     string: value => out => writeText(out, value()),
@@ -294,8 +304,8 @@ function fieldCells(values: PostValues, writers: Writers) {
   };
 
   /**
-   * Returns the cell of a field of a part. The cell is empty if the post does not have the part.
-   * Returns `undefined` if only the column itself can read the field.
+   * Returns the function that writes a field of one part of the post. If the post does not have that part,
+   * the cell is empty. Returns `undefined` if only the column itself can read the field.
    */
   function fieldCell(field: Field, part: Part): PostCell | undefined {
     if (field.paths[format] === undefined) return writeNone;
@@ -309,8 +319,8 @@ function fieldCells(values: PostValues, writers: Writers) {
   }
 
   /**
-   * Returns the cell of a field that is a part of a string. Caches the parts of strings that occur
-   * repeatedly.
+   * Returns the function that writes a field which is a piece of a string. Caches the pieces of strings that
+   * occur repeatedly.
    */
   function partCell(field: Field, part: Part): PostCell {
     const value = find(field, part);
@@ -330,16 +340,13 @@ function fieldCells(values: PostValues, writers: Writers) {
     };
   }
 
-  /** Reads the first element of a list, once per post. */
+  /** Returns a reader for the first element of a list. It reads the element once per post. */
   function firstElement(list: string) {
     const paths = Object.values(AUTHOR).map(field => inFirst(field, list));
     const { wanted, members } = membersOf(paths.filter(path => path !== undefined));
     const reader = elements(wanted);
     const value = at(list);
-    /**
-     * The count is 1 if there is an element, 0 if there is none, and -1 if the list must be left to
-     * the column.
-     */
+    /** 1 if the list has an element, 0 if it has none, and -1 if the list must be left to the column. */
     const count = oncePerPost(() => {
       if (isNone(value)) return 0;
       if (!isList(value)) return -1;
@@ -352,14 +359,17 @@ function fieldCells(values: PostValues, writers: Writers) {
 
   const firstElements = new Map<string, ReturnType<typeof firstElement>>();
 
-  /** The path of a field within the first element of a list; `undefined` if the field is not within it. */
+  /**
+   * Returns the path of a field within the first element of a list; `undefined` if the field is not in that
+   * element.
+   */
   function inFirst({ paths }: Field, list: string): string | undefined {
     const path = paths[format]?.places[0]?.join('.');
     const start = `${list}.${FIRST}.`;
     return path?.startsWith(start) ? path.slice(start.length) : undefined;
   }
 
-  /** The cell of a field within the first element of a list. */
+  /** Returns the function that writes a field of the first element of a list. */
   function firstCell(field: Field, keys: readonly string[]): PostCell | undefined {
     const list = keys.slice(0, keys.indexOf(FIRST)).join('.');
     const first = firstElements.get(list) ?? firstElement(list);
@@ -374,7 +384,7 @@ function fieldCells(values: PostValues, writers: Writers) {
   return { elements, fieldCell };
 }
 
-/** The members at these paths, and the paths in the order in which `Elements` numbers the members. */
+/** Returns the members at these paths, and the paths in the order in which `Elements` numbers the members. */
 function membersOf(
   paths: readonly string[],
   prefix = '',
@@ -397,7 +407,7 @@ function membersOf(
   return { wanted, members };
 }
 
-/** Writes an empty cell. Returns `true` like every `PostCell` that has written its cell. */
+/** Writes an empty cell. Returns `true`, as every `PostCell` does that has written its cell. */
 export function writeNone(out: CellWriter): true {
   out.none();
   return true;

@@ -22,7 +22,10 @@ import type { CellWriter } from './cell-writer.js';
 import { type PostCell, postBytes, writeValue } from './field-cells.js';
 import { specialCells } from './special-cells.js';
 
-/** Creates a value from the post between two positions of a file's content. `tag` is the tag that routes the post. */
+/**
+ * Creates a value from the post between two positions in the content of a file. `tag` is the tag by which the
+ * post was routed.
+ */
 export type OfPost<T> = (
   content: Buffer,
   start: number,
@@ -34,7 +37,7 @@ export type OfPost<T> = (
 /**
  * Creates a function that reads the row of a post from its bytes.
  *
- * @param call The name of the call that has the columns, for messages.
+ * @param call The name of the function that was called with the columns, for messages.
  * @throws DataError from the function, for a value that does not fit its column.
  */
 export function postRowReader(
@@ -60,14 +63,14 @@ function readerOf(name: PostColumnName): (view: PostView) => RowValue {
   };
 }
 
-/** The cells that can be written from the bytes of posts of one format. */
+/** The cells that can be written directly from the bytes of posts in one format. */
 interface FormatCells {
   /** Prepares for the current post. Returns `false` if none of its cells can be written from its bytes. */
   readonly begin: () => boolean;
   readonly cells: { readonly [Name in PostColumnName]?: PostCell | undefined };
 }
 
-/** Cached, because cells take some of the limited memory of a `PostInBytes`. */
+/** Cells are cached, because each takes some of the limited memory of a `PostInBytes`. */
 const madeCells = new WeakMap<PostInBytes, Map<Format, FormatCells>>();
 
 export function cellsOf(post: PostInBytes, format: Format): FormatCells {
@@ -88,11 +91,11 @@ function newCells(post: PostInBytes, format: Format): FormatCells {
 }
 
 /**
- * Creates a function that writes the row of a post. Rows and errors are the same as from `postRowReader`,
+ * Creates a function that writes the row of a post. Rows and errors are the same as those of `postRowReader`,
  * except that members that no column reads are not checked.
  *
  * Most cells are written directly from the bytes of their members. Other columns get a view that reads only
- * the members they need. If any of this fails, the post is parsed.
+ * the members that they need. If either fails, the post is parsed.
  *
  * @throws DataError from the function, for a value that does not fit its column.
  */
@@ -104,7 +107,7 @@ export function postRowWriter(
 ): OfPost<void> {
   const parseRow = postRowReader(call, columns, invalid);
   const readers = columns.map(readerOf);
-  /** The tag of the current post, which is not in its bytes. */
+  /** The tag of the current post. It is stored here, because the bytes of the post do not contain it. */
   let currentTag: string | undefined;
   const tagCell: PostCell = out => writeValue(out, currentTag ?? null);
   const cellsIn = (format: Format) => {
@@ -121,7 +124,7 @@ export function postRowWriter(
   const write = (tag: string | undefined) => {
     const { begin, cells } = cellsOfPost();
     const isPlain = begin();
-    // A post without an id is an error, even if no column reads the id. Reading the id throws.
+    // A post without an id is an error, even if no column reads the id. Reading the id throws this error.
     if (!isPlain) void post.id;
     currentTag = tag;
     let view: PostView | undefined;
@@ -140,7 +143,7 @@ export function postRowWriter(
     try {
       if (post.read(content, start, end, () => write(tag)) === true) return;
     } catch {
-      // The parser then writes the row, or throws the exact error.
+      // The parser then either writes the row or throws the exact error.
       out.undoRow();
     }
     out.row(parseRow(content, start, end, tag, origin));
@@ -151,7 +154,7 @@ export function postRowWriter(
 export interface ItemWriter<C extends CellWriter> {
   readonly out: C;
   /**
-   * Writes the row of a post. Returns `false` for any other item, without writing anything.
+   * Writes the row of a post. For any other item, returns `false` without writing anything.
    *
    * @throws DataError for a value that does not fit its column.
    */
@@ -159,8 +162,8 @@ export interface ItemWriter<C extends CellWriter> {
 }
 
 /**
- * Writes rows of items, like `postRowWriter` for posts in a file. `undefined` if one of the columns is not a
- * post column, or if WebAssembly gets no memory.
+ * Creates a writer of rows for items. It writes them as `postRowWriter` does for posts in a file. Returns
+ * `undefined` if one of the columns is not a post column, or if WebAssembly gets no memory.
  */
 export function itemWriter<C extends CellWriter>(
   call: string,

@@ -9,16 +9,16 @@ const RT = Buffer.from('RT @');
 const ASCII_ESCAPE = Buffer.from('\\u00');
 const LINK = Buffer.from('http://twitter.com/');
 const STATUSES = Buffer.from('/statuses/');
-/** The maximum length of a handle and an id together, in bytes. */
+/** The maximum length of a handle plus an id, in bytes. */
 const MAX_LINK_BYTES = 256;
-/** A post with more mentions is left to the column. */
+/** A post with more mentions than this is left to the column. */
 const MAX_MENTIONS = 64;
 const MAX_ENRICHED = 32;
 const URL_MEMBERS = { url: true, expanded_url: true, unwound: { url: true } } as const;
 
 /**
- * The cells of columns that are not just one field. A cell that returns `false` is left to its column, which
- * reads the parsed post.
+ * Returns the cells of columns that are more than a single field. If a cell returns `false`, its column reads
+ * the parsed post instead.
  */
 export function specialCells(post: PostBytes): CellsOfColumns {
   return {
@@ -38,8 +38,8 @@ export function specialCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cell of the replied author. In `activity_streams`, the column looks up this author
- * among the mentions, so this returns `undefined`.
+ * Returns the cell for the author of the post that this post replies to. In `activity_streams`, the column
+ * finds this author among the mentions, so this returns `undefined`.
  */
 function repliedAuthorCell(post: PostBytes): PostCell | undefined {
   const { format, find, fieldCell, isNone } = post;
@@ -53,14 +53,14 @@ function textCells(post: PostBytes): CellsOfColumns {
   const [own, shown, lang] = [find(SHOWN.text), find(SHOWN.text, 'shown'), find(OWN.lang)];
   const langCell = fieldCell(OWN.lang, 'own')!;
   /**
-   * The result for a byte that cannot be part of a prefix. An escape of an ASCII character by its
-   * number gives -1, because it may stand for a byte of a prefix.
+   * Returns the result for a byte that cannot be part of a prefix: 0, or -1 if an escape such as `\u0040`
+   * starts there, because it may stand for a character of a prefix.
    */
   const noPrefix = (place: number) => (isTextAt(bytes, ASCII_ESCAPE, place) ? -1 : 0);
 
   /**
-   * Returns the position after the `RT @handle: ` of a retweet, 0 if there is none, or -1 if the
-   * text must be left to the column.
+   * Returns the position after the prefix `RT @handle: ` of a retweet's text. Returns 0 if there is no
+   * prefix, and -1 if the text must be left to the column.
    */
   function afterPrefix(text: number): number {
     if (isNone(text)) return 0;
@@ -91,8 +91,8 @@ function textCells(post: PostBytes): CellsOfColumns {
 }
 
 /**
- * Returns the cell of the address of a post. In `activity_streams`, the address is a field, so this
- * returns `undefined`.
+ * Returns the cell for the address of a post. In `activity_streams`, the address is a field, so its field
+ * cell is returned.
  */
 function linkCell(post: PostBytes): PostCell | undefined {
   const { bytes, format, find, fieldCell, isText, isDigits, startOf, endOf } = post;
@@ -116,7 +116,7 @@ function linkCell(post: PostBytes): PostCell | undefined {
   };
 }
 
-/** The links in a post, expanded if the service has expanded them. */
+/** Returns the cell for the links in a post. The links are expanded if the service has expanded them. */
 function linksCell(post: PostBytes): PostCell {
   const { format, find, elements, writeList, isObject, isNone, isBlank } = post;
   if (format === 'activity_streams') return enrichedLinksCell(post);
@@ -131,7 +131,10 @@ function linksCell(post: PostBytes): PostCell {
     });
 }
 
-/** The links in `activity_streams`. Another list has their target addresses, each with the link as in the text. */
+/**
+ * Returns the cell for the links in `activity_streams`. Their targets are in a separate list, together with
+ * each link as it is in the text.
+ */
 function enrichedLinksCell(post: PostBytes): PostCell {
   const { bytes, find, elements, readList, isRetweet } = post;
   const { isText, isNone, isBlank, hasEscapes, startOf, endOf } = post;
@@ -139,7 +142,7 @@ function enrichedLinksCell(post: PostBytes): PostCell {
   const [url, expanded] = [urls.first, urls.first + 2];
   const [shown, own] = [find(SHOWN.urls, 'shown'), find(OWN.enrichedUrls)];
   const ofShared = find(OWN.enrichedUrls, 'shared');
-  /** The positions of links and of their targets, with start and end. */
+  /** The positions of links and of their targets: start and end of each. */
   const places = new Int32Array(4 * MAX_ENRICHED);
   let used = 0;
 
@@ -153,7 +156,7 @@ function enrichedLinksCell(post: PostBytes): PostCell {
     return true;
   }
 
-  /** The index in `places` of the link that was read last, or -1. */
+  /** Returns the index in `places` of the link that was read last, or -1. */
   function enrichedPlace(): number {
     const [start, end] = [startOf(url) + 1, endOf(url) - 1];
     for (let place = 0; place < used; place += 4)
@@ -183,7 +186,7 @@ function mediaCells(post: PostBytes): CellsOfColumns {
   const [media, extended] = [find(SHOWN.media, 'shown'), find(SHOWN.extendedMedia, 'shown')];
   const reader = elements({ type: true, media_url_https: true, media_url: true });
 
-  /** The list of media. A list without elements is ignored. */
+  /** Returns the list of media. The extended list is ignored if it has no elements. */
   function mediaList(): number {
     const list = extended();
     const isEmpty = isList(list) && endOf(list) === startOf(list) + 2;
@@ -200,14 +203,14 @@ function mediaCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** The users that a post mentions, without duplicates. */
+/** Returns the cells for the users whom a post mentions, without duplicates. */
 function mentionCells(post: PostBytes): CellsOfColumns {
   const { bytes, find, elements, readList, oncePerPost, isRetweet } = post;
   const { startOf, endOf, isDigits, isText, hasEscapes } = post;
   const people = elements({ id: true, id_str: true, screen_name: true });
   const [idString, handle] = [people.first + 2, people.first + 4];
   const [own, shown] = [find(OWN.mentions), find(SHOWN.mentions, 'shown')];
-  /** The positions of ids and handles, with start and end. */
+  /** The positions of ids and handles: start and end of each. */
   const places = new Int32Array(4 * MAX_MENTIONS);
   let used = 0;
   const areRead = oncePerPost(readMentions);
@@ -239,7 +242,8 @@ function mentionCells(post: PostBytes): CellsOfColumns {
     const [start, end] = [startOf(handle) + 1, endOf(handle) - 1];
     for (let other = 0; other < used; other += 4) {
       if (!isSame(bytes, idStart, idEnd, places[other]!, places[other + 1]!)) continue;
-      // A mention with the same id but another handle is not a duplicate, unless only the case of the handle differs.
+      // A mention with the same id but a different handle is not a duplicate, unless the handles differ only
+      // in case.
       return isSame(bytes, start, end, places[other + 2]!, places[other + 3]!);
     }
     places[used] = idStart;
@@ -253,7 +257,10 @@ function mentionCells(post: PostBytes): CellsOfColumns {
   return { mentioned_ids: mentionCell(0), mentioned_handles: mentionCell(2) };
 }
 
-/** Positions on the map. If a post has a place whose numbers are unusual, it is left to the columns. */
+/**
+ * Returns the cells for positions on the map. If the numbers of a post's place are unusual, its cells are
+ * left to the columns.
+ */
 function positionCells(post: PostBytes): CellsOfColumns {
   const { format, find, isNone, isRetweet } = post;
   const [place, geo] = [find(PLACE.self), find(OWN.geo)];
@@ -267,7 +274,10 @@ function positionCells(post: PostBytes): CellsOfColumns {
   };
 }
 
-/** The id of the quoted post. In the `original` format, it is known even if that post is gone. */
+/**
+ * Returns the cell for the id of the quoted post. In the `original` format, the id is known even if the
+ * quoted post is gone.
+ */
 function quotedIdCell(post: PostBytes): PostCell {
   const { format, find, fieldCell, quotedBy, isNone, isDigits, writeId } = post;
   const quoted = find(OWN.id, 'quoted');
@@ -294,7 +304,7 @@ function editCells(post: PostBytes): CellsOfColumns {
   const isWholeOrAbsent = (value: number) =>
     startOf(value) === 0 || !Number.isNaN(whole(value, 15));
 
-  /** Whether the edits are valid; `undefined` if the post has none. */
+  /** Returns whether the edit metadata is valid; `undefined` if the post has none. */
   const areValid = oncePerPost(() => {
     if (isNone(history)) return undefined;
     if (!isText(initialId) || !isList(editIds)) return false;
@@ -303,8 +313,8 @@ function editCells(post: PostBytes): CellsOfColumns {
   });
 
   /**
-   * Reads a column of edits from the bytes. If one of the edits is invalid, the column itself
-   * returns the value.
+   * Returns a cell that reads a column of edits from the bytes. If the edit metadata is invalid, the column
+   * itself reads the value.
    */
   function editCell(cell: PostCell): PostCell {
     return out => {
@@ -343,7 +353,7 @@ function ruleCells({ post, oncePerPost }: PostBytes): CellsOfColumns {
   };
 }
 
-/** Whether two ranges of the bytes are equal. */
+/** Returns whether two ranges of bytes are equal. */
 function isSame(
   bytes: Buffer,
   start: number,
@@ -357,7 +367,7 @@ function isSame(
   return true;
 }
 
-/** Whether a byte is in the class `\w`. */
+/** Returns whether a byte belongs to the class `\w` of regular expressions. */
 function isWord(byte: number): boolean {
   return isDigit(byte) || isSmallLetter(byte | 0x20) || byte === 0x5f;
 }

@@ -12,7 +12,7 @@ import {
 } from './value-encoder.js';
 
 /**
- * The statistics by which readers skip a row group: bounds of its values in the encoding PLAIN, and the
+ * The statistics with which readers skip a row group: bounds of its values in the encoding PLAIN, and the
  * number of nulls.
  */
 interface Statistics {
@@ -21,21 +21,24 @@ interface Statistics {
     | {
         readonly min: Uint8Array;
         readonly max: Uint8Array;
-        /** Whether the bound is a value of the column. Long strings are shortened to a bound that is not. */
+        /**
+         * Whether the bound is itself a value of the column. Long strings are shortened to a bound that need
+         * not be a value.
+         */
         readonly isMinExact: boolean;
         readonly isMaxExact: boolean;
       }
     | undefined;
 }
 
-/** The bytes of one column in a row group. Its offsets count from the start of the first piece. */
+/** The bytes of one column in a row group. Offsets count from the start of the first piece. */
 export interface ColumnChunk {
   readonly pieces: readonly Uint8Array[];
   /** The total length of the pieces in bytes. */
   readonly length: number;
-  /** The size before compression, in bytes. */
+  /** The size of the pieces before compression, in bytes. */
   readonly plainBytes: number;
-  /** The number of values, including nulls. An empty list counts as one. */
+  /** The number of values, including nulls. An empty list counts as one value. */
   readonly values: number;
   readonly encodings: readonly number[];
   readonly hasDictionary: boolean;
@@ -45,25 +48,25 @@ export interface ColumnChunk {
   readonly statistics: Statistics | undefined;
 }
 
-/** Numbers of the Parquet format: `Encoding` and `PageType`. */
+/** Constants of the Parquet format, from `Encoding` and `PageType`. */
 export const PLAIN = 0;
 const RLE = 3;
 const RLE_DICTIONARY = 8;
 export const DICTIONARY_PAGE = 2;
 export const DATA_PAGE_V2 = 3;
 
-/** Columns of a row group to encode together, because they are in the same part of each block. */
+/** Columns of a row group that are encoded together, because they are in the same part of each block. */
 export interface ColumnsToEncode {
   readonly types: readonly ColumnType[];
-  /** This part of each block, in the order of the blocks. */
+  /** The part of each block that contains these columns, in the order of the blocks. */
   readonly parts: readonly Uint8Array[];
   readonly compression: ParquetCompression;
 }
 
-/** The encoder of this thread. */
+/** The encoder that all calls in this thread use. */
 let shared: ValueEncoder | undefined;
 
-/** @throws DataError if memory runs out. */
+/** Encodes columns as chunks. @throws DataError if memory runs out. */
 export function encodeChunks({ types, parts, compression }: ColumnsToEncode): ColumnChunk[] {
   shared ??= new ValueEncoder();
   const encoder = shared;
@@ -104,7 +107,8 @@ function encodeChunk(
     hasDictionary,
     dataAt,
     dataPages,
-    // Readers use the minimum and maximum of a column to skip row groups, but never for list elements.
+    // Readers use the minimum and the maximum of a column to skip row groups, but they never do so for the
+    // elements of lists.
     statistics: scalar === type ? statisticsOf(scalar, encoder.bounds(), nulls) : undefined,
   };
 }
@@ -114,7 +118,7 @@ class PageWriter {
   plainBytes = 0;
   length = 0;
   /**
-   * Each page is a separate piece. Joining the pages here would copy them again and take twice the
+   * The pages, each as a separate piece. Joining them here would copy them again and take twice as much
    * memory.
    */
   readonly pieces: Uint8Array<ArrayBuffer>[] = [];
@@ -137,7 +141,8 @@ class PageWriter {
 
   data({ rows, levels, nulls, repetition, definition, values }: EncodedPage, encoding: number) {
     const compressed = this.#compress(values);
-    // If compression does not make the page smaller, it is stored uncompressed, which readers read faster.
+    // If compression does not make a page smaller, the page is stored uncompressed, because readers read it
+    // faster.
     const isCompressed = compressed !== undefined && compressed.length < values.length;
     const stored = isCompressed ? compressed : values;
     const levelBytes = repetition.length + definition.length;
@@ -158,7 +163,7 @@ class PageWriter {
     this.#append(header, levelBytes + values.length, [repetition, definition, stored]);
   }
 
-  /** Appends a copy of the parts, because their memory may be reused. */
+  /** Appends a piece with copies of the header and the parts, because their memory may be reused. */
   #append(header: Uint8Array, plainBytes: number, parts: readonly Uint8Array[]): void {
     this.plainBytes += header.length + plainBytes;
     const all = [header, ...parts];
@@ -173,7 +178,7 @@ class PageWriter {
   }
 }
 
-/** The longest string in the statistics, in bytes. */
+/** The maximum length of a string in the statistics, in bytes. */
 const MAX_BOUND_BYTES = 64;
 
 function statisticsOf(
@@ -188,11 +193,11 @@ function statisticsOf(
 function exactBounds(scalar: ScalarType, { min, max }: EncodedBounds): Statistics['bounds'] {
   const exact = { min, max, isMinExact: true, isMaxExact: true };
   if (scalar !== 'double') return exact;
-  // Readers differ in whether 0 equals -0, so the bounds include both.
+  // Readers disagree on whether 0 equals -0, so the bounds include both.
   return { ...exact, min: withZero(min, -0), max: withZero(max, 0) };
 }
 
-/** Returns a double, or the given zero if the double is 0 or -0. */
+/** Returns the double in these bytes. If the double is 0 or -0, returns the given zero instead. */
 function withZero(bytes: Uint8Array, zero: number): Uint8Array {
   const [number] = new Float64Array(bytes.buffer);
   return number === 0 ? new Uint8Array(Float64Array.of(zero).buffer) : bytes;
@@ -209,17 +214,17 @@ function textBounds({ min, max }: EncodedBounds): Statistics['bounds'] {
   };
 }
 
-/** Returns the end of the last complete character within the limit. */
+/** Returns the end of the last character that is completely within the maximum length. */
 function characterEnd(text: Uint8Array): number {
   if (text.length <= MAX_BOUND_BYTES) return text.length;
   let end = MAX_BOUND_BYTES;
-  // Bytes inside a character begin with the bits 10.
+  // Every byte of a UTF-8 character except the first starts with the bits 10.
   while ((text[end]! & 0xc0) === 0x80) end--;
   return end;
 }
 
 /**
- * Returns a string that is at least as large as the given one. If it must be shortened, its last
+ * Returns a string that is greater than or equal to the given one. If the string must be shortened, its last
  * ASCII character is incremented.
  */
 function upperBound(text: Uint8Array): Uint8Array | undefined {
@@ -234,7 +239,7 @@ function upperBound(text: Uint8Array): Uint8Array | undefined {
   return undefined;
 }
 
-/** The task that encodes columns in a thread. */
+/** The task that encodes columns in another thread. */
 export const ENCODE_CHUNKS: ThreadTask<ColumnsToEncode, readonly ColumnChunk[]> = {
   name: 'encodeChunks',
   run: encodeChunks,

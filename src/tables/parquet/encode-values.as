@@ -1,13 +1,14 @@
-// Encodes values in AssemblyScript, because V8 takes longer to compile these loops from JavaScript,
-// in every thread, than they take to run. `npm run build:wasm` compiles this file to
-// `encode-values-wasm.ts`. `value-encoder.ts` describes what it does and how its memory is used. At
-// least `MARGIN` bytes follow each area of memory, because copies may write beyond its end.
+// Encodes values in AssemblyScript, because V8 takes longer to compile these loops from JavaScript, in every
+// thread, than they take to run. `npm run build:wasm` compiles this file to `encode-values-wasm.ts`.
+// `value-encoder.ts` describes what this code does and how its memory is used. At least `MARGIN` bytes follow
+// each area of memory, because a copy may write beyond the end of an area.
 
 /**
- * The maximum size of the values of a page before compression. Readers hold a whole page in memory.
+ * The maximum size of the values in a page before compression. It is limited, because readers hold a whole
+ * page in memory.
  */
 const PAGE_BYTES: u32 = 1 << 20;
-/** The size of the length before a string in the encoding PLAIN. */
+/** The size of the length that precedes each string in the encoding PLAIN. */
 const LENGTH_BYTES: u32 = 4;
 
 const TEXT: u32 = 0;
@@ -16,7 +17,7 @@ const INT32: u32 = 2;
 const INT64: u32 = 3;
 const DOUBLE: u32 = 4;
 
-// The type of the values of the current column, see `scalars.ts`.
+// The type of the values in the current column, as a number from `scalars.ts`.
 let kind: u32 = 0;
 /** The size of a value in bytes, or 0 for strings. */
 let width: u32 = 0;
@@ -33,13 +34,13 @@ let slots: usize = 0;
 let indexes: usize = 0;
 let plain: usize = 0;
 
-// The numbers of the block that was opened last.
+// The counts and addresses of the block that was opened last.
 let rows: u32 = 0;
 let count: u32 = 0;
 let counts: usize = 0;
 let lengths: usize = 0;
 let data: usize = 0;
-/** The next row, and where its values start. */
+/** The index of the next row, and the index and address at which its values start. */
 let row: u32 = 0;
 let value: u32 = 0;
 let at: usize = 0;
@@ -52,8 +53,8 @@ export function beginColumn(ofKind: u32, ofWidth: u32, hasLists: bool): void {
 }
 
 /**
- * Opens a block of the column. A block starts with its numbers of rows, values and bytes, and its
- * data follows.
+ * Opens a block of the column. A block starts with the number of its rows, the number of its values and their
+ * size in bytes. The data follows.
  */
 export function openBlock(start: usize): void {
   block = start;
@@ -67,14 +68,14 @@ export function openBlock(start: usize): void {
   at = data;
 }
 
-/** Returns the length of a value of the block. */
+/** Returns the length of a value in the block. */
 // @ts-ignore
 @inline
 function lengthOf(index: u32): u32 {
   return width == 0 ? load<u32>(lengths + (index << 2)) : width;
 }
 
-/** Copies memory, sixteen bytes at a time. */
+/** Copies memory, 16 bytes at a time. */
 // @ts-ignore
 @inline
 function copyBytes(from: usize, to: usize, length: u32): void {
@@ -84,14 +85,14 @@ function copyBytes(from: usize, to: usize, length: u32): void {
 
 // A sample of the values, which shows whether a dictionary may be useful.
 
-/** The number of slots in a hash table, at least twice the number of values. */
+/** The number of slots in the hash table of the sample, at least twice the number of values in the sample. */
 const SAMPLE_SLOTS: u32 = 2048;
 let sample: usize = 0;
 let sampleSize: u32 = 0;
 let sampleCount: u32 = 0;
 let sampled: u32 = 0;
 let passed: u32 = 0;
-/** The size of the sample, and of the distinct values in it, in bytes. */
+/** The total size of the values in the sample, and of the distinct values among them, in bytes. */
 export let sampleBytes: u32 = 0;
 export let differentBytes: u32 = 0;
 
@@ -106,9 +107,7 @@ export function beginSample(table: usize, size: u32, ofValues: u32): void {
   memory.fill(sample, 0, SAMPLE_SLOTS << 2);
 }
 
-/**
- * Adds the values of the block that belong to the sample, which is spread over the whole column.
- */
+/** Adds those values of the block that belong to the sample. The sample is spread over the whole column. */
 export function sampleBlock(): void {
   while (sampled < sampleSize) {
     const index: u32 =
@@ -151,7 +150,7 @@ function hashOf(start: usize, length: u32): u32 {
   return (hash ^ (hash >> 15)) as u32;
 }
 
-/** Returns the bits of the first bytes, for fewer than eight bytes. */
+/** Returns a mask that selects the first bytes of a number. There must be fewer than eight bytes. */
 // @ts-ignore
 @inline
 function maskOf(bytes: u32): u64 {
@@ -166,14 +165,14 @@ function isEqual(a: usize, b: usize, length: u32): bool {
 // The dictionary: distinct values in the order in which they occur, and for each value the index of
 // its entry.
 
-/** The size of an entry: the hash, the length and the address of a value. */
+/** The size of a dictionary entry, which has the hash, the length and the address of a value. */
 const ENTRY_BYTES: u32 = 12;
 const FIRST_SLOTS: u32 = 256;
-/** The number of slots, a power of two. */
+/** The number of slots in the hash table of the dictionary, a power of two. */
 let slotCount: u32 = 0;
 let indexed: u32 = 0;
 export let entryCount: u32 = 0;
-/** The size of the distinct values in the encoding PLAIN. */
+/** The total size of the distinct values in the encoding PLAIN. */
 export let plainBytes: u32 = 0;
 
 export function beginDictionary(
@@ -194,7 +193,8 @@ export function beginDictionary(
 }
 
 /**
- * Adds the values of the block. Returns `false` when the distinct values have more than `maxBytes`.
+ * Adds the values of the block to the dictionary. Returns `false` once the distinct values take more than
+ * `maxBytes`.
  */
 export function addBlock(maxBytes: u32): bool {
   for (let index: u32 = 0; index < count; index++) {
@@ -206,7 +206,7 @@ export function addBlock(maxBytes: u32): bool {
   return true;
 }
 
-/** Returns the index of a value. Adds the value if it is new. */
+/** Returns the dictionary index of a value. Adds the value if it is new. */
 function indexOf(start: usize, length: u32): u32 {
   const hash = hashOf(start, length);
   let slot = hash & (slotCount - 1);
@@ -258,20 +258,23 @@ let minimum: i64 = 0;
 let maximum: i64 = 0;
 let minimumDouble: f64 = 0;
 let maximumDouble: f64 = 0;
-/** For bounds that are strings, their first bytes as a number that sorts like them. */
+/**
+ * If the values are strings, the first bytes of each bound as a number. The numbers sort in the same order as
+ * the strings.
+ */
 let minimumStart: u64 = 0;
 let maximumStart: u64 = 0;
-/** The number of bytes kept of a string that is a bound: one more than the statistics have. */
+/** How many bytes of a string to keep as a bound: one more than the statistics have. */
 const BOUND_BYTES: u32 = 65;
-/** The address of the bounds, and the lengths of strings there. */
+/** The address of the bounds, and the lengths of bounds that are strings. */
 let bounds: usize = 0;
 const MAXIMUM_OFFSET: usize = 96;
 export let minimumLength: u32 = 0;
 export let maximumLength: u32 = 0;
 
 /**
- * Updates the bounds with the values of the block. They are written to `place`: the minimum, and 96
- * bytes later the maximum.
+ * Updates the bounds with the values of the block. The bounds are written to `place`: the minimum first, and
+ * the maximum 96 bytes later.
  */
 export function boundBlock(place: usize): void {
   bounds = place;
@@ -284,7 +287,7 @@ export function boundBlock(place: usize): void {
   storeBounds();
 }
 
-/** Updates the bounds with the distinct values. */
+/** Updates the bounds with the distinct values in the dictionary. */
 export function boundDictionary(place: usize): void {
   bounds = place;
   for (let index: u32 = 0; index < entryCount; index++) {
@@ -343,7 +346,7 @@ function boundText(start: usize, length: u32): void {
   hasBounds = true;
 }
 
-/** Compares strings by their bytes, which is also the order of code points. */
+/** Compares two strings byte by byte, which gives the same order as comparing their code points. */
 function isBefore(a: usize, aLength: u32, b: usize, bLength: u32): bool {
   const length = aLength < bLength ? aLength : bLength;
   for (let byte: u32 = 0; byte < length; byte++) {
@@ -372,16 +375,17 @@ let pageFirst: u32 = 0;
 let pageCount: u32 = 0;
 let out: usize = 0;
 export let pageRows: u32 = 0;
-/** The number of values and nulls in the page. An empty list counts as one. */
+/**
+ * The number of values in the page, including nulls, and the number of nulls. An empty list counts as one
+ * value.
+ */
 export let pageLevels: u32 = 0;
 export let pageNulls: u32 = 0;
-/** The sizes of what `endPage` has written. */
+/** The sizes in bytes of the parts that `endPage` has written. */
 export let repetitionBytes: u32 = 0;
 export let definitionBytes: u32 = 0;
 export let valueBytes: u32 = 0;
-/**
- * Whether pages contain the indexes of values in the dictionary, and the width of an index in bits.
- */
+/** Whether pages contain indices into the dictionary instead of values, and the width of an index in bits. */
 let hasIndexes: bool = false;
 let bitWidth: u32 = 0;
 
@@ -411,13 +415,11 @@ function beginPage(): void {
   out = values;
 }
 
-/**
- * Adds rows of the block to the page. Returns `true` when the page is full and the block has more
- * rows.
- */
+/** Adds rows of the block to the page. Returns `true` if the page is full and the block has more rows. */
 export function fillPage(): bool {
   for (; row < rows; row++) {
-    // Nulls need little space, but readers also hold the levels of a page in memory.
+    // Each row counts as at least one byte. Nulls take little space in the file, but readers also hold the
+    // levels of a page in memory.
     if (pageBytes + pageRows >= PAGE_BYTES) return true;
     const cell = load<u32>(counts + (row << 2));
     pageRows++;
@@ -467,7 +469,9 @@ function addValue(): void {
   at += length;
 }
 
-/** Writes the levels of the page and, if its values are indexes, the values. */
+/**
+ * Writes the levels of the page. If the values of the page are dictionary indices, also writes the values.
+ */
 export function endPage(): void {
   let to = runs;
   if (isList) to = appendRuns(to, repetitions, 0, pageLevels, 1);
@@ -487,8 +491,7 @@ export function nextPage(): void {
 }
 
 /**
- * Writes numbers in the hybrid encoding of the format: equal numbers as runs, all others as packed
- * bits.
+ * Writes numbers in the hybrid encoding of Parquet: equal numbers as runs, all other numbers as packed bits.
  */
 function appendRuns(to: usize, numbers: usize, from: u32, end: u32, bits: u32): usize {
   let packed = from;
@@ -528,7 +531,7 @@ function appendPacked(to: usize, numbers: usize, from: u32, end: u32, bits: u32)
     held >>= 32;
     used -= 32;
   }
-  // The last group is filled up with zeros.
+  // The last group is padded with zeros.
   for (; to < after; to += 4) {
     store<u32>(to, held as u32);
     held = 0;
@@ -546,21 +549,21 @@ function varint(to: usize, number: u32): usize {
 
 const MAX_TABLE_BITS: u32 = 14;
 /**
- * Pieces of this size are compressed independently, as in Google's library, so that positions fit
- * in 16 bits.
+ * The size of the pieces that are compressed independently. It is the same as in Google's library; positions
+ * in a piece fit in 16 bits.
  */
 const FRAGMENT_BYTES: usize = 1 << 16;
 /**
- * There are no lookups near the end, because four bytes are read at a time and a lookup reads
- * ahead.
+ * Matches are not looked up this close to the end, because each look-up reads four bytes at once, and also
+ * reads ahead.
  */
 const SNAPPY_MARGIN: usize = 15;
 
-/** The table of the last position of each hash in a fragment. */
+/** The address of a table with the last position of each hash in a fragment. */
 let table: usize = 0;
 
 /**
- * Compresses bytes and returns the end of the result. `tableAt` is the address of memory for 16,384
+ * Compresses bytes, and returns the end address of the result. `tableAt` is the address of memory for 16,384
  * numbers of 16 bits.
  */
 export function snappy(from: usize, length: usize, to: usize, tableAt: usize): usize {
@@ -583,7 +586,7 @@ function compress(start: usize, end: usize, to: usize): usize {
   let emitted = start;
   let position = start + 1;
   while (position <= limit) {
-    // The steps grow while nothing matches.
+    // The steps become longer as long as nothing matches.
     let skip: usize = 32;
     let candidate = start;
     for (;;) {
@@ -598,7 +601,7 @@ function compress(start: usize, end: usize, to: usize): usize {
     if (position > emitted) to = literal(emitted, position, to);
     const matchEnd = endOfMatch(candidate + 4, position + 4, end);
     to = copy((position - candidate) as u32, (matchEnd - position) as u32, to);
-    // The bytes after the match are likely to repeat the bytes after the earlier occurrence.
+    // The bytes after a match often repeat the bytes after the earlier occurrence.
     if (matchEnd <= limit)
       store<u16>(
         table + (((load<u32>(matchEnd - 1) * 0x1e35a7bd) >> shift) << 1),
@@ -610,7 +613,7 @@ function compress(start: usize, end: usize, to: usize): usize {
   return emitted < end ? literal(emitted, end, to) : to;
 }
 
-/** Returns where the bytes from `start` on stop being equal to the bytes from `from` on. */
+/** Returns the first address at which the bytes from `start` on differ from the bytes from `from` on. */
 function endOfMatch(from: usize, start: usize, end: usize): usize {
   while (start + 8 <= end) {
     const different = load<u64>(start) ^ load<u64>(from);
@@ -642,7 +645,7 @@ function literal(from: usize, end: usize, to: usize): usize {
 }
 
 function copy(offset: u32, length: u32, to: usize): usize {
-  // A copy has at most 64 bytes, and the last one at least four.
+  // A copy has at most 64 bytes, and the last copy has at least four.
   for (; length >= 68; length -= 64) to = shortCopy(offset, 64, to);
   if (length > 64) {
     to = shortCopy(offset, 60, to);

@@ -2,16 +2,16 @@ import zlib from 'node:zlib';
 import { nodeZstd } from '../../gzip/zstd.js';
 import type { ValueEncoder } from './value-encoder.js';
 
-/** The compression of the pages of a Parquet file. */
+/** The compression of pages in a Parquet file. */
 export type ParquetCompression = 'snappy' | 'gzip' | 'zstd' | 'none';
 
 const zstd = nodeZstd;
 const compressZstd = zstd && ((page: Uint8Array) => zstd.zstdCompressSync(page));
 
 interface PageCodec {
-  /** The number of the compression in `CompressionCodec` of the format. */
+  /** The value for this compression in the enumeration `CompressionCodec` of Parquet. */
   readonly number: number;
-  /** Compresses a page in the memory of its encoder. Absent for files without compression. */
+  /** Compresses a page in the memory of the page's encoder. Absent for files without compression. */
   readonly compress: ((page: Uint8Array, encoder: ValueEncoder) => Uint8Array) | undefined;
 }
 

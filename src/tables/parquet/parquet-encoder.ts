@@ -13,7 +13,7 @@ import type { ParquetCompression } from './page-codec.js';
 import { ParquetFile } from './parquet-file.js';
 import { BlockCells, columnsOfPart, PARTS, type RowBlock, RowBlockBuilder } from './row-block.js';
 
-/** The settings that all files of a run share. */
+/** Settings that are the same for all files of a run. */
 export interface ParquetFormat {
   readonly columns: CheckedColumns;
   readonly addRow: RowAdder;
@@ -22,10 +22,10 @@ export interface ParquetFormat {
   readonly rowGroup: number;
 }
 
-/** Adds the row of an item to a block. */
+/** A function that adds the row of an item to a block. */
 type RowAdder = (rows: RowBlockBuilder, item: unknown, origin: string | undefined) => void;
 
-/** An item whose cells the encoder reads. Its size in bytes is unknown before that. */
+/** An item that is passed to the encoder. Its size in bytes is unknown until the encoder reads its cells. */
 export interface ItemToAdd {
   readonly item: unknown;
   readonly origin: string | undefined;
@@ -36,7 +36,7 @@ export function itemToAdd(item: unknown, origin: string | undefined): ItemToAdd 
   return { item, origin, byteLength: 0 };
 }
 
-/** @throws DataError from the returned function, like `rowReader`. */
+/** Creates a function that adds rows. @throws DataError from the returned function, like `rowReader`. */
 export function rowAdder(columns: CheckedColumns, invalid: InvalidValues): RowAdder {
   const read = rowReader('parquet', columns, invalid);
   const none = new RowBlockBuilder(columns.map(({ type }) => type));
@@ -53,26 +53,26 @@ interface RowGroup {
 }
 
 /**
- * The default number of rows in a row group: large enough that readers may skip most of a file, small enough
- * to be held until it is encoded.
+ * The default for the maximum number of rows in a row group. It is large enough that readers can skip most of
+ * a file, and small enough that a row group fits in memory until it is encoded.
  */
 export const ROW_GROUP_ROWS = 100_000;
 
 /**
- * Builds a Parquet file, as the encoder of a sink. Holds rows until their row group is complete, then encodes
- * it column by column, in threads if there are any.
+ * Builds a Parquet file, as the encoder of a sink. Holds rows until their row group is complete. Then encodes
+ * the row group column by column, in other threads if there are any.
  */
 export class ParquetEncoder {
   readonly #format: ParquetFormat;
   readonly #inThread: RunInThread | undefined;
   readonly #file: ParquetFile;
-  /** The last rows of the row group, which were added one by one. */
+  /** The newest rows of the row group, which were added one by one. */
   readonly #rows: RowBlockBuilder;
-  /** The earlier rows of the row group. */
+  /** Blocks with the earlier rows of the row group. */
   #blocks: (RowBlock | Promise<RowBlock>)[] = [];
   #blockRows = 0;
   #builtBytes = 0;
-  /** The last row group, if it is being encoded in other threads. */
+  /** The last row group that is being encoded in other threads; it resolves when it is encoded. */
   #last: Promise<unknown> | undefined;
 
   constructor(format: ParquetFormat, inThread: RunInThread | undefined) {
@@ -93,7 +93,7 @@ export class ParquetEncoder {
 
   addBlock(rows: number, block: Promise<RowBlock>): void {
     this.#endBlock();
-    // Ignored here, because everything that waits for the row group fails, too.
+    // The error is ignored here, because everything that waits for the row group also fails.
     block.catch(() => {});
     this.#blocks.push(block);
     this.#blockRows += rows;
@@ -126,15 +126,15 @@ export class ParquetEncoder {
     const { rows, blocks } = group;
     const write = (chunks: readonly ColumnChunk[]) => {
       const bytes = Buffer.concat(finish(rows === 0 ? [] : this.#file.rowGroup(rows, chunks)));
-      // Released here, because the main thread creates too little garbage for this memory to be
-      // collected soon.
+      // The memory is released here, because the main thread creates so little garbage that it would
+      // otherwise be collected late.
       for (const { pieces } of chunks) for (const piece of pieces) releaseMemory(piece);
       return bytes;
     };
     if (this.#last === undefined && blocks.every(block => 'parts' in block))
       return write(this.#encodeHere(blocks as readonly RowBlock[]));
     const chunks = this.#encode(group);
-    // Row groups are written in order, even if a later one is encoded first.
+    // Row groups are written in order, even if a later row group is encoded first.
     const bytes = Promise.all([chunks, this.#last]).then(([made]) => write(made));
     this.#last = bytes;
     return bytes;
@@ -154,7 +154,7 @@ export class ParquetEncoder {
     return dealtBack(this.#types, this.#columnsOf(blocks).map(encodeChunks));
   }
 
-  /** The input of the encoder for each part of the columns; empty if there are no rows. */
+  /** Returns the input of the encoder for each part of the columns; an empty list if there are no rows. */
   #columnsOf(blocks: readonly RowBlock[]): readonly ColumnsToEncode[] {
     if (blocks.length === 0) return [];
     const types = this.#types;
@@ -188,7 +188,7 @@ export class ParquetEncoder {
   }
 }
 
-/** Restores the order of the columns from their parts. */
+/** Returns the chunks in the order of the columns. The chunks are given by part. */
 function dealtBack(
   types: readonly unknown[],
   parts: readonly (readonly ColumnChunk[])[],

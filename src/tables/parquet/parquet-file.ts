@@ -16,7 +16,7 @@ import {
   utf8,
 } from './thrift.js';
 
-/** A column of a file. Every column may contain nulls, but the elements of a list may not. */
+/** A column of a Parquet file. Every column may contain nulls, but the elements of a list may not be null. */
 export interface ParquetColumn {
   readonly name: string;
   readonly type: ColumnType;
@@ -24,7 +24,10 @@ export interface ParquetColumn {
 
 const MAGIC = Buffer.from('PAR1');
 
-/** A Parquet file: row groups, then the footer, which lists the positions of their columns. */
+/**
+ * Builds a Parquet file: the row groups, then the footer, which lists the positions of the columns in each
+ * row group.
+ */
 export class ParquetFile {
   readonly #columns: readonly ParquetColumn[];
   readonly #codec: number;
@@ -37,7 +40,7 @@ export class ParquetFile {
     this.#codec = PAGE_CODECS[compression].number;
   }
 
-  /** Returns the bytes of the next row group. */
+  /** Returns the bytes of the next row group. The first row group starts with the magic bytes of the file. */
   rowGroup(rows: number, chunks: readonly ColumnChunk[]): Uint8Array[] {
     const pieces: Uint8Array[] = this.#length === 0 ? [MAGIC] : [];
     this.#length ||= MAGIC.length;
@@ -63,7 +66,7 @@ export class ParquetFile {
     return pieces;
   }
 
-  /** Returns the bytes after the last row group. */
+  /** Returns the bytes that follow the last row group. */
   footer(): Uint8Array {
     const metadata = printThrift({
       1: i32(2),
@@ -74,7 +77,7 @@ export class ParquetFile {
       3: i64(this.#rows),
       4: list(this.#groups),
       6: utf8('millrace'),
-      // The order of values in statistics: the order of the column's type.
+      // The order of the values in the statistics is the order that the type of the column defines.
       7: list(this.#columns.map(() => struct({ 1: struct({}) }))),
     });
     const length = Buffer.alloc(4);
@@ -118,17 +121,17 @@ function statisticsFields({ nulls, bounds }: NonNullable<ColumnChunk['statistics
   };
 }
 
-/** Numbers of `FieldRepetitionType` in the Parquet format. */
+/** Values of the enumeration `FieldRepetitionType` in the Parquet format. */
 const [REQUIRED, OPTIONAL, REPEATED] = [0, 1, 2];
-/** Numbers of `ConvertedType` in the Parquet format. */
+/** Values of the enumeration `ConvertedType` in the Parquet format. */
 const [UTF8, LIST, TIMESTAMP_MILLIS] = [0, 3, 9];
 
-/** The meaning of each type, in the notation of both old and new readers. */
+/** The logical type of each scalar type, in the notations of both old and new readers. */
 const MEANINGS: Readonly<Partial<Record<ScalarType, ThriftStruct>>> = {
   string: { 6: i32(UTF8), 10: struct({ 1: struct({}) }) },
   timestamp: {
     6: i32(TIMESTAMP_MILLIS),
-    // A timestamp in UTC, in milliseconds.
+    // A timestamp in UTC with millisecond precision.
     10: struct({ 8: struct({ 1: boolean(true), 2: struct({ 1: struct({}) }) }) }),
   },
 };

@@ -10,10 +10,12 @@ export interface ParquetRowsOptions {
   readonly invalidValues: InvalidValues;
 }
 
-/** Encodes rows of posts in threads, as blocks of columns, from which row groups are built. */
+/**
+ * Encodes rows of posts in other threads. The results are blocks of columns, from which row groups are built.
+ */
 export const PARQUET_ROWS: EncoderKind<ParquetRowsOptions> = {
   name: 'parquet',
-  // Row groups may be encoded after the last file, too.
+  // Row groups may still be encoded after the last file was decoded.
   hasTasks: true,
   create: ({ columns, invalidValues }) => {
     const builder = new RowBlockBuilder(listColumns(columns).map(({ type }) => type));

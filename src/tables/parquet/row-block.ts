@@ -4,30 +4,30 @@ import type { CellWriter } from '../from-bytes/cell-writer.js';
 import { SCALARS, scalarOf } from './scalars.js';
 
 /**
- * Rows stored as columns of bytes, which can be sent between threads. The columns are divided into parts, so
- * that several threads can encode one row group.
+ * Rows that are stored as columns of bytes, so that they can be sent between threads. The columns are divided
+ * into parts, so that several threads can encode one row group.
  */
 export interface RowBlock {
   readonly rows: number;
   readonly parts: readonly Uint8Array[];
 }
 
-/** The number of parts of a block. */
+/** The number of parts into which the columns of a block are divided. */
 export const PARTS = 4;
 
-/** Selects the columns of a part from all columns. */
+/** Returns the columns that belong to a part. */
 export function columnsOfPart<T>(columns: readonly T[], part: number): T[] {
   return columns.filter((_, index) => index % PARTS === part);
 }
 
 /** A column in a part of a block. */
 export interface BlockColumn {
-  /** The number of values, without nulls. */
+  /** The number of values, not counting nulls. */
   readonly count: number;
-  /** The total size of the values in bytes, without the lengths of strings. */
+  /** The total size of the values in bytes, not counting the lengths of strings. */
   readonly dataBytes: number;
   /**
-   * The bytes of the column, in this order, with all numbers as 32 bits little-endian:
+   * The bytes of the column in this order. All numbers have 32 bits and are little-endian.
    * - the number of rows, the number of values, and the size of the data;
    * - for each row, 0 for null, otherwise 1 plus its number of values (a list may have any number);
    * - for strings, their lengths;
@@ -36,7 +36,7 @@ export interface BlockColumn {
   readonly bytes: Uint8Array;
 }
 
-/** Collects rows as columns. */
+/** Collects rows, and stores them as columns. */
 export class RowBlockBuilder {
   rows = 0;
   readonly columns: readonly ColumnBuilder[];
@@ -45,7 +45,7 @@ export class RowBlockBuilder {
     this.columns = types.map(type => new ColumnBuilder(type));
   }
 
-  /** The memory of the rows in bytes. */
+  /** The memory in bytes that the rows occupy. */
   get bytes(): number {
     let bytes = 0;
     for (const column of this.columns) bytes += column.size;
@@ -58,13 +58,13 @@ export class RowBlockBuilder {
     this.rows++;
   }
 
-  /** Discards all rows, after an error in the middle of one. */
+  /** Discards all rows. Called after an error in the middle of a row. */
   clear(): void {
     for (const column of this.columns) column.clear();
     this.rows = 0;
   }
 
-  /** Returns the rows since the last call. Each part has separate memory. */
+  /** Returns the rows since the last call. The parts do not share memory. */
   take(): RowBlock {
     const { rows } = this;
     const parts = Array.from({ length: PARTS }, (_, part) => {
@@ -79,12 +79,12 @@ export class RowBlockBuilder {
   }
 }
 
-/** Keeps no decoded strings, because they are copied immediately. */
+/** No decoded strings are kept, because they are copied immediately. */
 const KEEPS_NOTHING: DecodingUser = { leave() {} };
 
-/** Adds the cells of rows to a block. */
+/** Writes the cells of rows to a block. */
 export class BlockCells implements CellWriter {
-  /** The block to which cells are added. Must be changed only between rows. */
+  /** The block to which cells are added. May be replaced only between rows. */
   rows: RowBlockBuilder;
   readonly #strings: StringDecoder;
   #column: ColumnBuilder;
@@ -156,7 +156,7 @@ export class BlockCells implements CellWriter {
   }
 }
 
-/** The columns in a part of a block. */
+/** Returns the columns that a part of a block contains. */
 export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockColumn[] {
   const numbers = new DataView(part.buffer, part.byteOffset);
   let at = 0;
@@ -170,7 +170,10 @@ export function readPart(types: readonly ColumnType[], part: Uint8Array): BlockC
   });
 }
 
-/** The header has the number of rows, the number of values, and the size of the data. */
+/**
+ * How many numbers the header of a column has: the number of rows, the number of values, and the size of the
+ * data.
+ */
 const HEADER_NUMBERS = 3;
 const HEADER_BYTES = 4 * HEADER_NUMBERS;
 
@@ -179,7 +182,7 @@ function aligned(bytes: number): number {
 }
 
 const TWO_32 = 2 ** 32;
-/** ASCII strings up to this length are encoded in a loop, which is faster than a call. */
+/** ASCII strings of at most this length are encoded in a loop, because calling an encoder takes longer. */
 const MAX_LOOP = 48;
 
 /** Collects the values of one column. */
@@ -191,7 +194,7 @@ class ColumnBuilder {
   #count = 0;
   #lengths = new Uint32Array(0);
   #used = 0;
-  /** The last row that was started, and the sizes before it. */
+  /** The row that was started last, and the count and size before that row. */
   #begunRow = -1;
   #begunCount = 0;
   #begunUsed = 0;
@@ -233,7 +236,7 @@ class ColumnBuilder {
     this.#begunRow = -1;
   }
 
-  /** Starts the cell of a row. If it was started before, discards it first. */
+  /** Starts the cell of a row. If the cell was already started, first discards it. */
   begin(row: number): void {
     if (this.#begunRow === row) this.undo(row);
     this.#begunRow = row;
@@ -241,7 +244,7 @@ class ColumnBuilder {
     this.#begunUsed = this.#used;
   }
 
-  /** Discards the cell of a row if it was started. */
+  /** Discards the cell of a row, if the cell was started. */
   undo(row: number): void {
     if (this.#begunRow !== row) return;
     this.#rows = row;
@@ -274,17 +277,17 @@ class ColumnBuilder {
     this.#endLength(length);
   }
 
-  /** Ends a cell with a single string. */
+  /** Ends a cell that has a single string. */
   endText(): void {
     this.#endCell(2);
   }
 
-  /** Ends a cell with a list. */
+  /** Ends a cell that has a list. */
   endList(): void {
     this.#endCell(1 + this.#count - this.#begunCount);
   }
 
-  /** Writes the column at a position, and returns the position after it. */
+  /** Writes the bytes of the column to a position. Returns the position after them. */
   write(bytes: Uint8Array, at: number): number {
     const numbers = new Uint32Array(bytes.buffer, at);
     numbers.set([this.#rows, this.#count, this.#used]);

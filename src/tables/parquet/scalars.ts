@@ -1,13 +1,13 @@
 import type { ColumnType, ScalarType } from '../column.js';
 import { elementType } from '../convert-value.js';
 
-/** The properties of a scalar type, for a column or for the elements of its lists. */
+/** The properties of a scalar type. The type is that of a column, or that of the elements of its lists. */
 interface Scalar {
-  /** The size of a value in bytes; 0 for strings, which have lengths. */
+  /** The size of a value in bytes; 0 for strings, because each string has a different length. */
   readonly width: number;
-  /** The number of the type in `encode-values.as`. */
+  /** The number by which `encode-values.as` identifies the type. */
   readonly kind: number;
-  /** The number of `Type` in the Parquet format. */
+  /** The value for the type in the enumeration `Type` of the Parquet format. */
   readonly physical: number;
 }
 
@@ -20,7 +20,7 @@ export const SCALARS: Readonly<Record<ScalarType, Scalar>> = {
   timestamp: { width: 8, kind: 3, physical: 2 },
 };
 
-/** The type of the values of a column; for a list, of its elements. */
+/** Returns the type of the values of a column. For a list, this is the type of the elements. */
 export function scalarOf(type: ColumnType): ScalarType {
   return elementType(type) ?? (type as ScalarType);
 }

@@ -7,12 +7,12 @@ export class ByteWriter {
     this.#bytes = Buffer.allocUnsafeSlow(size);
   }
 
-  /** The bytes so far. Valid until more bytes are written. */
+  /** The bytes written so far. The result is valid until more bytes are written. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.length);
   }
 
-  /** Reserves `size` bytes. Returns the whole memory; the caller must write the bytes at offset `length`. */
+  /** Reserves `size` bytes. Returns the whole memory. The caller must write its bytes at offset `length`. */
   reserve(size: number): Buffer {
     const needed = this.length + size;
     if (needed > this.#bytes.length) {
@@ -32,7 +32,7 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
-  /** Writes an unsigned LEB128 number below 2^53. */
+  /** Writes a number below 2^53 in unsigned LEB128. */
   varint(value: number): void {
     const bytes = this.reserve(8);
     let rest = value;
@@ -44,7 +44,7 @@ export class ByteWriter {
   }
 }
 
-/** A value of a Thrift struct, with its type. */
+/** A value in a Thrift struct, with its type. */
 export type ThriftValue =
   | { readonly kind: 'i32' | 'i64'; readonly value: number }
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -52,11 +52,11 @@ export type ThriftValue =
   | { readonly kind: 'list'; readonly value: readonly ThriftValue[] }
   | { readonly kind: 'struct'; readonly value: ThriftStruct };
 
-/** The values of a struct by field number, in ascending order. */
+/** The values of a Thrift struct by field id, in ascending order. */
 export type ThriftStruct = Readonly<Record<number, ThriftValue | undefined>>;
 
 export const i32 = (value: number): ThriftValue => ({ kind: 'i32', value });
-/** A number below 2^52 as a field of 64 bits. */
+/** Returns a number below 2^52 as a 64-bit field. */
 export const i64 = (value: number): ThriftValue => ({ kind: 'i64', value });
 export const boolean = (value: boolean): ThriftValue => ({ kind: 'boolean', value });
 export const binary = (value: Uint8Array): ThriftValue => ({ kind: 'binary', value });
@@ -81,7 +81,8 @@ function printStruct(out: ByteWriter, fields: ThriftStruct): void {
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     const id = Number(key);
-    // Field numbers of Parquet differ by at most 15, so the short form is enough.
+    // The ids of successive fields in Parquet's structs differ by at most 15, so the short form is
+    // sufficient.
     out.byte(((id - last) << 4) | typeOf(value));
     last = id;
     if (value.kind !== 'boolean') print(out, value);

@@ -4,10 +4,10 @@ import { ENCODE_VALUES } from './encode-values-wasm.js';
 import type { BlockColumn } from './row-block.js';
 import { SCALARS, scalarOf } from './scalars.js';
 
-/** The encoded rows of a page. Valid until the next page. */
+/** The encoded rows of a page. They are valid until the next page is encoded. */
 export interface EncodedPage {
   readonly rows: number;
-  /** The number of values, including nulls. An empty list counts as one. */
+  /** The number of values, including nulls. An empty list counts as one value. */
   readonly levels: number;
   readonly nulls: number;
   readonly repetition: Uint8Array;
@@ -15,19 +15,19 @@ export interface EncodedPage {
   readonly values: Uint8Array;
 }
 
-/** The distinct values of a column, in the encoding PLAIN. Valid until the first page. */
+/** The distinct values of a column in the encoding PLAIN. They are valid until the first page is encoded. */
 export interface EncodedDictionary {
   readonly count: number;
   readonly values: Uint8Array;
 }
 
-/** The smallest and the largest value of a column. Strings are cut after 65 bytes. */
+/** The smallest and the largest value of a column. Strings are truncated after 65 bytes. */
 export interface EncodedBounds {
   readonly min: Uint8Array;
   readonly max: Uint8Array;
 }
 
-/** The exports of `encode-values.as`. */
+/** What `encode-values.as` exports. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   beginColumn(kind: number, width: number, isList: number): void;
@@ -67,7 +67,7 @@ interface Global {
   readonly value: number;
 }
 
-/** Declared here, because Node's types do not contain it. */
+/** `WebAssembly` is declared here, because the types of Node do not contain it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
@@ -80,25 +80,31 @@ const MINIMUM = 42 * 1024;
 const MAXIMUM = MINIMUM + 96;
 const FREE = 64 * 1024;
 const MEMORY_PAGE = 64 * 1024;
-/** Space after each area, because copies write beyond its end. */
+/** The space after each area of memory, because a copy may write beyond the end of an area. */
 const MARGIN = 64;
 
-/** Must be equal to the constant in `encode-values.as`. */
+/** These constants must be equal to those in `encode-values.as`. */
 const PAGE_BYTES = 1 << 20;
 const ENTRY_BYTES = 12;
 const LENGTH_BYTES = 4;
 
 const SAMPLE = 1_000;
-/** If the distinct values of a sample have more than this part of its bytes, a dictionary is not tried. */
+/**
+ * If the distinct values of a sample take more than this fraction of the sample's bytes, no dictionary is
+ * tried.
+ */
 const MAX_SAMPLE_RATIO = 0.9;
-/** The maximum size of a dictionary in bytes, because readers hold a whole dictionary in memory. */
+/**
+ * The maximum size of a dictionary in bytes, and its maximum number of values. They are limited, because
+ * readers hold a whole dictionary in memory.
+ */
 const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024;
 const MAX_DICTIONARY_VALUES = 1 << 24;
 
 /**
- * Encodes the values of columns, one column after the other, by WebAssembly. With JavaScript, V8 would have
- * to compile the code in each thread of each run. Reads one block at a time, so that only a block, a page and
- * a dictionary are in memory.
+ * Encodes the values of columns, one column after the other, in WebAssembly. If this were JavaScript, V8
+ * would have to compile the code in each thread of each run. Reads one block at a time, so that only a block,
+ * a page and a dictionary are in memory.
  */
 export class ValueEncoder {
   readonly #exports: Exports;
@@ -108,9 +114,12 @@ export class ValueEncoder {
   #isList = false;
   #count = 0;
   #largest = 0;
-  /** The width of the dictionary indexes, in bits. */
+  /** The width of an index into the dictionary, in bits; `undefined` if there is no dictionary. */
   #indexBits: number | undefined;
-  /** The address of the memory that the dictionary leaves free for pages, and the address for compressed pages. */
+  /**
+   * The start of the memory that the dictionary leaves free for pages, and the start of the memory for
+   * compressed pages.
+   */
   #free = FREE;
   #compressed = FREE;
 
@@ -120,7 +129,7 @@ export class ValueEncoder {
     this.#bytes = Buffer.from(this.#exports.memory.buffer);
   }
 
-  /** Starts a column. `blocks` has its parts in successive blocks. */
+  /** Starts a column. `blocks` has the column as it is in each block, in the order of the blocks. */
   begin(type: ColumnType, blocks: readonly BlockColumn[]): void {
     this.#blocks = blocks;
     this.#scalar = scalarOf(type);
@@ -134,8 +143,8 @@ export class ValueEncoder {
   }
 
   /**
-   * Returns the dictionary of the column, or `undefined` unless the dictionary and the indexes take
-   * at most half of the size of the values.
+   * Returns the dictionary of the column. Returns `undefined` unless the dictionary and the indices together
+   * take at most half as much space as the values.
    */
   dictionary(): EncodedDictionary | undefined {
     const count = this.#count;
@@ -148,7 +157,7 @@ export class ValueEncoder {
     const maxBytes = Math.min(Math.floor(plainBytes / 2), MAX_DICTIONARY_BYTES);
     const indexes = this.#free;
     const entries = indexes + 4 * count + MARGIN;
-    // The hash table is doubled if more than half of it is used.
+    // The hash table is doubled when more than half of its slots are in use.
     const slots = entries + ENTRY_BYTES * count + MARGIN;
     const plain = slots + Math.max(1024, 16 * count) + MARGIN;
     const end = plain + maxBytes + this.#largest + MARGIN;
@@ -165,12 +174,12 @@ export class ValueEncoder {
     this.#indexBits = indexBits;
     const values = this.#bytes.subarray(plain, plain + exports.plainBytes.value);
     this.#compressed = plain + values.length + MARGIN;
-    // Pages overwrite the entries of the hash table, but not the indexes.
+    // The pages overwrite the entries and the hash table of the dictionary, but not the indices.
     this.#free = entries;
     return { count: different, values };
   }
 
-  /** Encodes the rows of all blocks as pages. */
+  /** Encodes the rows of all blocks as pages. Calls `each` with each page. */
   pages(each: (page: EncodedPage) => void): void {
     const exports = this.#exports;
     const mostValues = this.#blocks.reduce((most, { count }) => Math.max(most, count), 0);
@@ -204,8 +213,8 @@ export class ValueEncoder {
   }
 
   /**
-   * Returns the bounds of a column without lists, or `undefined` if the column has no value. Call
-   * it after `pages`.
+   * Returns the bounds of a column whose type is not a list. Returns `undefined` if the column has no value.
+   * Must be called after `pages`.
    */
   bounds(): EncodedBounds | undefined {
     if (this.#count === 0) return undefined;
@@ -217,14 +226,17 @@ export class ValueEncoder {
     return { min: bound(MINIMUM, minimumLength), max: bound(MAXIMUM, maximumLength) };
   }
 
-  /** Compresses a page or a dictionary in the raw Snappy format. The result is valid until the next page. */
+  /**
+   * Compresses a page or a dictionary in the raw Snappy format. The result is valid until the next page is
+   * encoded.
+   */
   snappy({ byteOffset, length }: Uint8Array): Uint8Array {
     const to = this.#compressed;
     const end = this.#exports.snappy(byteOffset, length, to, SNAPPY_TABLE) >>> 0;
     return this.#bytes.subarray(to, end);
   }
 
-  /** Whether most values in a sample of the column are distinct. */
+  /** Returns whether most values in a sample of the column are distinct. */
   #differs(): boolean {
     const exports = this.#exports;
     this.#reserve(this.#free);
@@ -242,7 +254,8 @@ export class ValueEncoder {
   }
 
   /**
-   * Grows the memory of the module up to an address. The system allocates only pages that are written.
+   * Grows the memory of the module up to an address. This is cheap, because the system allocates only memory
+   * pages that are written.
    *
    * @throws DataError if memory runs out.
    */
@@ -263,7 +276,7 @@ export class ValueEncoder {
   }
 }
 
-/** The maximum size of compressed bytes. */
+/** Returns the maximum size of the result of compressing this many bytes. */
 function compressedBytes(length: number): number {
   return 32 + length + Math.ceil(length / 6);
 }
