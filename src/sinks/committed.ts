@@ -153,6 +153,10 @@ interface AnyCommittedOptions extends CommitOptions<unknown> {
   readonly workers?: number | undefined;
 }
 
+const ROWS = 5_000;
+/** More, because encoded rows take less memory, and each commit saves a long string. */
+const ENCODED_ROWS = 20_000;
+
 const OPTIONS = {
   load: required(func('what reads the text that was saved')),
   encode: func('how an item becomes the bytes of a row'),
@@ -162,7 +166,7 @@ const OPTIONS = {
   transaction: func('what runs a function in a transaction'),
   damaged: text('the file of the records that cannot be used'),
   name: text('what it writes to, for messages', 'the target of committed()'),
-  rows: whole('rows in a commit', { min: 1, default: 5_000 }),
+  rows: whole('rows in a commit', { min: 1 }),
   waitMs: milliseconds('until rows are committed', { min: 0, default: 1_000 }),
   retries: whole('tries of a commit after the first', { default: 5 }),
   retryWaitMs: milliseconds('before the first of them', { min: 0, default: 1_000 }),
@@ -239,15 +243,17 @@ export function committedOn<T, Tx = void>(
       'needs `encode`: threads only encode rows. Pass `encode: tables.toCsv(columns)`, or leave `workers` out',
     );
   if (checked.damaged !== undefined) checkDamaged('committed', checked.damaged);
+  const { rows = checked.encode === undefined ? ROWS : ENCODED_ROWS } = checked;
+  const config: CommittedConfig = { ...checked, rows };
   const sink: Sink<T, Committed> = async (input, run = {}) => {
     const { signal, progress } = run;
     const flow = identityOf(input);
     const owner = { sink: { step: 'committed' }, flow };
-    const uncommitted = new UncommittedRows(checked, owner, run);
+    const uncommitted = new UncommittedRows(config, owner, run);
     const result = await runSinks<T>(fs, {
       sinks: [],
       checkpoint: async () => uncommitted,
-      damaged: checked.damaged,
+      damaged: config.damaged,
       owner,
       progress,
       signal,
@@ -268,7 +274,7 @@ export function committedOn<T, Tx = void>(
     });
     return committedResult(uncommitted, result, { flow, progress });
   };
-  const branch = new CommittedSink(fs, checked);
+  const branch = new CommittedSink(fs, config);
   return withInternals(sink, { counts: true, branch });
 }
 
@@ -286,14 +292,14 @@ export function committedResult(
   };
 }
 
-type CheckedOptions = Checked<AnyCommittedOptions, typeof OPTIONS>;
+type CommittedConfig = Checked<AnyCommittedOptions, typeof OPTIONS> & { readonly rows: number };
 
 /** A sink `committed` as a branch of `tee`. */
 export class CommittedSink {
   readonly fs: FileSystem;
-  readonly options: CheckedOptions;
+  readonly options: CommittedConfig;
 
-  constructor(fs: FileSystem, options: CheckedOptions) {
+  constructor(fs: FileSystem, options: CommittedConfig) {
     this.fs = fs;
     this.options = options;
   }

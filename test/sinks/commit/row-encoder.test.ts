@@ -414,6 +414,23 @@ describe('the option `encode` of committed', () => {
     expect(ofTarget(target)).toBe(await csvOf(postsOf(paths), ['id']));
   });
 
+  it('commits after 20,000 rows by default, and after 5,000 items without it', async () => {
+    const batches = Array.from({ length: 4 }, () => Array.from({ length: 6_000 }, (_, n) => n));
+    const commitsWith = async (encode: ((item: number) => string) | undefined) => {
+      const target = new StandIn<string>();
+      const { load, save, transaction } = target.transactions;
+      const calls = { waitMs: 60_000, load, save, transaction, write: () => {} };
+      await pipeline(
+        places(batches),
+        encode === undefined ? committed<number>(calls) : committed({ ...calls, encode }),
+      );
+      return (JSON.parse(target.text ?? '') as { commits: number }).commits;
+    };
+    // One more completes the run.
+    expect(await commitsWith(undefined)).toBe(4 + 1);
+    expect(await commitsWith(String)).toBe(1 + 1);
+  });
+
   it('is refused before anything is read if it, or `workers`, is wrong', () => {
     const calls = { load() {}, save() {}, write() {} };
     const wrong = (options: object) => () => committed(unchecked({ ...calls, ...options }));
