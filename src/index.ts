@@ -1,6 +1,6 @@
 /**
- * Sources, operators and sinks for a social post data service, the function `pipeline` that joins them, and
- * functions for single calls of the service.
+ * Sources, operators and sinks for a social post data service, the function `pipeline` that connects them,
+ * and functions for single calls to the service.
  *
  * @module millrace
  */

@@ -10,7 +10,8 @@ import { CSV_ROWS } from './tables/csv/csv-encoder.js';
 import { ENCODE_CHUNKS } from './tables/parquet/column-chunk.js';
 import { PARQUET_ROWS } from './tables/parquet/parquet-rows.js';
 
-// The script of the threads that decode stored files. It has the only list of the features that threads can run.
+// The script that runs in the threads that decode stored files. It lists everything that these threads can
+// run.
 serveThread({
   records: [POSTS],
   columns: [IDS.kind, TAGS.kind, SHOWN_IDS.kind, MATCHES, SAMPLED, PATH_KEYS],

@@ -8,14 +8,14 @@ import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 
 /**
- * Reads sources one after the other. Each source is opened when the previous one is complete. The sources may
- * have items of different types; the next stage then takes the union of these types.
+ * Reads sources one after the other. Each source is opened when the previous source is complete. The sources
+ * may have items of different types. The items of the joined flow then have the union of these types.
  *
- * A resumed run continues within the source that it had reached and does not open earlier sources. A
- * checkpoint is refused if the sources or their order have changed.
+ * A resumed run continues within the source that the previous run had reached, and does not open earlier
+ * sources. A checkpoint is refused if the sources or their order have changed.
  *
- * @param sources Flows, or anything else that `for await` can read. A source without cursors resumes from its
- * beginning.
+ * @param sources Flows, or anything else that `for await` can read. A source without cursors is read again
+ * from its beginning when a run resumes.
  * @throws OptionError Immediately, if an argument is not a source, or there are no arguments.
  * @example
  * await pipeline(
@@ -38,8 +38,8 @@ export function concat<const Sources extends readonly Source<unknown>[]>(
 }
 
 /**
- * @param end Creates the part after each source. Bytes of the next source then do not continue the last
- * document of this one.
+ * @param end Creates the part that ends a source. Without this part, the bytes of the next source would
+ * continue the last document of this source.
  */
 async function* inTurn<Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],

@@ -15,8 +15,8 @@ import { checkSource } from '../flow/pipeline-arguments.js';
 import type { Source } from '../flow/stage.js';
 
 /**
- * Reads several sources as one. `end` creates the part that marks the end of a source, from the cursor at
- * that end.
+ * A function that reads several sources as one. `end` creates the part that marks the end of a source from
+ * the cursor at that end.
  */
 type Join = <Part extends SourcePart>(
   sources: readonly OpenSource<Part>[],
@@ -25,8 +25,8 @@ type Join = <Part extends SourcePart>(
 ) => AsyncIterable<Part>;
 
 /**
- * Joins several sources into one flow, read as batches or as whole files. A checkpoint is refused if the sources or
- * their order have changed.
+ * Joins several sources into one flow. The flow can be read as batches or as whole files. A checkpoint is
+ * refused if the sources or their order have changed.
  *
  * @throws OptionError
  */
@@ -58,7 +58,9 @@ export function joinSources<T>(
   });
 }
 
-/** Opens a source of whole files. When it is closed, it releases the files that were not read. */
+/**
+ * Opens a source of whole files. When the opened source is closed, it releases the files that were not read.
+ */
 function filesOf(open: FileSource, decoder: Decoder | undefined): OpenSource<SourceFile> {
   const begin = (run: Run) => open(run, decoder);
   return pull => ({ [Symbol.asyncIterator]: () => new FlowRun<SourceFile, Run>(begin, pull) });

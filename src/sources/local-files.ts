@@ -33,12 +33,12 @@ import { openToRead } from '../storage/file-system.js';
 import { filesBelow, isCheckpointFile, STORED_FILES } from '../storage/files-below.js';
 import { anyStorageError, withAnyStorageError } from '../storage/storage-error.js';
 
-/** Files up to this size are read as a whole. Larger files are read in blocks. */
+/** The maximum size of a file that is read as a whole. Larger files are read in blocks. */
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
 const BLOCK_BYTES = 1024 * 1024;
 /**
- * The number of files to read ahead while the consumer processes an earlier file. `AHEAD_BYTES` limits their
- * size.
+ * The maximum number of files to read ahead while the consumer processes an earlier file, and the maximum
+ * total size of these files.
  */
 const MAX_FILES_AHEAD = 4;
 const AHEAD_BYTES = 8 * 1024 * 1024;
@@ -46,23 +46,24 @@ const AHEAD_BYTES = 8 * 1024 * 1024;
 /** Options of `localFiles`: which files of a folder it reads. */
 export interface LocalFilesOptions {
   /**
-   * Selects files of a folder by their path below it, with `/` as the separator. Files that are given by
-   * their own path are always read.
-   * @default files that end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`, without checkpoints of `files`
+   * Selects the files to read from a folder. It is matched against the path of a file below the folder, with
+   * `/` as the separator. A file that is itself listed in `paths` is always read.
+   * @default files whose names end in `.gz`, `.zst`, `.json`, `.jsonl` or `.ndjson`, except checkpoints of
+   * `files`
    */
   readonly match?: RegExp | ((path: string) => boolean) | undefined;
   /**
-   * The part of the files that this process reads. The last two segments of a path decide to which part a
-   * file belongs, so all processes need the same names below their folders.
-   * @default `MILLRACE_SHARD`, such as 2/8, or all
+   * The part of the files that this process reads. The last two segments of a path decide which part a file
+   * belongs to, so all processes must have the same names below their folders.
+   * @default `MILLRACE_SHARD`, such as 2/8; without it, all files
    */
   readonly shard?: Shard | undefined;
   /**
-   * Whether each run reads only the files that no earlier run has read, for example in a cron job. New files
-   * may be anywhere among the others, and a run may find none. The checkpoint keeps the name, size and time
-   * of each file that was read. A file that has grown since then is an error. A file that was rewritten, with
-   * the same or a smaller size, is not read again; `changedFiles` of the result counts such files, and the
-   * note of progress names one.
+   * Whether each run reads only the files that no earlier run has read, for example in a cron job. The new
+   * files may be anywhere among the old files, and a run may find no new files. The checkpoint keeps the
+   * name, size and time of each file that was read. A file that has grown since then is an error. A file that
+   * was rewritten with the same or a smaller size is not read again. `changedFiles` in the result counts
+   * these files, and the progress note names one of them.
    * @default false
    */
   readonly incremental?: boolean | undefined;
@@ -80,14 +81,14 @@ const OPTIONS = {
 } satisfies OptionTable<LocalFilesOptions>;
 
 /**
- * The bytes of local files, with a cursor at the end of each. A folder is read with its subfolders, sorted by
- * path, without hidden files and folders; a list is read in the given order.
+ * Reads the bytes of local files, with a cursor at the end of each file. A folder is read including its
+ * subfolders, sorted by path, but without hidden files and folders. A list is read in the given order.
  *
- * A resumed run continues with the file after the last finished one. It reads files that sort after it, even
- * if they are new. If an earlier file has changed its name or size, the cursor is refused, unless the source
- * is `incremental`.
+ * A resumed run continues after the last file that was finished. It reads all files that sort after that
+ * file, even new ones. If the name or size of an earlier file has changed, the cursor is refused, unless the
+ * source is `incremental`.
  *
- * @param paths A folder, a file, or a list of them.
+ * @param paths A folder, a file, or a list of folders and files.
  * @throws OptionError Immediately, for invalid arguments.
  * @throws StorageError From the flow, for a file or folder that is missing or cannot be read, a folder in
  * which no file matches, or a file that matches but whose name is not UTF-8.
@@ -123,26 +124,29 @@ export function localFiles(
 }
 
 /**
- * The number of files whose size is read concurrently. For a million at once, it would take
- * gigabytes of memory.
+ * The maximum number of files whose sizes are read concurrently. Reading the sizes of a million files at once
+ * would take gigabytes of memory.
  */
 const STATS_AT_ONCE = 256;
 
 interface LocalFile {
   readonly path: string;
-  /** The path as listed or below its folder, with `/` as the separator. */
+  /** The path as it was listed, or the path below the listed folder, with `/` as the separator. */
   readonly name: string;
   readonly size: number;
   readonly modifiedMs: number;
 }
 
-/** Returns the identity of a file in cursors. Two folders of a list may contain the same names. */
+/**
+ * A function that returns the identity of a file in cursors. It is needed, because two folders of a list may
+ * contain the same names.
+ */
 type KeyOf = (file: LocalFile) => string;
 
 /** Selects the files that are read. */
 interface Selection {
   readonly matches: (name: string) => boolean;
-  /** Whether to read matching checkpoints, too. */
+  /** Whether to read files that match even if they are checkpoints. */
   readonly checkpoints: boolean;
   readonly shard: Shard | undefined;
   readonly incremental: boolean;
@@ -166,7 +170,8 @@ async function* read(
       count: coming.filter(({ size }) => size <= MAX_WHOLE_BYTES).length,
       bytes: bytesOf(coming),
     });
-  // Threads start while the cursors are created, unless the cursor may show that few files are left.
+  // Starts the threads now, while the cursors are created. If a cursor may show that few files are left, the
+  // threads are not started yet.
   const isKnown = resume === undefined || before !== undefined;
   if (isKnown) expect(files);
   const cursors =
@@ -238,7 +243,10 @@ type ReadFile = number | readonly [size: number, modifiedMs: number];
 /** The files that were read, by key. */
 type FilesRead = Map<string, ReadFile>;
 
-/** The files that earlier incremental runs have read. @throws OptionError if another source created the cursor. */
+/**
+ * Returns the files that earlier incremental runs have read. @throws OptionError if a different source
+ * created the cursor.
+ */
 function filesRead(resume: Cursor | undefined, roots: readonly string[]): FilesRead {
   if (resume === undefined) return new Map();
   const { source, read } = JSON.parse(JSON.stringify(resume));
@@ -257,8 +265,8 @@ function isReadFile(value: unknown): value is ReadFile {
 }
 
 /**
- * Returns the files that no run has read, without duplicates. Reports files that have changed since they were
- * read to progress, once.
+ * Returns the files that no run has read, without duplicates. If files have changed since they were read,
+ * reports this once through the progress.
  *
  * @throws StorageError if a file has grown since it was read.
  */
@@ -289,7 +297,7 @@ function newFiles(
   return [...found.values()];
 }
 
-/** @throws StorageError if the file has grown. */
+/** Returns whether a file has changed since it was read. @throws StorageError if the file has grown. */
 function hasChanged(then: ReadFile, { path, size, modifiedMs }: LocalFile): boolean {
   const [sizeThen, modifiedThen = modifiedMs] = typeof then === 'number' ? [then] : then;
   if (size > sizeThen)
@@ -304,7 +312,7 @@ function asRead({ size, modifiedMs }: LocalFile): ReadFile {
   return [size, modifiedMs];
 }
 
-/** The cursor of an incremental run after its first `count` files. */
+/** Returns the cursor of an incremental run after it has read the first `count` files. */
 function incrementalCursor(
   before: FilesRead,
   files: readonly LocalFile[],
@@ -318,7 +326,9 @@ function incrementalCursor(
   return { source: 'local-files', read: { toJSON: read } };
 }
 
-/** The cursors after each file. A cursor names its file, and its hash covers all files up to it. */
+/**
+ * Returns the cursor after each file. A cursor names its file, and has a hash of all files up to that file.
+ */
 function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf: KeyOf): Cursor[] {
   let done = shard === undefined ? '' : shardName(shard);
   return files.map((file, index) => {
@@ -329,8 +339,8 @@ function cursorsOf(files: readonly LocalFile[], shard: Shard | undefined, keyOf:
 }
 
 /**
- * Returns the number of files that the cursor covers. Throws if they are not the files that are
- * there now.
+ * Returns the number of files that the cursor covers. Throws if the files before that position are not the
+ * same files as when the cursor was created.
  */
 function placeOf(resume: Cursor, cursors: readonly Cursor[], roots: readonly string[]): number {
   const cursor = cursors[Number(resume.files) - 1];
@@ -363,7 +373,10 @@ async function filesAt(
   return regular;
 }
 
-/** Follows links to files, but not links to folders, because they could form a loop. */
+/**
+ * Returns a file of a folder, if it should be read. Follows links to files, but not links to folders, because
+ * those could form a loop.
+ */
 async function fileIn(
   root: string,
   name: string,
@@ -372,7 +385,8 @@ async function fileIn(
   const path = join(root, name);
   const stats = await failing(path, stat(path));
   if (!stats.isFile()) return undefined;
-  // A file that cannot be opened is kept, so that it ends the flow only after the files before it were read.
+  // A file that cannot be opened stays in the list. The flow then ends with its error only after the files
+  // before it were read.
   const isLeftOut = !checkpoints && (await isCheckpointFile(path).catch(() => false));
   return isLeftOut ? undefined : { path, name, ...listed(stats) };
 }
@@ -386,13 +400,14 @@ function readFile({ path, size }: LocalFile): Promise<Buffer> {
 }
 
 /**
- * Reads a file of known size. `readFile` of node:fs would ask for the size again and read small blocks, which
- * doubles the number of calls.
+ * Reads a file whose size is known. `readFile` of node:fs would ask for the size again and read small blocks,
+ * which doubles the number of system calls.
  */
 async function readAll(path: string, size: number): Promise<Buffer> {
   const file = await openToRead(path);
   try {
-    // The buffer has one byte more than expected, so that the same read also finds the end.
+    // The buffer has one byte more than the expected size, so that the same read also finds the end of the
+    // file.
     let bytes = Buffer.allocUnsafeSlow(size + 1);
     let end = 0;
     while (true) {
@@ -430,8 +445,8 @@ function failing<T>(path: string, action: Promise<T>): Promise<T> {
 }
 
 /**
- * Refuses a file that has become shorter: if another process has truncated it at the end of a line, it looks
- * complete.
+ * Refuses a file that has become shorter since it was listed. If another process has truncated the file at
+ * the end of a line, it would otherwise look complete.
  */
 function checkSize(path: string, bytes: number, listed: number): void {
   if (bytes < listed)

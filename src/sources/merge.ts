@@ -5,15 +5,16 @@ import type { ItemOf, Source } from '../flow/stage.js';
 import { joinSources } from './join-sources.js';
 
 /**
- * Reads several sources concurrently, as one. Each source keeps its order, delivers when it has items, and is
- * read at most one batch ahead. The sources may have items of different types; the next stage then takes the
- * union of these types. The flow ends when all sources are complete. The first error closes all sources.
+ * Reads several sources concurrently, as one. Each source keeps its order, delivers items as soon as it has
+ * them, and is read at most one batch ahead. The sources may have items of different types. The items of the
+ * merged flow then have the union of these types. The flow ends when all sources are complete. The first
+ * error closes all sources.
  *
  * The merged flow has a cursor whenever every source is at a cursor. To reach this state, a source that has
- * delivered items since its last cursor is read until its next cursor before the others. This lasts at most
- * 256 batches, and the other sources wait at most 50 ms for a batch. Parts of byte documents are never mixed:
- * a source of bytes, such as `localFiles`, is read to the end of its file. To merge within files, merge
- * activities.
+ * delivered items since its last cursor is preferred until it reaches its next cursor. A source is preferred
+ * for at most 256 batches, and the other sources wait at most 50 ms for each of its batches. Parts of byte
+ * documents are never mixed: a source of bytes, such as `localFiles`, is read to the end of a file before
+ * another source is read. To mix the posts of several files, merge flows of activities.
  *
  * A resumed run continues each source, and does not open sources that are complete. A checkpoint is refused
  * if the sources or their order have changed.

@@ -2,12 +2,13 @@ import { checkOptions, checkValue, type OptionTable, whole } from '../base/check
 import type { ProductUsage, UsageReport, UsageSpan } from './usage-report.js';
 import { alertOf, capOf, periodOf, projectedIn, REPORT } from './usage-table.js';
 
-/** Options of `usage.chart`: the size of the text. */
+/** Options of `usage.chart`: the width of the chart, and its number of lines. */
 export interface UsageChartOptions {
   /** The maximum width in columns. @default the width of the terminal, or 80 */
   readonly width?: number | undefined;
   /**
-   * The maximum number of lines per product. If there are more periods, adjacent periods share a line.
+   * The maximum number of lines per product. If there are more periods than lines, each line shows several
+   * adjacent periods.
    * @default 31
    */
   readonly lines?: number | undefined;
@@ -16,9 +17,9 @@ export interface UsageChartOptions {
 interface Bar {
   readonly name: string;
   readonly used: number;
-  /** The projected amount. It is at least the used amount. */
+  /** The projected amount. It is never less than the used amount. */
   readonly projected: number;
-  /** Whether only `projected` is shown, because it is an amount in the contract. */
+  /** Whether only `projected` is drawn, as a mark, because it is a limit that the contract sets. */
   readonly isMark?: true;
 }
 
@@ -32,10 +33,10 @@ const OPTIONS = {
 
 /**
  * Formats a usage report as text for a terminal. For each publisher and product, there is a bar for each
- * period, with the usage dark and the projection for the month light. The alerts and caps of the contract are
- * shown, too.
+ * period. The usage is dark, and the projection for the month is light. The alerts and caps in the contract
+ * are also shown.
  *
- * @throws OptionError for an argument that is not a report, a width below 40, or fewer than 1 line.
+ * @throws OptionError if the argument is not a report, if `width` is below 40, or if `lines` is below 1.
  * @example
  * console.log(usage.chart(await usage.report(account())));
  */
@@ -83,7 +84,9 @@ function barOf(span: UsageSpan, product: ProductUsage, bucket: string): Bar {
   return { name: periodOf(bucket, span), used, projected: Math.max(used, ofMonth ?? 0) };
 }
 
-/** The alert and the cap as bars on the same scale, if they limit activities per month. */
+/**
+ * Returns the alert and the cap as bars on the same scale as the usage, if they limit activities per month.
+ */
 function marksOf(product: ProductUsage, bucket: string): Bar[] {
   if (bucket === 'day') return [];
   const { threshold, thresholdOf } = capOf(product);
@@ -107,7 +110,7 @@ function together(bars: readonly Bar[], each: number): Bar[] {
   return shared;
 }
 
-/** Formats a span as `2024-05-30 to 31`, or with both dates in full if more than the day differs. */
+/** Formats a span as `2024-05-30 to 31`. If more than the day differs, formats both dates in full. */
 function spanOf(first: string, last: string): string {
   if (first === last) return first;
   const isAlike = first.slice(0, -2) === last.slice(0, -2);
@@ -119,10 +122,10 @@ function numbersOf({ used, projected, isMark }: Bar): string {
   return projected > used ? `${grouped(used)}, then ${grouped(projected)}` : grouped(used);
 }
 
-/** Draws a bar. `scale` is the number of columns per activity. */
+/** Draws a bar as text. `scale` is the number of columns per activity. */
 function drawn({ used, projected, isMark }: Bar, scale: number): string {
   if (isMark) return `${'┈'.repeat(Math.max(0, Math.round(projected * scale) - 1))}┤`;
-  // An amount above zero always gets a visible bar.
+  // The bar of an amount above zero is always visible.
   const eighths = used === 0 ? 0 : Math.max(1, Math.round(used * scale * 8));
   const dark = '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
   return dark + '░'.repeat(Math.max(0, Math.round(projected * scale) - dark.length));
@@ -152,7 +155,7 @@ function grouped(amount: number): string {
   return amount.toLocaleString('en-US');
 }
 
-/** Removes control characters, which a terminal would interpret. */
+/** Removes control characters, because a terminal would interpret them. */
 function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 }

@@ -5,33 +5,37 @@ import { JsonMembers, readJson } from '../http/read-json.js';
 import { request } from '../http/request.js';
 import { serviceUrl } from '../http/service-url.js';
 
-/** The length of the periods of a report. */
+/** The length of the periods in a report. */
 export type UsageBucket = 'month' | 'day';
 
-/** Options of `usage.report`: the reported time, and the length of its buckets. */
+/** Options of `usage.report`: the time to report, and the length of the periods. */
 export interface UsageOptions {
   /** Whether the report is by month or by day. @default 'month' */
   readonly bucket?: UsageBucket | undefined;
   /**
-   * The first day, inclusive, in UTC. Hours and minutes are ignored. The service keeps 12 months.
+   * The first day, inclusive, in UTC. Hours and minutes are ignored. The service keeps the usage of 12
+   * months.
    * @default the start of the month two months before the month in which the report ends
    */
   readonly fromDate?: Timestamp | undefined;
   /**
-   * The end of the report, exclusive, in UTC. For the current or a later day, the report ends with the last
-   * full day.
+   * The end of the report, exclusive, in UTC. If it is today or later, the report ends with the last full
+   * day.
    * @default now
    */
   readonly toDate?: Timestamp | undefined;
-  /** Ends the call, which rejects with the signal's reason. */
+  /** A signal that aborts the call. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The usage in a span of time, or the projection for it. */
+/** The usage in a time span, or the projected usage. */
 export interface UsageSpan {
-  /** The number of activities. An activity in both real time and replay is counted once per UTC day. */
+  /**
+   * The number of activities. An activity that was delivered both in real time and by replay is counted once
+   * per UTC day.
+   */
   readonly activities: number;
-  /** The number of requests of search products, if the service reports it. */
+  /** The number of requests to search products, if the service reports it. */
   readonly requests?: number | undefined;
   /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. */
   readonly fromDate: string;
@@ -39,31 +43,31 @@ export interface UsageSpan {
   readonly toDate: string;
 }
 
-/** An amount of activities or requests that the contract sets. */
+/** A number of activities or requests that the contract sets as an alert or a cap. */
 export interface UsageThreshold {
   readonly type: 'alert' | 'cap' | (string & {});
   readonly activities?: number | undefined;
   readonly requests?: number | undefined;
 }
 
-/** The usage of one product in each period. */
+/** The usage of one product, by period. */
 export interface ProductUsage {
   readonly name: string;
   /** The type of the product, such as `search` or `rulestream`. */
   readonly type: string;
-  /** The usage in each bucket, in chronological order. */
+  /** The usage in each period, in chronological order. */
   readonly used: readonly UsageSpan[];
-  /** The projection until the end of the current month. */
+  /** The projected usage until the end of the current month. */
   readonly projected?: UsageSpan | undefined;
   readonly thresholds: readonly UsageThreshold[];
 }
 
-/** The usage of a publisher, in total and by product. */
+/** The usage of one publisher, in total and by product. */
 export interface PublisherUsage extends ProductUsage {
   readonly products: readonly ProductUsage[];
 }
 
-/** The usage of an account by publisher, product and period, with its thresholds and a projection. */
+/** The usage of an account by publisher, product and period, with thresholds and a projection. */
 export interface UsageReport {
   readonly account: {
     readonly name: string;
@@ -74,7 +78,7 @@ export interface UsageReport {
   readonly fromDate: string;
   /** The end of the reported time, exclusive: `YYYYMMDDHHMM`, UTC. */
   readonly toDate: string;
-  /** The publishers with products that were active in the reported time. */
+  /** The publishers that had active products in the reported time. */
   readonly publishers: readonly PublisherUsage[];
 }
 
@@ -87,8 +91,8 @@ export const USAGE_OPTIONS = {
 
 /**
  * Requests the usage of the account by month or day, with a projection for the current month. At most 2
- * requests per minute are sent; further calls wait. Numbers may differ from invoices. If `fromDate` is more
- * than 12 months ago, the report is empty.
+ * requests per minute are sent; if there are more calls, they wait. The numbers may differ from those on
+ * invoices. If `fromDate` is more than 12 months ago, the report is empty.
  *
  * `usage.rows` delivers the report as rows for files, and `usage.chart` formats it as a chart for a terminal.
  *
@@ -106,7 +110,7 @@ export async function usage(account: Account, options: UsageOptions = {}): Promi
   );
 }
 
-/** The URL of a report. Checks all options before anything is sent. */
+/** Returns the URL of a report. All options are checked first, before anything is sent. */
 export function usageUrl(call: string, account: Account, options: UsageOptions): URL {
   const { bucket, fromDate, toDate } = checkAccountOptions(call, account, USAGE_OPTIONS, options);
   const url = serviceUrl(account, 'accountApiUrl', 'accounts/{account}/usage.json', {
@@ -124,7 +128,10 @@ export function usageUrl(call: string, account: Account, options: UsageOptions):
   return url;
 }
 
-/** Resets hour and minute, which the service ignores, so that errors and results show the requested days. */
+/**
+ * Returns a date with its hour and minute set to 0. The service ignores them, so errors and results should
+ * show the requested days.
+ */
 function dayOf(date: Timestamp | undefined): string | undefined {
   const ms = date === undefined ? undefined : parseDate(date);
   return ms === undefined ? undefined : `${formatTimestamp(ms).slice(0, 8)}0000`;

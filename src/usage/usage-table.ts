@@ -12,12 +12,15 @@ import {
   usageUrl,
 } from './usage-report.js';
 
-/** One row of a usage report: the usage of one product, or of a whole publisher, in one bucket. */
+/** One row of a usage report: the usage of one product, or of a whole publisher, in one period. */
 export interface UsageRow {
   readonly publisher: string;
-  /** The product; `null` for the publisher as a whole, which counts an activity of two products once. */
+  /**
+   * The name of the product. `null` for the publisher as a whole; an activity that two products delivered is
+   * counted once there.
+   */
   readonly product: string | null;
-  /** The period, such as `2024-05`, or `2024-05-31` in reports by day. */
+  /** The period: `2024-05`, or `2024-05-31` in a report by day. */
   readonly period: string;
   /** The first minute, inclusive: `YYYYMMDDHHMM`, UTC. The first and last periods of a report may be partial. */
   readonly fromDate: string;
@@ -25,12 +28,12 @@ export interface UsageRow {
   readonly toDate: string;
   readonly activities: number;
   readonly requests: number | null;
-  /** The projected activities of the month. Only set in the current month. */
+  /** The projected number of activities in the month. Set only for the current month. */
   readonly projected: number | null;
-  /** The monthly limit of the contract, in the unit of `thresholdOf`. */
+  /** The monthly limit in the contract, in the unit given by `thresholdOf`. */
   readonly threshold: number | null;
   readonly thresholdOf: 'activities' | 'requests' | null;
-  /** The monthly number of activities at which the account is warned. */
+  /** The number of activities per month at which the service warns the account. */
   readonly alert: number | null;
 }
 
@@ -42,7 +45,8 @@ export const REPORT = required(
 );
 
 /**
- * Converts a usage report to rows: first the rows of the whole publisher, then the rows of its products.
+ * Converts a usage report to rows. For each publisher, the rows for the whole publisher come first, then the
+ * rows for its products.
  *
  * @throws OptionError If `report` is not a usage report.
  * @example
@@ -56,7 +60,7 @@ export function usageTable(report: UsageReport): UsageRow[] {
   ]);
 }
 
-/** The lowest cap of activities, or of requests if there is no cap of activities. */
+/** Returns the lowest cap on activities. If there is none, returns the lowest cap on requests. */
 export function capOf(product: ProductUsage): Pick<UsageRow, 'threshold' | 'thresholdOf'> {
   for (const thresholdOf of ['activities', 'requests'] as const) {
     const threshold = lowest(product, 'cap', thresholdOf);
@@ -65,24 +69,26 @@ export function capOf(product: ProductUsage): Pick<UsageRow, 'threshold' | 'thre
   return { threshold: null, thresholdOf: null };
 }
 
-/** The number of activities at which the account is warned. */
+/**
+ * Returns the number of activities per month at which the service warns the account; `null` if there is none.
+ */
 export function alertOf(product: ProductUsage): number | null {
   return lowest(product, 'alert', 'activities');
 }
 
-/** Formats the period of a span as `2024-05` or `2024-05-31`. */
+/** Formats the period that starts with a span, as `2024-05` or `2024-05-31`. */
 export function periodOf(bucket: string, { fromDate }: UsageSpan): string {
   const month = `${fromDate.slice(0, 4)}-${fromDate.slice(4, 6)}`;
   return bucket === 'day' ? `${month}-${fromDate.slice(6, 8)}` : month;
 }
 
 /**
- * Returns the projected activities of the month of a span, or `undefined` if the report has no
+ * Returns the projected activities for the month in which a span lies; `undefined` if the report has no
  * projection for that month.
  */
 export function projectedIn(span: UsageSpan, { projected }: ProductUsage): number | undefined {
   if (projected === undefined) return undefined;
-  // The projection ends at the end of a month, so its last minute tells the month.
+  // The projection ends with a month, so its last minute is in that month.
   const lastMinute = formatTimestamp((parseTimestamp(projected.toDate) ?? 0) - MINUTE);
   const isSameMonth = span.fromDate.slice(0, 6) === lastMinute.slice(0, 6);
   return isSameMonth ? projected.activities : undefined;
@@ -122,7 +128,7 @@ function lowest(
 
 /**
  * Delivers the usage of the account as rows for files and sinks. There is a row for each publisher, product
- * and month or day, with the projection for the month and the limits of the contract.
+ * and period, with the projection for the month and the limits in the contract.
  *
  * @throws OptionError immediately, like `usage.report`; HttpError, ConnectionError, DataError from the flow.
  * @example

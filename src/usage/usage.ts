@@ -1,4 +1,4 @@
-/** The functions for usage reports, as the namespace `usage` of the package. */
+/** The functions for usage reports. The package exports them as the namespace `usage`. */
 export { type UsageChartOptions, usageChart as chart } from './usage-chart.js';
 export {
   type ProductUsage,

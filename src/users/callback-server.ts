@@ -12,17 +12,17 @@ const PAGE_HEADERS = {
   Connection: 'close',
 };
 
-/** The status and text of a page, and a function to call after the page was sent. */
+/** The status and the text of a page, and a function to call after the page was sent. */
 type Verdict = readonly [status: number, text: string, decide?: () => void];
 
 /**
- * A web server for one request, the callback of a sign-in. Accepts the request with its request token once,
- * and refuses all other requests.
+ * A web server for a single request, which is the callback of a sign-in. Accepts one request that has the
+ * right request token, and refuses all other requests.
  */
 export class CallbackServer {
   readonly #server = createServer((request, response) => this.#respond(request, response));
   readonly #path: string;
-  /** The request token, once it is known. */
+  /** The request token of the sign-in; `undefined` until it is known. */
   #token: string | undefined;
   #decided = false;
   #grant: (verifier: string) => void = () => {};
@@ -35,14 +35,14 @@ export class CallbackServer {
       this.#grant = resolve;
       this.#deny = reject;
     });
-    // The promise may reject before it is awaited, which must not be an unhandled rejection.
+    // The promise may reject before it is awaited. This handler prevents an unhandled rejection.
     this.#verifier.catch(() => {});
   }
 
   /**
    * Starts the server.
-   * @returns The URL of the callback, which only this machine can reach. Port 0 means any free
-   * port.
+   * @param port The port to listen on; 0 for any free port.
+   * @returns The URL of the callback. Only this machine can reach it.
    */
   async listen(port: number): Promise<string> {
     await once(this.#server.listen(port, '127.0.0.1'), 'listening').catch(cause => {
@@ -57,7 +57,7 @@ export class CallbackServer {
   }
 
   /**
-   * Resolves to the verifier that the callback sends for this request token.
+   * Resolves to the verifier that the callback sends together with this request token.
    *
    * @throws SignInError If the user denies access.
    */
@@ -73,7 +73,8 @@ export class CallbackServer {
 
   #respond(request: IncomingMessage, response: ServerResponse): void {
     const [status, text, decide] = this.#verdict(request);
-    // The caller closes the server afterwards, so this waits until the page was sent completely.
+    // The caller closes the server after `decide` was called, so `decide` is called only after the page was
+    // sent completely.
     if (decide !== undefined) response.once('close', decide);
     response.writeHead(status, PAGE_HEADERS);
     response.end(page(text));
@@ -82,7 +83,8 @@ export class CallbackServer {
   #verdict({ method, headers, url = '' }: IncomingMessage): Verdict {
     const { port } = this.#server.address() as AddressInfo;
     const target = `http://127.0.0.1:${port}${url}`;
-    // Other host names are refused, because a page of another site may reach this port through them.
+    // Other host names are refused, because a web page of another site could reach this port through another
+    // name.
     if (headers.host !== `127.0.0.1:${port}` || !URL.canParse(target))
       return [400, 'This is not the address that the sign-in comes back to.'];
     const { pathname, searchParams } = new URL(target);

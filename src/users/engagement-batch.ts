@@ -22,7 +22,7 @@ import { signedCall } from './signed-call.js';
 /** The maximum number of ids in a request. */
 export const MAX_IDS = 250;
 
-/** The parts of the request that are the same for all batches. */
+/** The parts of a request that are the same for all batches. */
 interface EngagementQuery {
   readonly url: URL;
   readonly user: UserToken;
@@ -30,20 +30,20 @@ interface EngagementQuery {
   readonly groupings: Groupings;
 }
 
-/** A response about one batch of posts. */
+/** The response for one batch of posts. */
 export interface BatchResponse {
-  /** The totals, by the names of the groupings. */
+  /** The totals of each grouping, by the name of the grouping. */
   readonly totals: ReadonlyMap<string, CountTree>;
   readonly problems: readonly EngagementProblem[];
-  /** The error, if no post of the batch has totals. */
+  /** The error, if no post in the batch has totals. */
   readonly refused?: AuthorizationError | undefined;
 }
 
 /**
  * Requests the totals of up to 250 posts. If the service refuses a request because of some of the posts,
- * these have no totals, and the others are requested again.
+ * those posts have no totals, and the totals of all other posts are requested again.
  *
- * @throws AuthorizationError If the service refuses for any other reason.
+ * @throws AuthorizationError If the service refuses a request for any other reason.
  */
 export async function engagementBatch(
   account: Account,
@@ -55,7 +55,7 @@ export async function engagementBatch(
   const told = new Set(response.problems.map(({ id }) => id));
   const rest = ids.filter(id => !told.has(id));
   if (response.refused === undefined || rest.length === 0) return response;
-  // Each repetition has fewer ids, because an error without ids is thrown.
+  // This recursion ends, because each repetition has fewer ids. An error without ids was thrown above.
   const others = await engagementBatch(account, query, rest, signal);
   return { ...others, problems: [...response.problems, ...others.problems] };
 }
@@ -78,7 +78,7 @@ function ask(
       tokenSecret: user.secret,
     },
     async (response): Promise<BatchResponse> => {
-      // The header is undocumented.
+      // This header is undocumented.
       const requests = Number(response.headers['x-per-minute-limit']);
       if (Number.isSafeInteger(requests) && requests > 0)
         account.rateLimiter('engagement', url).learn({ requests, perMs: MINUTE });
@@ -94,7 +94,8 @@ function ask(
 }
 
 /**
- * Creates the query for all batches: by default all types, for the user in the account's settings.
+ * Creates the query for all batches. By default, it counts all types of engagement, for the user in the
+ * account's settings.
  *
  * @throws OptionError for missing settings of the account.
  */
@@ -117,7 +118,10 @@ export function engagementQuery(
 /** A count, or counts by group. */
 export type CountTree = bigint | ReadonlyMap<string, CountTree>;
 
-/** The reason why the service has no totals for a post, or for all posts if it does not tell which. */
+/**
+ * Why the service has no totals for a post. Without `id`, the problem concerns posts that the service does
+ * not name.
+ */
 export interface EngagementProblem {
   readonly id?: string | undefined;
   /** The message of the service. */
@@ -127,7 +131,7 @@ export interface EngagementProblem {
 const UNAVAILABLE = 'unavailable_tweet_ids';
 
 /**
- * Reads a response: totals, errors, and lists of the posts that errors are about.
+ * Parses a response, which has totals, errors, and lists of the posts that the errors concern.
  *
  * @throws DataError If the response has another structure.
  */
@@ -145,8 +149,8 @@ export function parseEngagement(
 }
 
 /**
- * The problems in a refusal that concerns only some posts, so that other batches may succeed. `undefined` if
- * it concerns anything else.
+ * Returns the problems in a refusal that concerns only some posts. Other batches may still succeed. Returns
+ * `undefined` if the refusal concerns anything else.
  */
 function postProblemsOf(
   text: string,
@@ -162,7 +166,7 @@ function postProblemsOf(
   return problems.length > 0 && problems.every(({ id }) => id !== undefined) ? problems : undefined;
 }
 
-/** Combines two responses. Counts of the same group are added exactly. */
+/** Adds the counts of two responses. Counts of the same group are added exactly. */
 export function addCounts(a: CountTree, b: CountTree): CountTree {
   if (typeof a === 'bigint' || typeof b === 'bigint')
     return (typeof a === 'bigint' ? a : 0n) + (typeof b === 'bigint' ? b : 0n);
@@ -175,8 +179,8 @@ export function addCounts(a: CountTree, b: CountTree): CountTree {
 }
 
 /**
- * Converts totals to objects with counts of the requested type. @throws DataError For a count that does not
- * fit in a number.
+ * Converts totals to objects, with counts of the requested type. @throws DataError For a count that a number
+ * cannot represent exactly.
  */
 export function countsAs(tree: CountTree, as: CountAs): unknown {
   if (typeof tree !== 'bigint')
@@ -211,8 +215,8 @@ function countOf(value: unknown, where: string, origin: string): bigint {
 }
 
 /**
- * Lists one problem for each post that an error names. If an error only counts its posts, they come from the
- * separate list of posts.
+ * Lists one problem for each post that an error concerns. If an error has only the number of posts, the posts
+ * are taken from the separate list.
  */
 function problemsOf(
   body: ReadonlyMap<string, unknown>,
@@ -233,13 +237,13 @@ function problemsOf(
     if (list.endsWith('_tweet_ids'))
       for (const id of listOf(listed).map(String))
         if (asked.has(id) && !told.has(id)) problems.push({ id, message: list });
-  // The messages are redacted, because the service may echo the request.
+  // Secrets in the messages are redacted, because the service may repeat parts of the request.
   return problems.map(problem => ({ ...problem, message: redact(problem.message) }));
 }
 
 /**
- * The posts in a message such as `Forbidden to access tweets for author id N: id, id`. A number before the
- * colon is not a post.
+ * Returns the ids of the posts that a message names, such as `Forbidden to access tweets for author id N: id,
+ * id`. A number before the colon is not the id of a post.
  */
 function namedIn(message: string, asked: ReadonlySet<string>): string[] {
   const rest = message.slice(message.indexOf(':') + 1 || message.length);

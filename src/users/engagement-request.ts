@@ -2,27 +2,29 @@ import { explained, oneOf, special } from '../base/check.js';
 import { Secret } from '../base/secret.js';
 import type { AccessToken } from './sign-in-steps.js';
 
-/** The tokens of the user whose posts are counted, from `users.signIn` or the account's settings. */
+/**
+ * The tokens of the user whose posts are counted. They come from `users.signIn` or the account's settings.
+ */
 export type UserToken = Pick<AccessToken, 'token' | 'secret'>;
 
-/** The kinds of engagement that have totals. */
+/** The types of engagement that have totals. */
 export type EngagementType = 'favorites' | 'retweets' | 'replies';
 
 /** The keys by which totals are nested, outermost first. */
 export type GroupBy = 'tweet.id' | 'engagement.type';
 
-/** A grouping: the keys by which its totals are nested. */
+/** A grouping, which consists of the keys by which its totals are nested. */
 export interface Grouping {
   readonly group_by: readonly GroupBy[];
 }
 
-/** Several groupings. You choose their names, under which the totals are returned. */
+/** Several groupings, by name. You choose the names. The totals are returned under the same names. */
 export type Groupings = Readonly<Record<string, Grouping>>;
 
-/** The type of counts: exact strings as the service sends them, numbers, or bigints. */
+/** The type of the counts: strings with exact digits as the service sends them, numbers, or bigints. */
 export type CountAs = 'string' | 'number' | 'bigint';
 
-/** A count of the requested type: string, number or bigint. */
+/** The type of a count, as requested: string, number or bigint. */
 export type Count<As extends CountAs> = As extends 'number'
   ? number
   : As extends 'bigint'
@@ -30,8 +32,8 @@ export type Count<As extends CountAs> = As extends 'number'
     : string;
 
 /**
- * The totals of one grouping, as nested objects: one level for each entry of `group_by`, with the counts
- * innermost.
+ * The totals of one grouping, as nested objects. There is one level for each entry of `group_by`, and the
+ * counts are innermost.
  */
 export type GroupedTotals<
   By extends readonly GroupBy[],
@@ -48,18 +50,21 @@ export type GroupedTotals<
 /** The type of totals if the compiler does not know `group_by`. */
 export type Nested<C> = C | { readonly [group: string]: Nested<C> | undefined };
 
-/** The totals, by the names of the groupings. */
+/** The totals of each grouping, by the name of the grouping. */
 export type Totals<
   G extends Groupings,
   Type extends EngagementType = EngagementType,
   C = string,
 > = { readonly [Name in keyof G]: GroupedTotals<G[Name]['group_by'], Type, C> };
 
-/** Options that all calls for totals share: the kinds of engagement, the user, and the type of the counts. */
+/** Options of all calls for totals: the types of engagement, the user, and the type of the counts. */
 export interface CountingOptions<Type extends EngagementType, As extends CountAs> {
-  /** The kinds of engagement to count. @default all three */
+  /** The types of engagement to count. @default all three types */
   readonly types?: readonly Type[] | undefined;
-  /** The type of the counts: exact strings as sent by the service, numbers, or bigints. @default 'string' */
+  /**
+   * The type of the counts: strings with exact digits as the service sends them, numbers, or bigints.
+   * @default 'string'
+   */
   readonly counts?: As | undefined;
   /**
    * The tokens of the user, from `users.signIn`. @default the account's `accessToken` and
@@ -75,7 +80,7 @@ const MAX_GROUPINGS = 3;
 const RESERVED_NAMES = /^(errors|start|end|.*_tweet_ids)$/;
 const ID = /^(0|[1-9]\d{0,18})$/;
 
-/** The option of post ids. */
+/** The option with the ids of posts. */
 export const POST_IDS = explained<readonly string[]>('posts of the user', ids => {
   if (!Array.isArray(ids)) return 'must be a list of post ids';
   const wrong: unknown = ids.find(id => typeof id !== 'string' || !ID.test(id));
@@ -104,7 +109,7 @@ export const ENGAGEMENT_OPTIONS = {
   ),
 };
 
-/** The option of groupings, by name. */
+/** The option with the groupings by name. */
 export const GROUPINGS = explained<Groupings>('what totals are grouped by', groupings => {
   const entries: [string, unknown][] =
     typeof groupings === 'object' && groupings !== null ? Object.entries(groupings) : [];

@@ -23,25 +23,25 @@ import {
   type Totals,
 } from './engagement-request.js';
 
-/** The default grouping: by post, then by type. */
+/** The type of the default grouping: by post, then by type of engagement. */
 export type ByPost = {
   readonly byPost: { readonly group_by: readonly ['tweet.id', 'engagement.type'] };
 };
 
-/** Options of `users.engagementTotals`: the posts, the kinds of engagement, the groupings, and the user. */
+/** Options of `users.engagementTotals`: the posts, the types of engagement, the groupings, and the user. */
 export interface EngagementTotalsOptions<
   G extends Groupings = ByPost,
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > extends CountingOptions<Type, As> {
-  /** The ids of posts of the user, as digits. If there are more than 250, several requests are sent. */
+  /** The ids of the user's posts, as digits. If there are more than 250 ids, several requests are sent. */
   readonly ids: readonly string[];
   /**
    * Up to three groupings. You choose their names. The order of `group_by` is the order of nesting.
    * @default { byPost: { group_by: ['tweet.id', 'engagement.type'] } }
    */
   readonly groupings?: G | undefined;
-  /** Ends the call, which rejects with the signal's reason. */
+  /** A signal that aborts the call. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -51,9 +51,9 @@ export interface EngagementTotals<
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > {
-  /** The totals by the names of the groupings. Posts without totals are absent. */
+  /** The totals of each grouping, by the name of the grouping. Posts without totals are absent. */
   readonly totals: Totals<G, Type, Count<As>>;
-  /** Errors that the service returned with the totals, one for each post concerned. */
+  /** The problems that the service returned with the totals, one for each post concerned. */
   readonly errors: readonly EngagementProblem[];
 }
 
@@ -67,14 +67,15 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementTotalsOptions<Groupings, EngagementType, CountAs>>;
 
 /**
- * Returns the numbers of likes, retweets and replies of posts of the user who signed in. Ids are sent 250 at
- * a time without duplicates, and the totals of several requests are added. The type of `totals` follows from
- * `group_by`.
+ * Returns how many likes, retweets and replies the posts of a signed-in user have. The ids are sent in
+ * batches of 250, without duplicates, and the totals of several requests are added. The type of `totals`
+ * depends on `group_by`.
  *
- * Posts that are deleted or belong to other users are in `errors`; the others have totals.
+ * Posts that are deleted or belong to other users are listed in `errors`; all other posts have totals.
  *
  * @throws OptionError for invalid options or missing settings of the account.
- * @throws AuthorizationError If the service refuses a request; `forbidden` if no post is accessible.
+ * @throws AuthorizationError If the service refuses a request. Its failure is `forbidden` if no post is
+ * accessible.
  * @throws HttpError, ConnectionError, DataError
  * @example
  * const token = await users.signIn(acme, { store: 'tokens.json' });

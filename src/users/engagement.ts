@@ -16,23 +16,27 @@ import {
 } from './engagement-request.js';
 import { BY_POST } from './engagement-totals.js';
 
-/** Options of `engagement`: which totals to add, for which user, and how activities are grouped into requests. */
+/**
+ * Options of `engagement`: the types of engagement, the user, and how activities are grouped into requests.
+ */
 export interface EngagementOptions<
   Type extends EngagementType = EngagementType,
   As extends CountAs = 'string',
 > extends CountingOptions<Type, As> {
   /** The maximum number of concurrent requests. @default 2 */
   readonly concurrency?: number | undefined;
-  /** How long activities wait for more activities to fill a request of 250, in milliseconds. @default 1_000 */
+  /**
+   * How long activities wait for further activities to fill a request of 250, in milliseconds. @default 1_000
+   */
   readonly waitMs?: number | undefined;
 }
 
 /** An activity with its engagement totals. */
 export interface Engaged<Type extends EngagementType = EngagementType, C = string> {
   readonly activity: Activity;
-  /** The totals. Absent if the service has none for this post, see `errors`. */
+  /** The totals of the post. Absent if the service has none; `errors` then has the reason. */
   readonly totals: { readonly [T in Type]?: C } | undefined;
-  /** The messages of the service about this post; usually empty. */
+  /** The service's messages about this post; usually there are none. */
   readonly errors: readonly string[];
 }
 
@@ -43,8 +47,9 @@ const OPTIONS = {
 } satisfies OptionTable<EngagementOptions<EngagementType, CountAs>>;
 
 /**
- * Adds engagement totals to activities. Requests up to 250 at a time, within the account's limits, and keeps
- * their order. Deleted posts and posts of other users pass without totals, with the reason in `errors`.
+ * Adds engagement totals to activities. Requests the totals of up to 250 activities at a time, within the
+ * account's limits, and keeps the order of activities. Deleted posts and posts of other users are delivered
+ * without totals; `errors` has the reason.
  *
  * @throws OptionError immediately, for invalid options or missing settings of the account.
  * @throws AuthorizationError, HttpError, ConnectionError, DataError from the flow.
@@ -117,8 +122,8 @@ export function engagement<
 
 /**
  * Combines small batches, or parts of batches, into larger groups of items, in order. A group is complete
- * when it has `maxItems` items, or `waitMs` milliseconds after its first item. A cursor stays after the last
- * item of its batch. An error of the input is thrown after the items that were read before it.
+ * once it has `maxItems` items, or `waitMs` milliseconds after its first item. A cursor stays directly after
+ * the last item of its batch. If the input fails, its error is thrown after the items that were read before.
  */
 export async function* coalesce<T>(
   input: Batches<T>,
@@ -127,7 +132,7 @@ export async function* coalesce<T>(
   const timed = new DeadlineReader(input);
   let batches: Batch<T>[] = [];
   let count = 0;
-  /** The time at which the current group is complete, even if it is not full. */
+  /** The time at which the current group is delivered, even if it is not full. */
   let deadline = 0;
   const take = () => {
     const taken = batches;
@@ -164,7 +169,7 @@ export async function* coalesce<T>(
           batches,
           at < items.length ? { ...rest, items: part } : { ...rest, items: part, cursor },
         );
-        // If there are no items, a cursor does not wait.
+        // If there are no items, the cursor is delivered immediately.
         if (count === maxItems || count === 0) yield take();
       } while (at < items.length);
     }
@@ -173,7 +178,7 @@ export async function* coalesce<T>(
   }
 }
 
-/** Adds a batch. Of successive batches without items, keeps only the last cursor. */
+/** Adds a batch. If several batches in a row have no items, keeps only the last cursor. */
 function add<T>(batches: Batch<T>[], batch: Batch<T>): void {
   const last = batches.at(-1);
   if (batch.items.length > 0 || last === undefined) batches.push(batch);

@@ -16,14 +16,16 @@ import { readText } from '../http/read-json.js';
 import { serviceUrl } from '../http/service-url.js';
 import { signedCall } from './signed-call.js';
 
-/** The temporary token of step 1 of a sign-in, which belongs to the application. */
+/** The temporary token from step 1 of a sign-in. It belongs to the application. */
 export interface RequestToken {
-  /** The token, which is part of the sign-in URL. */
+  /** The token. It is part of the sign-in URL. */
   readonly token: string;
   readonly secret: Secret;
 }
 
-/** The tokens that identify the authorized user in every call. The secret prints as redacted. */
+/**
+ * The tokens that identify the authorized user in every call. When they are printed, secrets appear redacted.
+ */
 export interface AccessToken {
   readonly token: Secret;
   readonly secret: Secret;
@@ -32,30 +34,30 @@ export interface AccessToken {
   readonly screenName: string;
 }
 
-/** Options of `users.requestToken`: the callback of a sign-in, and a signal that ends the call. */
+/** Options of `users.requestToken`: the callback of the sign-in, and a signal that aborts the call. */
 export interface RequestTokenOptions {
   /**
-   * The URL to which the service redirects the browser once the user has decided; it must be registered for
-   * the application. Or `oob`: the user then gets a PIN, which is the verifier.
+   * The URL to which the service redirects the browser once the user has decided. It must be registered for
+   * the application. With `oob` instead of a URL, the user gets a PIN, which is the verifier.
    */
   readonly callback: string | URL;
-  /** Ends the call, which rejects with the signal's reason. */
+  /** A signal that aborts the call. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of `users.signInAddress`: whether to ask users who have already given consent. */
+/** Options of `users.signInAddress`: whether to ask users for consent again. */
 export interface SignInAddressOptions {
-  /** Whether to ask for consent even if the user gave it before. @default false */
+  /** Whether to ask for consent even if the user has given it before. @default false */
   readonly always?: boolean | undefined;
 }
 
 /** Options of `users.accessToken`: the request token and the verifier to exchange. */
 export interface AccessTokenOptions {
-  /** The request token of step 1, which the user has approved. */
+  /** The request token from step 1. The user must have approved it. */
   readonly token: RequestToken;
-  /** The `oauth_verifier` of the callback, or the PIN. It can be used once. */
+  /** The `oauth_verifier` from the callback, or the PIN. It can be used only once. */
   readonly verifier: string;
-  /** Ends the call, which rejects with the signal's reason. */
+  /** A signal that aborts the call. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -90,12 +92,12 @@ const ACCESS_TOKEN_OPTIONS = {
 } satisfies OptionTable<AccessTokenOptions>;
 
 /**
- * The first of the three steps by which a user authorizes the application: gets a token for the sign-in URL.
- * `users.signIn` performs all three.
+ * Performs the first of the three steps by which a user authorizes the application: gets a request token for
+ * the sign-in URL. `users.signIn` performs all three steps.
  *
  * @throws OptionError for missing settings of the account, and for a callback that is not a URL.
- * @throws AuthorizationError if the service refuses the request; with the failure `callback` if the callback
- * is not registered.
+ * @throws AuthorizationError if the service refuses the request. Its failure is `callback` if the callback is
+ * not registered.
  * @example
  * const token = await users.requestToken(acme, { callback: 'https://app.example/signed-in' });
  * response.redirect(users.signInAddress(acme, token));
@@ -120,8 +122,8 @@ export async function requestToken(
 }
 
 /**
- * The second step: returns the URL at which the user signs in and consents. The browser then comes back to
- * the callback with `oauth_token` and `oauth_verifier`, or with `denied`.
+ * Performs the second step: returns the URL at which the user signs in and consents. The service then
+ * redirects the browser to the callback, with `oauth_token` and `oauth_verifier`, or with `denied`.
  *
  * @throws OptionError For invalid options or missing settings of the account.
  * @example
@@ -140,10 +142,11 @@ export function signInAddress(
 }
 
 /**
- * The third step: exchanges the verifier of the callback for the user's access token, which does not expire
- * until the user revokes it.
+ * Performs the third step: exchanges the verifier from the callback for the user's access token. This token
+ * is valid until the user revokes it.
  *
- * @throws AuthorizationError with the failure `verifier` or `token`, because each can be used only once.
+ * @throws AuthorizationError with the failure `verifier` or `token` if the service refuses one of them, for
+ * example because it was already used.
  * @example
  * const { searchParams } = new URL(request.url, 'https://app.example');
  * const verifier = searchParams.get('oauth_verifier') ?? '';
@@ -160,7 +163,7 @@ export async function accessToken(
     options,
   );
   const url = stepUrl(account, 'access_token');
-  // The service expects the token in the form, and RFC 5849 forbids repeating it in the header.
+  // The service expects the token in the form. RFC 5849 forbids repeating it in the header.
   const body = new URLSearchParams({ oauth_token: token.token, oauth_verifier: verifier });
   const call = { url, family: 'signIn', body, tokenSecret: token.secret, signal } as const;
   const release = protect(token.token, verifier);
@@ -191,8 +194,8 @@ function isRequestToken(value: unknown): boolean {
 }
 
 /**
- * The fields of a response, by name. Errors about a field show nothing of the response, because most of it is
- * secret.
+ * Returns a function that reads the fields of a response by name. Errors about a field do not show any part
+ * of the response, because most of it is secret.
  */
 async function fieldsOf(response: HttpResponse) {
   const form = new URLSearchParams((await readText(response)).trim());

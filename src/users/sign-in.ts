@@ -25,28 +25,32 @@ import { withStorageError } from '../storage/storage-error.js';
 import { CallbackServer } from './callback-server.js';
 import { type AccessToken, accessToken, requestToken, signInAddress } from './sign-in-steps.js';
 
-/** Options of `users.signIn`: where to store tokens, how to ask the user, and how long to wait for the callback. */
+/**
+ * Options of `users.signIn`: where to store tokens, how to show the sign-in URL, and how long to wait for the
+ * user.
+ */
 export interface SignInOptions {
   /**
-   * The path of a file for the tokens, with mode 0600. The next call reads the tokens from it instead of
-   * signing in again. If absent, tokens are not stored.
+   * The path of a file in which to store the tokens. Only its owner may read it (mode 0600). The next call
+   * reads the tokens from this file instead of asking the user again. Without this option, tokens are not
+   * stored.
    */
   readonly store?: string | undefined;
-  /** Whether to ignore stored tokens, for example because they were revoked. @default false */
+  /** Whether to ignore stored tokens, for example because the user has revoked them. @default false */
   readonly again?: boolean | undefined;
   /**
-   * Shows the sign-in URL to the user, for example in a browser. @default prints it to standard error
+   * Shows the sign-in URL to the user, for example in a browser. @default prints the URL to standard error
    */
   readonly open?: ((address: string) => unknown) | undefined;
-  /** Whether to ask for consent even if the user gave it before. @default false */
+  /** Whether to ask for consent even if the user has given it before. @default false */
   readonly always?: boolean | undefined;
-  /** How long to wait for the user, in milliseconds. @default 300_000 */
+  /** How long to wait for the user to sign in, in milliseconds. @default 300_000 */
   readonly timeoutMs?: number | undefined;
-  /** The port of the callback, if the callback is registered with a port. @default any free port */
+  /** The port of the callback. Set it if the callback is registered with a port. @default any free port */
   readonly callbackPort?: number | undefined;
-  /** The path of the callback. @default '/callback' */
+  /** The path of the callback's URL. @default '/callback' */
   readonly callbackPath?: string | undefined;
-  /** Ends the sign-in, which rejects with the signal's reason. */
+  /** A signal that aborts the sign-in. The call then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -67,9 +71,9 @@ const OPTIONS = {
 } satisfies OptionTable<SignInOptions>;
 
 /**
- * Lets a user authorize the application, and returns the user's tokens. For scripts: gets a request token,
- * shows the URL at which the user signs in, waits for the callback on a port of this machine, and gets the
- * access token. With `store`, the user has to sign in only once.
+ * Lets a user authorize the application, and returns the user's tokens. Use it in scripts: it gets a request
+ * token, shows the URL at which the user signs in, waits for the callback on a port of this machine, and gets
+ * the access token. With `store`, the user has to sign in only once.
  *
  * @throws OptionError for missing settings of the account, and for invalid options.
  * @throws SignInError If the user denies access, or takes longer than `timeoutMs`.
@@ -107,8 +111,8 @@ export async function signIn(account: Account, options: SignInOptions = {}): Pro
     const token = await requestToken(account, { callback, signal: patience.signal });
     const came = server.verifierOf(token.token);
     const shown = Promise.resolve(signInAddress(account, token, { always })).then(open);
-    // The function that shows the URL may return only after the user has finished, so this does not
-    // wait for it alone.
+    // The function that shows the URL may not return before the user has finished, so the callback is also
+    // awaited directly.
     const verifier = await abortable(Promise.race([came, shown.then(() => came)]), patience.signal);
     const access = await accessToken(account, { token, verifier, signal: patience.signal });
     if (store !== undefined) await writeToken(store, owner, access);
@@ -125,24 +129,27 @@ function print(address: string): void {
 
 function isCallbackPath(path: unknown): boolean {
   if (typeof path !== 'string' || !/^\/[\w\-.~/]*$/.test(path)) return false;
-  // If `URL` changes the path, the browser would request another path.
+  // If `URL` changes the path, the browser would request a different path from the one that is registered.
   return new URL(`http://127.0.0.1${path}`).pathname === path;
 }
 
-/** The owner of the tokens in a file. The service would refuse tokens of another application. */
+/**
+ * Identifies the application that tokens in a file belong to. The service would refuse the tokens of another
+ * application.
+ */
 interface TokenOwner {
   readonly consumerKey: string;
   readonly oauthUrl: URL;
 }
 
 const VERSION = 1;
-/** The permissions of all users except the owner. */
+/** The permission bits of all users except the owner. */
 const OTHERS = 0o077;
 
 /**
  * Reads the access token from a file. Returns `undefined` if the file does not exist.
  *
- * @throws StorageError for a file that other users can read, that is damaged, or that belongs to another
+ * @throws StorageError if other users can read the file, if it is damaged, or if its tokens belong to another
  * application.
  */
 export async function readToken(file: string, owner: TokenOwner): Promise<AccessToken | undefined> {
@@ -162,7 +169,7 @@ export async function readToken(file: string, owner: TokenOwner): Promise<Access
   return text === undefined ? undefined : parse(text, file, owner);
 }
 
-/** Replaces the file atomically, with mode 0600. */
+/** Writes a token to the file. Replaces the file atomically, with mode 0600. */
 export async function writeToken(
   file: string,
   owner: TokenOwner,
@@ -213,8 +220,8 @@ function parse(text: string, file: string, owner: TokenOwner): AccessToken {
 }
 
 /**
- * Returns an address without the port of a service on this machine, because that port may change
- * with each start.
+ * Returns an address without its port if the host is this machine, because the port of a local service may
+ * change with each start.
  */
 function addressWithoutPort(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;

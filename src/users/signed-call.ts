@@ -14,9 +14,9 @@ import { SETTINGS } from '../http/settings.js';
 interface SignedCall {
   readonly url: URL;
   readonly family: Family;
-  /** The body, either a form, which is signed, or JSON, which is not. */
+  /** The body. If it is a form, it is signed. If it is JSON, it is not signed. */
   readonly body: URLSearchParams | { readonly json: string };
-  /** The token. Absent if there is none, or if it is in the form. */
+  /** The token. Absent if there is none yet, or if the token is in the form. */
   readonly token?: Secret | undefined;
   readonly tokenSecret?: Secret | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -25,13 +25,13 @@ interface SignedCall {
 const REFUSED_STATUSES = [400, 401, 403, 413, 415, 422];
 
 /**
- * Sends a signed request with rate limits and retries, like `request`. Each try has a new nonce, timestamp
- * and signature. The timestamp is by the service's clock, if that is known. If that clock has changed since,
- * the service refuses the timestamp, and the request is signed again.
+ * Sends a signed request with rate limits and retries, like `request`. Each attempt has a new nonce,
+ * timestamp and signature. The timestamp is the time of the service's clock, if that clock is known. If the
+ * service's clock has changed since then, the service refuses the timestamp, and the request is signed again.
  *
  * @param readRefusal Converts a refusal and the text of its body to a result. By default, the refusal is
  * thrown.
- * @throws OptionError If the account has no application.
+ * @throws OptionError If the account's settings have no application.
  * @throws AuthorizationError If the request is refused.
  * @throws HttpError, ConnectionError
  */
@@ -52,7 +52,7 @@ export async function signedCall<T>(
     url,
     family,
     signal,
-    // Forms do not encode `*`, but RFC 5849 does.
+    // RFC 5849 requires `*` to be encoded, but forms do not encode it.
     body: body instanceof URLSearchParams ? String(body).replaceAll('*', '%2A') : body.json,
     headers:
       form === undefined
@@ -74,23 +74,24 @@ export async function signedCall<T>(
       if (mayRepeat && wasMoved && error.failure === 'clock') return undefined;
       return { result: readRefusal(text, error) };
     });
-  // If the account has not learned the time from the service, the error says that this machine's clock is wrong.
+  // If the service's time was never learned, the error says that the clock of this machine is wrong.
   const { result } = (await send(wasLearned)) ?? (await send(false)) ?? {};
   return result as T;
 }
 
 /**
- * Smaller differences are not a wrong clock, because a `Date` header has whole seconds, and a response takes
- * some time.
+ * Smaller differences do not count as a wrong clock, because a `Date` header has whole seconds, and a
+ * response takes some time.
  */
 const LEAST_SKEW = 5 * SECOND;
 
 /**
- * Patterns for the messages of refusals, including those in the steps of a sign-in. The first match counts.
- * The service has several wordings.
+ * Patterns for the messages of refusals, including those of the sign-in steps. The service words messages in
+ * several ways. The first pattern that matches is used.
  */
 const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
-  // This pattern comes before the others, because the message also mentions timestamps and nonces.
+  // This pattern comes before those for clocks and nonces, because the message also mentions timestamps and
+  // nonces.
   ['signature', /\b3040\b|bad signature/i],
   ['forbidden', /forbidden to access/i],
   ['application', /application id/i],
@@ -104,7 +105,7 @@ const FAILURES: readonly (readonly [AuthorizationFailure, RegExp])[] = [
   ['engagement-type', /engagement.?type|unsupported/i],
 ];
 
-/** Advice about a stored token, which the next call would otherwise use again. */
+/** Advice about a stored token. Without `again: true`, the next call would use the same token again. */
 const AGAIN = 'signIn with `again: true` where tokens are stored';
 
 const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
@@ -123,7 +124,7 @@ const ADVICE: Readonly<Record<AuthorizationFailure, string>> = {
   other: 'Check the consumer key, the token and their secrets, or sign in again',
 };
 
-/** The error for a signed request that was refused, with advice. */
+/** Creates the error for a signed request that was refused, with advice. */
 function authorizationError(
   account: Account,
   call: HttpRequest,
@@ -152,7 +153,9 @@ function skewOf(date: string | undefined, now: number): number | undefined {
   return Number.isNaN(sent) ? undefined : Math.round((sent - now) / SECOND) * SECOND;
 }
 
-/** Describes the difference between the clocks, if the clock is or may be the reason for the failure. */
+/**
+ * Describes the difference between the clocks, if a wrong clock is, or may be, the reason for the failure.
+ */
 function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined): string {
   if (skewMs === undefined || Math.abs(skewMs) < LEAST_SKEW) return '';
   const may: readonly AuthorizationFailure[] = ['clock', 'signature', 'other', 'nonce'];
@@ -161,28 +164,31 @@ function describeSkew(failure: AuthorizationFailure, skewMs: number | undefined)
   return `This machine's clock is ${Math.abs(skewMs) / SECOND} s ${side} the service's`;
 }
 
-/** The parts of a request that are signed. A body is signed only if it is a form (RFC 5849 section 3.4.1.3.1). */
+/**
+ * The parts of a request that are signed. The body is signed only if it is a form (RFC 5849 section
+ * 3.4.1.3.1).
+ */
 interface SignedRequest {
   readonly method: string;
   readonly url: URL;
-  /** The parameters of a form in the body. */
+  /** The parameters in the body, if the body is a form. */
   readonly form?: URLSearchParams | undefined;
 }
 
-/** The keys of a signature: two keys of the application, and two of the user or the sign-in. */
+/** The keys for a signature: two keys of the application, and two keys of the user or of the sign-in. */
 interface Credentials {
   readonly consumerKey: string;
   readonly consumerSecret: Secret;
-  /** The token. Absent if there is none, or if it is in the form. */
+  /** The token. Absent if there is none yet, or if the token is in the form. */
   readonly token?: string | undefined;
   readonly tokenSecret?: Secret | undefined;
 }
 
 /**
- * Corrects oauth-1.0a to follow RFC 5849. The library keeps upper-case hosts and default ports,
- * merges a parameter that is in both the query and the form, encodes names of the query twice, keeps
- * `+` instead of reading a space, puts parameters of the form that start with `oauth_` into the
- * header, and draws its nonces from `Math.random`.
+ * Makes oauth-1.0a follow RFC 5849. The library itself keeps upper-case hosts and default ports, merges a
+ * parameter that is in both the query and the form, encodes names in the query twice, reads `+` as a plus
+ * sign instead of a space, puts form parameters that start with `oauth_` into the header, and takes its
+ * nonces from `Math.random`.
  */
 export class Signer extends OAuth {
   readonly #now: () => number;
@@ -204,15 +210,18 @@ export class Signer extends OAuth {
     return Math.floor(this.#now() / 1000);
   }
 
-  /** RFC 5849 section 3.4.1.2. `URL` has already converted the host to lower case and removed a default port. */
+  /**
+   * Returns the base URL as RFC 5849 section 3.4.1.2 requires. `URL` has already converted the host to lower
+   * case and removed a default port.
+   */
   override getBaseUrl(address: string): string {
     const url = new URL(address);
     return `${url.origin}${url.pathname}`;
   }
 
   /**
-   * RFC 5849 section 3.4.1.3: the parameters of the header, the query and the form, decoded, encoded again,
-   * and sorted by name and value.
+   * Returns the parameters as RFC 5849 section 3.4.1.3 requires: the parameters of the header, the query and
+   * the form, decoded, encoded again, and sorted by name and value.
    */
   override getParameterString({ url, data }: OAuth.RequestOptions, oauth: OAuth.Data): string {
     const parameters: [string, string][] = [
@@ -233,8 +242,8 @@ function order(a: string, b: string): number {
 }
 
 /**
- * Returns the `Authorization` header for one try of a request, with a new nonce, timestamp and
- * signature. Call it again for each try.
+ * Returns the `Authorization` header for one attempt of a request, with a new nonce, timestamp and signature.
+ * Must be called again for each attempt.
  */
 export function authorization(
   { method, url, form }: SignedRequest,
@@ -243,7 +252,7 @@ export function authorization(
 ): string {
   const consumer = { key: consumerKey, secret: consumerSecret.reveal() };
   const signer = new Signer(consumer, () => clock.now());
-  // A token without a key is in the form. The library accepts it, although its types do not.
+  // If the token is in the form, it has no key here. The library accepts this, although its types do not.
   const signing = { key: token, secret: tokenSecret?.reveal() } as OAuth.Token;
   const parameters = signer.authorize({ method, url: url.href, data: form }, signing);
   return signer.toHeader(parameters).Authorization;

@@ -1,6 +1,6 @@
 /**
- * The functions for the sign-in of users by OAuth 1.0a and for the totals of their posts, as the namespace
- * `users` of the package.
+ * The functions for signing users in with OAuth 1.0a, and for the totals of their posts. The package exports
+ * them as the namespace `users`.
  */
 
 export type { EngagementProblem } from './engagement-batch.js';
