@@ -5,7 +5,7 @@ import { QUERIES } from './archive-search/queries.js';
 import { type Built, chartOf, type Row, report } from './archive-search/report.js';
 import type { Study } from './question.js';
 
-/** A way to query: a process with an engine, and the names of the functions to call. */
+/** A way to run queries: the process of an engine, and the names of the functions to call in it. */
 interface Asked {
   readonly process: ModuleProcess;
   readonly page: string;
@@ -17,8 +17,8 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /**
- * Compares a page and a month of counts from a folder of posts, once with the index and once with a
- * scan.
+ * Measures a page and a month of counts from a folder of posts, once with Millrace's index and once
+ * with a scan by DuckDB.
  */
 export const archiveSearch: Study = {
   name: 'archive-search',
@@ -46,8 +46,8 @@ export const archiveSearch: Study = {
     await ours.call('serve');
     const http = await ask(
       new Map([
-        // Runs first, so that the page cache does not contain its files because of the other
-        // engine.
+        // This runs first, so that no other engine has brought the files into the page cache
+        // before.
         ['http', { process: ours, page: 'searchByHttp', counts: 'countsByHttp' }],
         ['millrace', engines.get('millrace') as Asked],
       ]),
@@ -78,8 +78,8 @@ async function build(name: string, posts: Posts): Promise<Built> {
 }
 
 /**
- * Queries the engines in turns, so that a machine that changes its speed affects all of them, and
- * repeats a query only after all others. Fails if their answers differ.
+ * Queries the engines in turns, so that changes in the machine's speed affect all of them. A query
+ * is repeated only after all other queries. Fails if the answers of the engines differ.
  */
 async function ask(
   engines: ReadonlyMap<string, Asked>,
@@ -94,14 +94,15 @@ async function ask(
       replies: new Map<string, Reply[]>([...engines.keys()].map(name => [name, []])),
     })),
   );
-  // New pages run separately, because they would evict the cached pages of the same queries.
+  // New pages are queried separately, because they would evict the cached pages of the repeated
+  // queries.
   const [again, anew] = [false, true].map(isNew =>
     rows.filter(row => (row.task === 'new page') === isNew),
   );
   for (const group of [again, anew])
     for (let round = -WARM_UPS; round < rounds; round++)
       for (const [i, row] of (group ?? []).entries()) {
-        // Each new page ends at another day and hour, so its posts were not read recently.
+        // Each new page ends at a different day and hour, so its posts were not read recently.
         const earlier = row.task === 'new page' ? (round + WARM_UPS + 1) * DAY + i * 4 * HOUR : 0;
         let expected: unknown;
         for (const [name, { process, ...names }] of engines) {

@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { peakMemory } from './peak-memory.js';
 import type { Sample, Work } from './question.js';
 
-// Runs one variant once in a separate process. Usage: node child.js MODULE, with the work on stdin.
+// Runs one variant once, in a separate process. Usage: node child.js MODULE, with the work as JSON
+// on stdin.
 const [modulePath = ''] = process.argv.slice(2);
 
 let json = '';
@@ -43,8 +44,8 @@ const sample: Sample = {
 process.stdout.write(`${JSON.stringify(sample)}\n`);
 
 /**
- * Returns the time that this thread has run: the first number of `schedstat`, which is in
- * nanoseconds.
+ * Returns for how many seconds this thread has run. This is the first number of `schedstat`, which
+ * is in nanoseconds.
  */
 function mainSeconds(): number | undefined {
   try {

@@ -6,12 +6,15 @@ import type { Sample, Work } from './question.js';
 
 const execute = promisify(execFile);
 
-/** Runs a variant in a separate process, and returns what it has measured. */
+/** Runs a variant in a separate process. Resolves to what the process has measured. */
 export function measureWork(module: string, work: Work): Promise<Sample> {
   return answerOfChild('child', [path.join(import.meta.dirname, `${module}.js`)], work);
 }
 
-/** Runs a script in a separate process, which reads its work from stdin and prints JSON. */
+/**
+ * Runs a script in a separate process. The script reads its work from stdin, and prints its answer
+ * as JSON.
+ */
 export async function answerOfChild<T>(
   script: string,
   args: readonly string[],
@@ -28,7 +31,7 @@ export function start(script: string, ...args: readonly (string | number)[]): Ch
   return fork(path.join(import.meta.dirname, script), args.map(String));
 }
 
-/** Resolves to the next message of a child. Rejects if the child ends first. */
+/** Resolves to the next message from a child process. Rejects if the process ends first. */
 export async function messageOf<T>(child: ChildProcess): Promise<T> {
   const ended = new AbortController();
   const onExit = (code: number | null) =>

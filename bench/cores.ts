@@ -7,9 +7,9 @@ const RUNS = 5;
 const CORES = [2, 4, 8, 16];
 
 /**
- * Predicts the time for stored files on more cores from the CPU time of each post, which is
- * measured for the main thread and for all other threads together. Two input sizes separate the
- * cost per post from the cost of starting.
+ * Predicts how long stored files would take on more cores. The prediction uses the CPU time per
+ * post, which is measured for the main thread and for all other threads together. Measuring inputs
+ * of two sizes separates the cost per post from the cost of starting.
  */
 export const cores: Study = {
   name: 'cores',

@@ -11,15 +11,15 @@ export interface Corpus {
   readonly files: readonly string[];
   readonly posts: number;
   readonly duplicates: number;
-  /** The number of decompressed bytes. */
+  /** The total size of the posts in bytes, without compression. */
   readonly bytes: number;
   readonly gzipBytes: number;
 }
 
-/** A corpus for measuring stored files and tables. */
+/** A corpus of posts for measuring stored files and tables. */
 export interface NamedCorpus {
   readonly name: string;
-  /** Describes the posts of the corpus, for a title. */
+  /** A description of the posts in the corpus, for a title. */
   readonly about: string;
   readonly format: Format;
   make(options: { files: number }): Promise<Corpus>;
@@ -31,9 +31,9 @@ const START = Date.UTC(2022, 9, 3, 6);
 const MINUTES_A_FILE = 10;
 
 /**
- * Creates realistic posts in gzip segments of ten minutes, as a job delivers them. Every machine
- * gets the same bytes. They are created once and kept outside git. Two percent of the posts occur
- * twice, up to some thousand posts apart.
+ * Creates realistic posts in gzip files of ten minutes each, like the files of a job. Every machine
+ * gets the same bytes. The files are created once, and are kept outside git. Two percent of the
+ * posts occur twice; the second occurrence is up to some thousand posts after the first.
  */
 export function storedCorpus({ files }: { files: number }): Promise<Corpus> {
   const posts: MakePosts = (minute, random) =>
@@ -43,7 +43,10 @@ export function storedCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-1', files, posts);
 }
 
-/** Creates files of the same size with posts of `SecondCorpus` and as many duplicates. */
+/**
+ * Creates files of the same size as `storedCorpus`, with posts from `SecondCorpus` and with as many
+ * duplicates.
+ */
 export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
   const source = new SecondCorpus(7);
   const posts: MakePosts = minute =>
@@ -51,7 +54,7 @@ export function secondCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-2', files, posts);
 }
 
-/** Creates files of the same size with the texts of `UnicodeCorpus`. */
+/** Creates files of the same size as `storedCorpus`, with texts from `UnicodeCorpus`. */
 function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
   const source = new UnicodeCorpus(11);
   const posts: MakePosts = (minute, random) =>
@@ -61,7 +64,9 @@ function unicodeCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-unicode', files, posts);
 }
 
-/** Creates files of the same size in the `activity_streams` format. */
+/**
+ * Creates files of the same size as `storedCorpus`, with posts in the `activity_streams` format.
+ */
 function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
   const options = { format: 'activity_streams', postsPerMinute: POSTS_PER_MINUTE } as const;
   const posts: MakePosts = (minute, random) =>
@@ -69,7 +74,10 @@ function activityStreamsCorpus({ files }: { files: number }): Promise<Corpus> {
   return corpusOf('corpus-activity-streams', files, posts);
 }
 
-/** The code was tuned on the first corpus, so only the others are a fair measure. */
+/**
+ * All corpora. The code was tuned on the first corpus, so only the other corpora are a fair
+ * measure.
+ */
 export const CORPORA: readonly NamedCorpus[] = [
   { name: 'first', about: 'posts of the sample archive', format: 'original', make: storedCorpus },
   {
@@ -93,8 +101,8 @@ export const CORPORA: readonly NamedCorpus[] = [
 ];
 
 /**
- * Creates files of the same size with the posts of the rule benchmark, which have a large
- * vocabulary.
+ * Creates files of the same size as `storedCorpus`, with the posts of the rule benchmark, which
+ * have a large vocabulary.
  */
 export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {
   let posts: readonly Buffer[] | undefined;
@@ -106,7 +114,7 @@ export function rulesCorpus({ files }: { files: number }): Promise<Corpus> {
   });
 }
 
-/** Creates the posts of one minute. */
+/** A function that creates the posts of one minute. */
 type MakePosts = (minute: number, random: () => number) => Buffer[];
 
 async function corpusOf(name: string, count: number, make: MakePosts): Promise<Corpus> {
@@ -156,7 +164,7 @@ async function corpusOf(name: string, count: number, make: MakePosts): Promise<C
   return corpus;
 }
 
-/** Adds tags to a post: none to 20 % of the posts, two to 10 %, and one to the others. */
+/** Adds tags to a post: no tag to 20% of the posts, two tags to 10%, and one tag to all others. */
 function tagged(post: Activity, roll: number): Buffer {
   const first = TAGS[Math.floor(roll * 1000) % TAGS.length] as string;
   const second = TAGS[(Math.floor(roll * 1000) + 1) % TAGS.length] as string;

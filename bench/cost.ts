@@ -4,7 +4,7 @@ import { measureWork } from './children.js';
 import { type Corpus, storedCorpus } from './corpus.js';
 import type { Bar, Report, Sample, Study, Work } from './question.js';
 
-/** How often the files are read. With 144 files, this is 0.6, 6 and 24 GB of JSON. */
+/** How often the files are read. For 144 files, this gives 0.6, 6 and 24 GB of JSON. */
 const TIMES = [1, 10, 40];
 const FILES = 144;
 
@@ -21,7 +21,10 @@ const PIPELINES: readonly Pipeline[] = [
   { name: 'item by item, output discarded', module: 'cost/items' },
 ];
 
-/** Measures how seconds, memory and open files of pipelines grow with the size of the input. */
+/**
+ * Measures how the time, the memory and the open files of pipelines grow with the size of the
+ * input.
+ */
 export const cost: Study = {
   name: 'cost',
   title: 'Cost as work grows: pipelines over 0.6, 6 and 24 GB of JSON',
@@ -59,7 +62,10 @@ async function rowOf(pipeline: Pipeline, times: number, corpus: Corpus, out: str
   }
 }
 
-/** Each post passes once in every round, because `dedupe` remembers fewer ids than the corpus has. */
+/**
+ * Checks the number of posts that have passed. Each post passes once in every repetition of the
+ * files, because `dedupe` remembers fewer ids than the corpus has.
+ */
 async function checkItems(out: string, corpus: Corpus, times: number): Promise<void> {
   const { posts } = JSON.parse(await readFile(path.join(out, 'passed.json'), 'utf8'));
   const expected = (corpus.posts - corpus.duplicates) * times;

@@ -5,7 +5,7 @@ import { compile, type TopLevelSpec } from 'vega-lite';
 import type { Chart } from './question.js';
 import { middleAndSpread, type Record } from './record.js';
 
-/** The colours for light and for dark pages. */
+/** The colours for light and for dark web pages. */
 const PAPER = { light: '#ffffff', dark: '#0d1117' };
 const INK = { light: '#1f2328', dark: '#e6edf3' };
 const FAINT_INK = { light: '#59636e', dark: '#9198a1' };
@@ -19,7 +19,10 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif
 const WIDTH = 520;
 const BAR_HEIGHT = 24;
 
-/** Draws every recorded chart as an SVG that fits light and dark pages. Returns their paths. */
+/**
+ * Draws every recorded chart as an SVG file that fits light and dark web pages. Returns the paths
+ * of the files.
+ */
 export async function drawCharts(recorded: Record, folder: string): Promise<readonly string[]> {
   await mkdir(folder, { recursive: true });
   const drawn: string[] = [];
@@ -33,14 +36,18 @@ export async function drawCharts(recorded: Record, folder: string): Promise<read
 }
 
 async function drawing(chart: Chart, caption: string): Promise<string> {
-  // Vega's warnings apply to panels that share data, which these do not.
+  // The warnings of Vega that are suppressed here concern panels that share data. These panels do
+  // not.
   const quiet = logger(onlyErrors);
   const { spec } = compile(specOf(chart, caption), { logger: quiet });
   const svg = await new View(parse(spec), { renderer: 'none', logger: quiet }).toSVG();
   return svg.replace(/^(<svg[^>]*>)/, `$1${darkStyle()}`);
 }
 
-/** Vega sets colours as attributes, so any rule of a style sheet overrides them. */
+/**
+ * Returns a style sheet for dark pages. Vega sets colours as attributes, so the rules of a style
+ * sheet override them.
+ */
 function darkStyle(): string {
   const rules = COLOURS.flatMap(({ light, dark }) => [
     `[fill="${light}"]{fill:${dark}}`,
@@ -57,12 +64,13 @@ function specOf(chart: Chart, caption: string): TopLevelSpec {
   });
   const panels = [...new Set(values.map(({ panel }) => panel))];
   const positive = values.map(({ low }) => low).filter(low => low > 0);
-  // A bar needs a start on a logarithmic axis. It starts half a decade below the smallest value.
+  // On a logarithmic axis, a bar cannot start at 0. It starts half a decade below the smallest
+  // value.
   const begin = logarithmic ? Math.min(...positive) / 3 : 0;
   const most = Math.max(...values.map(({ high }) => high));
   const scale = {
     type: logarithmic ? ('log' as const) : ('linear' as const),
-    // Leaves room for the label after the longest bar.
+    // This leaves room for the label after the longest bar.
     domain: [begin, logarithmic ? most * (most / begin) ** 0.15 : most * 1.13],
     nice: false,
   };

@@ -3,7 +3,9 @@ import type { Question } from './question.js';
 export const ITEMS = 1_000_000;
 export const HOPS = 5;
 
-/** Measures the cost of a stage: five trivial operators process a million items. */
+/**
+ * Measures the cost of a pipeline stage, by sending a million items through five trivial operators.
+ */
 export const hops: Question = {
   name: 'hops',
   title: 'Hops: five trivial operators over a million items',

@@ -3,7 +3,7 @@ import type { Study } from './question.js';
 
 interface Case {
   readonly name: string;
-  /** Returns the function to measure, for input of about this many characters. */
+  /** Returns the function to measure. Its input has about this many characters. */
   prepare(length: number): () => unknown;
 }
 
@@ -11,7 +11,7 @@ const LENGTHS = [4_000, 16_000, 64_000];
 
 /**
  * Measures strings and rules that are designed to be slow. The time must not grow faster than the
- * length.
+ * length of the input.
  */
 export const hostile: Study = {
   name: 'hostile',
@@ -49,7 +49,10 @@ const CASES: readonly Case[] = [
   rule('rule: quotes that do not close', length => '"a '.repeat(length / 3)),
 ];
 
-/** Matches a post against rules whose words almost match its own. */
+/**
+ * Creates a case that matches a post against rules. The words of the rules almost match the words
+ * of the post.
+ */
 function post(name: string, textOf: (length: number) => string): Case {
   const words = [`${'的'.repeat(1_000)}x`, '"a\u0301 b"', 'contains:"\u0301\u0301x"', '𐐷𐐷', '1️⃣x'];
   return {
@@ -74,8 +77,8 @@ function rule(name: string, textOf: (length: number) => string): Case {
 }
 
 /**
- * Half of the length is opening groups, nested as deeply as rules allow. The other half is the
- * content of the innermost group.
+ * Returns nested groups. Half of the length consists of opening groups, nested as deeply as rules
+ * allow. The other half is the content of the innermost group.
  */
 function nested(open: string, inner: string, length: number): string {
   const groups = Math.min(1_000, Math.floor(length / 2 / open.length));

@@ -31,7 +31,10 @@ interface Row {
   readonly runs: readonly Done[];
 }
 
-/** Measures posts through a JetStream log on loopback, with one server and with three. */
+/**
+ * Measures publishing posts to JetStream and consuming them, on the loopback interface, with one
+ * server and with three servers.
+ */
 export const jetstream: Study = {
   name: 'jetstream',
   title: 'JetStream: posts published and consumed',
@@ -109,7 +112,7 @@ export const jetstream: Study = {
   },
 };
 
-/** Runs once and counts every byte on the wire. */
+/** Runs each variant once, and counts every byte that is sent over the network. */
 async function onTheWire(
   name: string,
   input: Pick<Task, 'files' | 'posts' | 'batch'>,
@@ -146,7 +149,7 @@ function rate({ posts, seconds }: Done): string {
   return Math.round(posts / seconds).toLocaleString('en');
 }
 
-/** Swaps the two variants. Each publish stays before its consume. */
+/** Swaps the two variants. The publish of each variant stays before its consume. */
 function swapped<T>([a, b, c, d]: readonly T[]): T[] {
   return [b, a, d, c] as T[];
 }

@@ -6,10 +6,16 @@ import { storedCorpus } from './corpus.js';
 import type { Question } from './question.js';
 import { idsByTag } from './stored-files.js';
 
-/** The time until the server starts its response for a file, similar to remote storage. */
+/**
+ * How long the server waits before it starts its response for a file, in milliseconds. Remote
+ * storage has a similar latency.
+ */
 const LATENCY_MS = 20;
 
-/** A delivered job → download, check, gunzip, frame, id. A separate process serves the files. */
+/**
+ * The files of a complete job → download, check, gunzip, frame, id. A separate process serves the
+ * files.
+ */
 export const jobs: Question = {
   name: 'jobs',
   title: 'Job files: download, check, gunzip, frame, take the id',
@@ -38,7 +44,10 @@ export const jobs: Question = {
   },
 };
 
-/** Downloads the same job into files by tag. The bound is the one of stored files. */
+/**
+ * Downloads the files of the job that `jobs` measures, and writes posts to files by tag. The bound
+ * is the same as that of the question `stored-files`.
+ */
 export const jobsToFiles: Question = {
   name: 'jobs-to-files',
   folder: 'jobs',

@@ -12,19 +12,23 @@ const VARIANTS = [
 ] as const;
 
 const EVERY_MS = 4;
-/** The number of messages for warm-up. A real stream lives for days, so its code is compiled. */
+/**
+ * The number of messages for warm-up. A real stream runs for days, so its code is fully optimised
+ * most of the time.
+ */
 const WARM_UP = 5_000;
 
 /** The results of one run of a variant. */
 interface Round {
-  /** The latency of each message in microseconds, ascending. */
+  /** The latencies of all messages in microseconds, in ascending order. */
   readonly latencies: readonly number[];
-  /** The CPU time of all threads for a thousand messages, in milliseconds. */
+  /** The CPU time that all threads take for 1,000 messages, in milliseconds. */
   readonly cpuMs: number;
 }
 
 /**
- * Measures the time from the write of a flushed message in the server to the event in the consumer.
+ * Measures the time from when the server writes a flushed message until the consumer gets the
+ * event.
  */
 export const liveLatency: Study = {
   name: 'live-latency',

@@ -7,11 +7,14 @@ import type { Slow } from './live/slow.js';
 import { liveServer } from './live.js';
 import type { Bar, Study } from './question.js';
 
-/** One hundredth of the stream's rate. */
+/** The rate of the slow consumer, which is one hundredth of the stream's rate. */
 const POSTS_PER_SECOND = 500;
 const TIMES = [1, 4, 16] as const;
 
-/** Measures a consumer that is a hundred times slower than the stream, with ever longer streams. */
+/**
+ * Measures the memory of a consumer that is a hundred times slower than the stream, for streams of
+ * increasing length.
+ */
 export const liveSlow: Study = {
   name: 'live-slow',
   title: 'Live stream: memory with a consumer a hundred times slower than the stream',

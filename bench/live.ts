@@ -6,7 +6,7 @@ import { storedCorpus } from './corpus.js';
 import type { Served } from './live/server.js';
 import type { Question } from './question.js';
 
-/** A live stream → gunzip, frame, unchanged posts. A separate process serves the stream. */
+/** A live stream → gunzip, frame, posts unchanged. A separate process serves the stream. */
 export const live: Question = {
   name: 'live',
   title: 'Live stream: gunzip, frame, deliver each post',
@@ -49,7 +49,7 @@ export const live: Question = {
   },
 };
 
-/** Starts a server of these posts in a separate process. */
+/** Starts a server that serves these posts, in a separate process. */
 export async function liveServer(served: Served) {
   const server = fork(path.join(import.meta.dirname, 'live/server.js'));
   server.send(served);

@@ -7,14 +7,14 @@ import type { Answer, Digest, Input, Places, Question, Sample, Variant, Work } f
 const CHILD = path.join(import.meta.dirname, 'child.js');
 
 /**
- * The maximum time for all runs of one variant. Slow variants run fewer times, so that a question
- * ends within minutes.
+ * The maximum time in seconds for all runs of one variant. Slow variants are run fewer times, so
+ * that a question takes only minutes.
  */
 const MAX_SECONDS = 20;
 
 /**
- * Runs the variants of a question in turns, so that a machine that changes its speed affects all of
- * them. In an unmeasured first round, their outputs must agree.
+ * Runs the variants of a question in turns, so that changes in the machine's speed affect all of
+ * them. In a first round, which is not measured, the outputs of the variants must agree.
  */
 export async function measure(
   question: Question,
@@ -93,8 +93,8 @@ function isPresent({ needs }: Variant): boolean {
 }
 
 /**
- * Writes and deletes as much as a variant is about to write. A virtual machine returns unused
- * memory to its host, and getting it back takes longer than anything measured here.
+ * Writes and deletes as many bytes as a variant is about to write. A virtual machine returns unused
+ * memory to its host. Getting that memory back takes longer than anything that is measured here.
  */
 export async function touchMemory(folder: string, bytes: number): Promise<void> {
   const name = path.join(folder, 'touched');

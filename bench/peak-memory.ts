@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the peak memory of this process in bytes. On Linux, it does not use `maxRSS`, which starts
- * with the value of the parent process.
+ * Returns the peak memory of this process in bytes. On Linux, `maxRSS` is not used, because it
+ * starts with the value of the parent process.
  */
 export function peakMemory(): number {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024;

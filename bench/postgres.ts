@@ -21,7 +21,10 @@ import type { Places, Sample, Study, Work } from './question.js';
 import { readPosts } from './tables/read-posts.js';
 
 const PORT = 15_439;
-/** The user id of Debian's `nobody`, because the server refuses to run as root. */
+/**
+ * The id of Debian's user `nobody`. The server runs as this user if the benchmark runs as root,
+ * because the server refuses to run as root.
+ */
 const NOBODY = process.getuid?.() === 0 ? 65_534 : undefined;
 const ENV = {
   PGHOST: '127.0.0.1',
@@ -48,8 +51,8 @@ interface Run {
 }
 
 /**
- * Writes stored posts with all columns to PostgreSQL. Compares this with psql and a CSV file that
- * already contains the rows.
+ * Writes stored posts with all columns to PostgreSQL. Compares this with psql, which reads a CSV
+ * file that already contains the rows.
  */
 export const postgres: Study = {
   name: 'postgres',
@@ -160,8 +163,8 @@ function script(writer: 'psql' | 'psql-upsert', file: string): string {
 }
 
 /**
- * Returns where each row ends, including the header. Finding this during the measurement would take
- * a quarter as long as the `COPY`.
+ * Returns the offset at which each row ends, including the header. Finding these offsets during the
+ * measurement would take a quarter as long as the `COPY`.
  */
 function endsOfRows(bytes: Buffer): Uint32Array {
   const ends: number[] = [];
@@ -225,7 +228,7 @@ async function startServer(programs: string, folder: string) {
   }
 }
 
-/** Finds the server programs, which Debian does not add to PATH. */
+/** Finds the folder of the server programs. Debian does not add this folder to PATH. */
 function findPrograms(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian) : [];

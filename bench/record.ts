@@ -3,11 +3,11 @@ import os from 'node:os';
 import { median } from './measure.js';
 import type { Answer, Chart, Question } from './question.js';
 
-/** The last results of one question. */
+/** The most recent results of one question. */
 export interface Recorded {
   /**
-   * The day of the measurement, such as `2026-11-21`. A complete run replaces only the results of
-   * its questions.
+   * The day on which the results were measured, such as `2026-11-21`. A complete run replaces only
+   * the results of the questions that it measures.
    */
   readonly day: string;
   readonly machine: string;
@@ -16,7 +16,10 @@ export interface Recorded {
 
 export type Record = Readonly<{ [question: string]: Recorded }>;
 
-/** The Node version, CPU and memory. Every recorded result contains it. */
+/**
+ * The version of Node, the CPU and the memory of this machine. It is stored with every recorded
+ * result.
+ */
 export const MACHINE = `Node ${process.version}, ${os.cpus().length} x ${os.cpus()[0]?.model.trim() ?? 'unknown'}, ${(os.totalmem() / 2 ** 30).toFixed(0)} GiB`;
 
 export async function readRecord(file: string): Promise<Record> {
@@ -28,7 +31,7 @@ export async function readRecord(file: string): Promise<Record> {
   }
 }
 
-/** Replaces the last results of one question. */
+/** Replaces the recorded results of one question. */
 export async function record(
   file: string,
   question: string,
@@ -43,8 +46,8 @@ export async function record(
 }
 
 /**
- * Returns the chart of a comparison: the speed of each variant, or its time if the number of bytes
- * is unknown.
+ * Returns the chart that compares the variants of a question. It shows the speed of each variant,
+ * or its time if the number of bytes is unknown.
  */
 export function raceChart(question: Question, { input, measured }: Answer): Chart {
   const rate = input.bytes > 0;
@@ -70,7 +73,7 @@ export function middleAndSpread(values: readonly number[]): {
   return { middle: median(values), low: Math.min(...values), high: Math.max(...values) };
 }
 
-/** Rounds to five digits, which is more than the precision of a measurement. */
+/** Rounds to five significant digits, which is more than the precision of a measurement. */
 function rounded(_key: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value;
 }

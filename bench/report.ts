@@ -8,8 +8,8 @@ export const ONE_RUN =
 const COLUMNS = ['MB/s', 'k posts/s', 'cpu s', 'peak MiB', 'time / ours'];
 
 /**
- * Returns the results of a question as a Markdown table. Ratios are relative to the first variant,
- * which is Millrace.
+ * Returns the results of a question as a Markdown table. The ratios are relative to the first
+ * variant, which is Millrace.
  */
 export function report(question: Question, { input, measured, skipped }: Answer): string {
   const ours = median(measured[0]?.samples.map(sample => sample.seconds) ?? []);
@@ -44,7 +44,10 @@ export function report(question: Question, { input, measured, skipped }: Answer)
   ].join('\n');
 }
 
-/** A slow variant runs only once, even in a complete run, so it has no spread. */
+/**
+ * Formats the spread of the measured times. A slow variant runs only once, even in a complete run,
+ * so it has no spread.
+ */
 function spreadOf(seconds: readonly number[]): string {
   if (seconds.length === 1) return 'one run';
   return `${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}`;

@@ -26,8 +26,8 @@ interface Row {
 }
 
 /**
- * Matches posts against many rules. Rates are posts per second of CPU time, including garbage
- * collection.
+ * Matches posts against many rules. Rates are in posts per second of CPU time, which includes
+ * garbage collection.
  */
 export const rulesQuestion: Study = {
   name: 'rules',
@@ -111,7 +111,8 @@ function chartOf(rows: readonly Row[], manyRules: number): Chart {
 }
 
 /**
- * Returns the posts per second of the engines that try each rule. Their results are compared first.
+ * Returns how many posts per second the engines match that try each rule. First checks that their
+ * results are equal.
  */
 function peerRates(
   posts: readonly Activity[],
@@ -142,7 +143,10 @@ function peerRates(
   ];
 }
 
-/** Returns the inputs per second: the median of some passes, after a warm-up pass. */
+/**
+ * Returns the number of inputs processed per second. It is the median of several passes, after a
+ * pass for warm-up.
+ */
 function rateOf<Input>(inputs: readonly Input[], passes: number, work: (input: Input) => unknown) {
   const rates: number[] = [];
   for (let pass = 0; pass <= passes; pass++) {
@@ -153,7 +157,10 @@ function rateOf<Input>(inputs: readonly Input[], passes: number, work: (input: I
   return median(rates.slice(1));
 }
 
-/** Returns the CPU time of all threads of this process, which does not depend on other load. */
+/**
+ * Returns the CPU time of all threads of this process in milliseconds. It does not depend on the
+ * load of the machine.
+ */
 function millisecondsOfCpu(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -71,7 +71,7 @@ if (values.help) {
   console.log(help());
   process.exit();
 }
-// `charts` alone only draws the recorded results.
+// If the only name is `charts`, nothing is measured; the recorded results are drawn again.
 const names = positionals.length > 0 ? positionals : NAMES;
 const unknown = names.filter(name => ![...NAMES, 'charts'].includes(name));
 if (unknown.length > 0) {
@@ -84,7 +84,8 @@ console.log(`${MACHINE}\n`);
 if (values.quick) console.log(`${ONE_RUN}\n`);
 const cache = path.join(process.cwd(), 'bench/.cache');
 await mkdir(cache, { recursive: true });
-// A quick run never replaces the results of a complete run.
+// A quick run writes its results to the cache folder, so it never replaces the results of a
+// complete run.
 const results = values.quick ? cache : path.join(process.cwd(), 'bench');
 const figures = path.join(results, 'results.json');
 const places = await placesOf(values.out);
@@ -129,8 +130,8 @@ Flags:
 }
 
 /**
- * Returns a folder in memory if it has room for the output of the variants, so that no disk is
- * measured.
+ * Returns the folders for output. The main folder is in memory if there is enough room for the
+ * output of the variants, so that the speed of the disk is not measured.
  */
 async function placesOf(named: string | undefined): Promise<Places> {
   const disk = await mkdtemp(path.join(cache, 'scratch-'));

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Posts on which Millrace was not tuned and that its service does not generate. A third are
- * retweets with a nested `retweeted_status`, and a tenth have several tags. Texts contain CJK,
- * emoji, Latin and escapes. Some posts have white space between tokens, or their members in another
- * order.
+ * A source of posts on which Millrace was not tuned, and which Millrace's local service does not
+ * generate. One third are retweets with a nested `retweeted_status`, and one tenth have several
+ * tags. Texts contain CJK, emoji, Latin and escapes. Some posts have white space between tokens, or
+ * have their members in a different order.
  */
 export class SecondCorpus {
   #state: number;
@@ -14,7 +14,10 @@ export class SecondCorpus {
     this.#state = seed;
   }
 
-  /** Returns one line, without its line feed, posted at this time in epoch milliseconds. */
+  /**
+   * Returns the line of one post, without a line feed. The post was posted at this time in epoch
+   * milliseconds.
+   */
   line(atMs: number): Buffer {
     this.#id += BigInt(1 + this.#below(4_000_000));
     const shared = this.#below(3) === 0;
@@ -30,7 +33,7 @@ export class SecondCorpus {
     }
     post.push(['matching_rules', this.#rules()]);
     const roll = this.#below(100);
-    // Moves the id to the end.
+    // Moves the id to the end of the post.
     if (roll === 0) post.push(...post.splice(1, 2));
     const spaced = roll === 1 ? ' ' : '';
     return Buffer.from(object(post, spaced));
@@ -145,7 +148,7 @@ export class SecondCorpus {
     return `[${rules.join(',')}]`;
   }
 
-  /** Returns a JSON string of some words. */
+  /** Returns a JSON string with this many words. */
   #text(words: number): string {
     let text = '"';
     for (let word = 0; word < words; word++) {

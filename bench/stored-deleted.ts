@@ -10,7 +10,10 @@ import { inflatedFile } from './inflated-file.js';
 import type { Digest, Question } from './question.js';
 import { deletedId } from './tombstones/deletions.js';
 
-/** The number of tombstones of posts outside the corpus, as most tombstones are. */
+/**
+ * The number of tombstones for posts that are not in the corpus. In practice, most tombstones are
+ * for such posts.
+ */
 const OTHERS = 1_000_000;
 const BATCH = 50_000;
 
@@ -36,7 +39,10 @@ export const storedDeleted: Question = {
     { name: 'split2, JSON.parse, sets of ids in memory', module: 'split2', slow: true },
     { name: 'gunzip and gzip at level 6, two threads', module: 'limit', limit: true },
   ],
-  /** Compares only ids, because the other tool does not change quoted posts. */
+  /**
+   * Returns a digest of the ids. The rest of the posts is not compared, because the other tool does
+   * not change quoted posts.
+   */
   async digest(folder): Promise<Digest> {
     const [name = ''] = await readdir(folder);
     const left = createReadStream(path.join(folder, name)).pipe(createGunzip()).pipe(split2());
@@ -51,7 +57,7 @@ export const storedDeleted: Question = {
   },
 };
 
-/** Creates tombstones, once, for one in fifty posts and one in two hundred authors. */
+/** Creates tombstones for one in 50 posts and one in 200 authors. They are created only once. */
 async function tombstonesOf({ files }: Corpus) {
   const folder = path.join(process.cwd(), `bench/.cache/deleted-1-${files.length}`);
   const list = path.join(folder, 'ids.json');

@@ -54,7 +54,7 @@ export const storedFiles: Question = {
   digest: idsByTag,
 };
 
-/** Asks the same question with the corpora on which the code was not tuned. */
+/** The same question for each of the corpora on which the code was not tuned. */
 export const storedFilesOthers: readonly Question[] = CORPORA.slice(1).map(corpus => ({
   name: `stored-files-${corpus.name}`,
   folder: 'stored-files',
@@ -88,8 +88,9 @@ async function inputOf(
 }
 
 /**
- * Returns a digest of the ids of each tag. Tools that serialise posts again write other bytes, but
- * the posts must be the same. Ids are sorted, because DuckDB does not keep the order.
+ * Returns a digest of the ids for each tag. The bytes are not compared, because tools that
+ * serialise posts again write different bytes for the same posts. The ids are sorted, because
+ * DuckDB does not keep the order of posts.
  */
 export async function idsByTag(folder: string): Promise<Digest> {
   const digest: Record<string, string | number> = {};
@@ -108,7 +109,8 @@ export async function idsByTag(folder: string): Promise<Digest> {
 }
 
 /**
- * Returns the file, or the files in the folder, because DuckDB writes several files per partition.
+ * Returns the path itself if it is a file, otherwise the files in the folder. DuckDB writes a
+ * folder with several files for each partition.
  */
 async function filesOf(place: string): Promise<string[]> {
   if ((await stat(place)).isFile()) return [place];

@@ -12,7 +12,7 @@ const ROUNDS = 5;
 interface Writer {
   readonly name: string;
   readonly module: string;
-  /** The query to run on its output. Undefined for limits. */
+  /** The query to run on the writer's output. Undefined for bounds. */
   readonly query?: string;
 }
 
@@ -69,15 +69,15 @@ interface Asked {
   readonly followers: number;
 }
 
-/** The output of a writer, and the cost of a query over it. */
+/** The size of a writer's output, and the cost of a query on it. */
 interface Written {
   readonly bytes: number;
   readonly asked: Asked | undefined;
 }
 
 /**
- * Measures how long stored posts take to write as rows, how large the rows are, and how long a
- * query over them takes.
+ * Measures how long it takes to write stored posts as rows, how large the output is, and how long a
+ * query on the output takes.
  */
 export const tables: Study = {
   name: 'tables',
@@ -168,7 +168,7 @@ function tableOf(
 
 interface CorpusRatios {
   readonly corpus: string;
-  /** The relative speeds, in the order of `COMPARED`. */
+  /** The relative speed of each comparison, in the order of `COMPARED`. */
   readonly ratios: readonly number[];
 }
 
@@ -187,8 +187,8 @@ function nameOf(module: string): string {
 }
 
 /**
- * Shows the worst and the best corpus of each comparison. The worst one is a lower bound for any
- * corpus.
+ * Returns a table with the worst and the best corpus of each comparison. The ratio of the worst
+ * corpus is an estimate of the lower bound for any corpus.
  */
 function ratioTable(corpora: readonly CorpusRatios[]): string {
   const rows = COMPARED.map(({ ours, other }, index) => {
@@ -212,7 +212,10 @@ function ratioTable(corpora: readonly CorpusRatios[]): string {
   ].join('\n');
 }
 
-/** Sorts the corpora of each comparison. The worst one comes first and is used in the summary. */
+/**
+ * Returns a chart of each comparison on all corpora. The worst corpus of a comparison comes first,
+ * because the summary uses the first bar.
+ */
 function ratioChart(corpora: readonly CorpusRatios[]): Chart {
   const bars = COMPARED.flatMap(({ ours }, index) =>
     corpora

@@ -1,20 +1,23 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Posts in Japanese, Chinese, Korean, Arabic and Hindi and with emoji. Four of five have non-ASCII
- * text, a third are Japanese, and a third contain about 20 `\u` escapes. Most have up to 140
- * characters, and one in thirty has about 25 KB.
+ * A source of posts in Japanese, Chinese, Korean, Arabic, Hindi and English, with emoji. Four of
+ * five posts have non-ASCII text, one third are in Japanese, and one third contain about 20 `\u`
+ * escapes. Most posts have up to 140 characters, and one in thirty has about 25 KB.
  */
 export class UnicodeCorpus {
   #state: number;
-  /** The number of escapes still to add to the current post. */
+  /** The number of escapes that still have to be added to the current post. */
   #escapes = 0;
 
   constructor(seed: number) {
     this.#state = seed;
   }
 
-  /** Replaces each string that people write by another one with as many characters. */
+  /**
+   * Replaces each string that was written by a person with a different string of the same length in
+   * characters.
+   */
   line(post: Buffer): Buffer {
     const script = this.#of(SCRIPTS);
     this.#escapes = this.#below(12) < 5 ? 16 + this.#below(9) : 0;
@@ -66,16 +69,16 @@ export class UnicodeCorpus {
   }
 }
 
-/** The number of bytes in each string of a long post. */
+/** The length in bytes of each string in a long post. */
 const LONG = 9_000;
 
 interface Script {
-  /** Ranges of code points, each as its start and its length. */
+  /** Ranges of code points. Each range is given by its start and its length. */
   readonly letters: readonly (readonly [number, number])[];
-  /** The number of spaces and emoji in a hundred characters. */
+  /** The number of spaces and of emoji among 100 characters. */
   readonly spaces: number;
   readonly emoji: number;
-  /** The mean number of bytes per character. */
+  /** The average number of bytes per character. */
   readonly bytes: number;
 }
 
@@ -93,7 +96,7 @@ const KOREAN: Script = { letters: [[0xac00, 2_300]], spaces: 15, emoji: 4, bytes
 const ARABIC: Script = { letters: [[0x0627, 36]], spaces: 15, emoji: 4, bytes: 1.8 };
 const HINDI: Script = { letters: [[0x0905, 70]], spaces: 15, emoji: 4, bytes: 2.4 };
 const ENGLISH: Script = { letters: [[0x61, 26]], spaces: 16, emoji: 0, bytes: 1 };
-/** All scripts are equally frequent. */
+/** All entries of this list are equally frequent. */
 const SCRIPTS = [
   ...[JAPANESE, JAPANESE, JAPANESE, JAPANESE, JAPANESE],
   ...[CHINESE, KOREAN, ARABIC, ARABIC, HINDI, HINDI, HINDI],

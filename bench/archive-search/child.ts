@@ -10,14 +10,14 @@ export interface Reply {
   readonly value?: unknown;
   readonly error?: string;
   readonly ms: number;
-  /** The CPU time of all threads. */
+  /** The CPU time that all threads took, in milliseconds. */
   readonly cpuMs: number;
-  /** The peak memory of the process so far. */
+  /** The peak memory of the process so far, in megabytes. */
   readonly peakMegabytes: number;
 }
 
-// Loads a module in a separate process and calls its exports on request. Usage: node child.js
-// MODULE.
+// Loads a module in a separate process, and calls its exports when the parent asks. Usage: node
+// child.js MODULE.
 const module = import(pathToFileURL(process.argv[2] ?? '').href) as Promise<
   Record<string, (...args: readonly unknown[]) => unknown>
 >;

@@ -3,8 +3,8 @@ import { type DuckDBConnection, DuckDBInstance, version as versionOf } from '@du
 import type { Posts } from './posts.js';
 import { type Month, PAGE, type Query } from './queries.js';
 
-// The part of a post that the queries read. For a retweet, the text and links of the retweeted
-// post.
+// The parts of a post that the queries read. For a retweet, these are the text and the links of the
+// retweeted post.
 const ENTITIES =
   'STRUCT(urls STRUCT(expanded_url VARCHAR, display_url VARCHAR, unwound STRUCT(url VARCHAR))[])';
 const CONTENT =
@@ -28,7 +28,8 @@ export function version(): string {
 }
 
 /**
- * Fills a table from the same files, ordered by time as they are. Resolves to its size in bytes.
+ * Creates a table from the files that are also searched by Millrace. The posts stay in the order of
+ * the files, which is by time. Resolves to the size of the table in bytes.
  */
 export async function build({ folder }: Posts): Promise<number> {
   const file = fileOf(folder);

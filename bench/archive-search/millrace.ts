@@ -7,8 +7,8 @@ import { type Month, PAGE, type Query } from './queries.js';
 
 const HOUR = 3_600_000;
 
-// The function with which the service opens a folder. The package contains it but does not export
-// it.
+// The function that the service uses to open a folder. It is in the package, but the package does
+// not export it.
 const { openFolderArchive } = (await import(
   new URL('./archive/folder/folder-archive.js', import.meta.resolve('millrace/service')).href
 )) as { openFolderArchive(folder: string): Promise<Archive> };
@@ -18,7 +18,7 @@ let service: Service;
 let searchUrl: string;
 let authorization: string;
 
-/** Builds the index from scratch. Resolves to its size in bytes. */
+/** Builds the index from scratch. Resolves to the size of the index in bytes. */
 export async function build({ folder }: Posts): Promise<number> {
   const index = path.join(folder, '.millrace-index');
   await rm(index, { recursive: true, force: true });
@@ -43,7 +43,7 @@ export async function counts(query: Query, { from, to }: Month): Promise<Record<
   return byHour(buckets.map(({ start, count }) => [start, count]));
 }
 
-/** Serves the same archive through the service's own endpoints. */
+/** Starts a service that searches the same archive through the service's own endpoints. */
 export async function serve(): Promise<void> {
   service = createService({ archive, limits: 'relaxed' });
   const { baseUrl, account, label, email, password } = await service.start();
@@ -72,7 +72,10 @@ export async function close(): Promise<void> {
   await archive.close();
 }
 
-/** Parses the rule on every call, because a request also contains it as a string. */
+/**
+ * Parses the rule on every call, because a request to the service also contains the rule as a
+ * string.
+ */
 function queryOf({ rule }: Query): ArchiveQuery {
   const { tree } = rules.parse(rule);
   if (tree === undefined) throw new Error(`Not a rule: ${rule}`);

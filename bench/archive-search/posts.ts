@@ -9,7 +9,7 @@ export interface Posts extends Month {
   readonly folder: string;
   readonly files: number;
   readonly posts: number;
-  /** The number of decompressed bytes. */
+  /** The total size of the posts in bytes, without compression. */
   readonly bytes: number;
   readonly gzipBytes: number;
 }
@@ -19,8 +19,8 @@ const MINUTE = 60_000;
 const SEGMENT = 10 * MINUTE;
 
 /**
- * Creates a month of posts in gzip files of ten minutes, as a job delivers them. Every machine gets
- * the same bytes. They are created once and kept outside git.
+ * Creates a month of posts in gzip files of ten minutes each, like the files of a job. Every
+ * machine gets the same bytes. The files are created once, and are kept outside git.
  */
 export async function makePosts(postsPerMinute: number): Promise<Posts> {
   const folder = path.join(process.cwd(), `bench/.cache/month-1-${postsPerMinute}`);
@@ -42,7 +42,7 @@ export async function makePosts(postsPerMinute: number): Promise<Posts> {
       for (const post of samplePosts(minute, { postsPerMinute })) lines.push(post.raw);
     if (lines.length === 0) continue;
     const plain = Buffer.concat(lines.flatMap(line => [line, Buffer.from('\n')]));
-    // The file is compressed while the next posts are generated.
+    // While this file is compressed, the posts of the next file are generated.
     await writing;
     writing = promisify(gzip)(plain).then(packed => {
       gzipBytes += packed.length;

@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Call, Reply } from './child.js';
 
 /**
- * Runs a module of this folder in a separate process, so that its memory can be measured
- * separately.
+ * Runs a module of this folder in a separate process, so that the memory of the module can be
+ * measured alone.
  */
 export class ModuleProcess {
   readonly #name: string;

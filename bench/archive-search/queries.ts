@@ -1,23 +1,23 @@
-/** A query of an archive, as a rule and as the SQL that an expert on this data would write. */
+/** A query of an archive: as a rule, and as the SQL that an expert on this data would write. */
 export interface Query {
   readonly name: string;
   readonly rule: string;
-  /** The WHERE condition, without the window. */
+  /** The WHERE condition without the condition for the time window. */
   readonly where: string;
 }
 
-/** The window from `from` (inclusive) to `to` (exclusive), in epoch milliseconds. */
+/** The time window from `from` (inclusive) to `to` (exclusive), in epoch milliseconds. */
 export interface Month {
   readonly from: number;
   readonly to: number;
 }
 
 export interface Engine {
-  /** Returns the ids of the first page, newest first. */
+  /** Returns the ids of the posts on the first page, newest first. */
   search(query: Query, month: Month): Promise<readonly string[]>;
   /**
-   * Returns the number of posts per hour, by the hour's epoch milliseconds. Hours without posts are
-   * omitted.
+   * Returns the number of posts in each hour. The keys are the epoch milliseconds of the hours.
+   * Hours without posts are omitted.
    */
   counts(query: Query, month: Month): Promise<Readonly<Record<string, number>>>;
 }
@@ -40,12 +40,18 @@ export const QUERIES: readonly Query[] = [
   },
 ];
 
-/** `contains` is much faster than the second condition and leaves few rows for it. */
+/**
+ * Returns a condition that a post has a word. `contains` is much faster than the regular
+ * expression, and leaves few rows for it.
+ */
 function word(text: string): string {
   return `(contains(words, '${text}') AND regexp_matches(words, '\\b${text}\\b'))`;
 }
 
-/** Searches only the text, because a phrase does not match the words of a link. */
+/**
+ * Returns a condition that a post has a phrase. It reads only the text, because a phrase does not
+ * match the words of a link.
+ */
 function phrase(first: string, second: string): string {
   return (
     `(contains(text, '${first}') AND contains(text, '${second}') AND ` +

@@ -13,8 +13,8 @@ export interface Built {
 }
 
 /**
- * The newest page of the month, the newest page before a different hour each time, or a month of
- * counts.
+ * What a query asks for: the newest page of the month (`page`), the newest page before an hour that
+ * differs each time (`new page`), or a month of counts (`counts`).
  */
 export type Task = 'page' | 'new page' | 'counts';
 
@@ -34,10 +34,10 @@ const TASKS: Record<Task, string> = {
 interface Findings {
   readonly posts: Posts;
   readonly built: readonly Built[];
-  /** DuckDB's version, if it is installed. */
+  /** The version of DuckDB, if DuckDB is installed. */
   readonly duckdb: string | undefined;
   readonly rows: readonly Row[];
-  /** The results of the same questions, asked by requests to the service. */
+  /** The results for the same queries when they are sent to the service by HTTP. */
   readonly http: readonly Row[];
 }
 
@@ -93,7 +93,10 @@ export function report({ posts, built, duckdb, rows, http }: Findings): string {
   ].join('\n');
 }
 
-/** Omits the pages that are already in memory, because they say least. */
+/**
+ * Creates the chart. Pages that were already in memory are omitted, because they say the least
+ * about the engines.
+ */
 export function chartOf({ rows, duckdb }: Findings): Chart {
   return {
     name: 'archive-search',

@@ -29,8 +29,8 @@ export async function run({ files, out, compared }: Work): Promise<void> {
 }
 
 /**
- * Joins lines as `files` does and then discards them, because few machines have memory for 8 GB.
- * Counts posts.
+ * Joins lines as `files` does, and then discards them, because few machines have enough memory for
+ * an output of 8 GB. Counts the posts.
  */
 const nowhere: FlowSink<Routed, number> = async (input, run) => {
   const lines = Buffer.allocUnsafe(BUFFER);
@@ -42,7 +42,7 @@ const nowhere: FlowSink<Routed, number> = async (input, run) => {
       if (used + activity.raw.length > BUFFER) used = 0;
       lines.set(activity.raw, used);
       used += activity.raw.length;
-      // A post with several tags arrives several times.
+      // A post that has several tags arrives several times in a row.
       if (activity.id !== last) posts++;
       last = activity.id;
     }

@@ -27,7 +27,7 @@ export function expectSum(sum: number, hops: number): void {
   if (sum !== expected) throw new Error(`Expected a sum of ${expected}, got ${sum}`);
 }
 
-/** Adds up the items in batches, as the built-in sinks read them. */
+/** Adds up the items. Reads them in batches, as the built-in sinks do. */
 export function sumOf(hops: number): Sink<Item> {
   return async input => {
     let sum = 0;

@@ -7,7 +7,7 @@ import { onTask } from './task.js';
 
 const LINE_FEED = Buffer.from('\n');
 
-// A script that uses only the client and ignores failures: it stores no cursor.
+// A script that uses only the NATS client and ignores failures. It stores no cursor.
 await onTask(async ({ urls, stream, posts, out }) => {
   const connection = await connect({ servers: urls });
   const manager = await jetstreamManager(connection);

@@ -4,8 +4,8 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, nanos } from '@nats-io/transport-node';
 import { onTask } from './task.js';
 
-// A script that uses only the client and ignores failures. The posts are in memory and their ids
-// are known.
+// A script that uses only the NATS client and ignores failures. The posts are already in memory,
+// and their ids are known.
 await onTask(async ({ urls, stream, replicas, inFlight, files }) => {
   const posts = new Map<string, Uint8Array>();
   for (const file of files)
@@ -22,7 +22,7 @@ await onTask(async ({ urls, stream, replicas, inFlight, files }) => {
     });
     const js = jetstream(connection);
     const waiting = [...posts].values();
-    // Each worker takes the next post when its previous one is acknowledged.
+    // Each worker takes the next post once its previous post is acknowledged.
     const worker = async () => {
       for (const [id, post] of waiting) await js.publish(`${stream}.0`, post, { msgID: id });
     };

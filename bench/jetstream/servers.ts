@@ -7,10 +7,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 
-/** Whether `nats-server` is installed. */
+/** Whether `nats-server` is installed on this machine. */
 export const hasNatsServer = spawnSync('nats-server', ['--version']).status === 0;
 
-/** One node, or a cluster of three nodes, on loopback. */
+/** One NATS server, or a cluster of three servers, on the loopback interface. */
 export interface Servers {
   readonly urls: string[];
   stop(): Promise<void>;

@@ -1,21 +1,21 @@
 import { peakMemory } from '../peak-memory.js';
 
-/** The argument of a child process, as JSON. */
+/** The argument for a child process, which is passed as JSON. */
 export interface Task {
   readonly urls: string[];
   readonly stream: string;
   readonly replicas: 1 | 3;
-  /** The maximum number of unacknowledged publishes. */
+  /** The maximum number of messages that are published but not acknowledged yet. */
   readonly inFlight: number;
-  /** The stored files. `posts` is the number of distinct posts in them. */
+  /** The stored files to publish. `posts` is the number of distinct posts in them. */
   readonly files: readonly string[];
   readonly posts: number;
   readonly out: string;
-  /** If given, each message contains several posts. */
+  /** If set, each message contains several posts. */
   readonly batch?: { readonly compression?: 'gzip' } | undefined;
 }
 
-/** The measurements. */
+/** What the child process has measured. */
 export interface Done {
   readonly posts: number;
   readonly seconds: number;
@@ -23,7 +23,9 @@ export interface Done {
   readonly peakMegabytes: number;
 }
 
-/** Runs in a child process. `prepare` is not measured, but the function it returns is. */
+/**
+ * Runs a task in a child process. `prepare` is not measured, but the function that it returns is.
+ */
 export async function onTask(
   prepare: (task: Task) => Promise<() => Promise<number>>,
 ): Promise<void> {

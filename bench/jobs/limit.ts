@@ -1,7 +1,7 @@
 import type { Work } from '../question.js';
 import { run as runLimit } from '../stored-files/limit.js';
 
-/** The first file is the address of the server. */
+/** Skips the first file, because it is the address of the server instead of a file. */
 export function run(work: Work): Promise<void> {
   return runLimit({ ...work, files: work.files.slice(1) });
 }

@@ -5,7 +5,7 @@ import { Ids } from './ids.js';
 const LISTING =
   '/historical/rulestream/accounts/bench/publishers/twitter/jobs/benchjob01/results.json';
 
-/** A script without a library: downloads one file after the other without checks. */
+/** A script without a library. It downloads one file after the other, and checks nothing. */
 export async function run({ files, out }: Work): Promise<void> {
   const listing = await fetch(`${files[0]}${LISTING}`);
   const { urlList } = (await listing.json()) as { urlList: string[] };

@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// Serves one delivered job. The parent sends the list of its files and receives the address.
+// Serves the files of one job that is complete. The parent process sends the list of files, and
+// receives the address of the server.
 interface Served {
   readonly files: readonly string[];
   readonly posts: number;

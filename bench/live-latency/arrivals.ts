@@ -1,17 +1,17 @@
 /**
- * Records when each message arrives, in microseconds of the machine's clock, until all have
- * arrived.
+ * Records when each message arrives, in microseconds of the machine's clock, until all messages
+ * have arrived.
  */
 export class Arrivals {
   readonly #all: number[] = [];
   readonly #wanted: number;
   readonly #warmUp: number;
-  /** The CPU usage when the measured messages start. */
+  /** The CPU usage at the time when the messages that are measured start. */
   #before = process.cpuUsage();
 
   /**
-   * The two arguments from the parent: the total number of messages, and how many of these are for
-   * warm-up.
+   * Takes the two arguments from the parent process: the total number of messages, and how many of
+   * these are for warm-up.
    */
   constructor([wanted, warmUp]: readonly string[]) {
     this.#wanted = Number(wanted);
@@ -19,7 +19,8 @@ export class Arrivals {
   }
 
   /**
-   * Returns whether this was the last message. Ids are consecutive, so a lost message is noticed.
+   * Adds a message. Returns whether it was the last one. Ids are consecutive, so a lost message is
+   * noticed.
    */
   add(id: string | undefined): boolean {
     const at = Number(process.hrtime.bigint() / 1_000n);
@@ -38,7 +39,7 @@ interface Message {
   readonly delete: { readonly status: { readonly id_str: string } };
 }
 
-/** Parses each line as a hand-written script would. */
+/** Returns a function that parses each line as a hand-written script would. */
 export function parsed(arrivals: Arrivals): (line: string) => void {
   return line => {
     if (line !== '') arrivals.add((JSON.parse(line) as Message).delete.status.id_str);

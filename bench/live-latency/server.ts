@@ -2,14 +2,14 @@ import { type AddressInfo, createServer } from 'node:net';
 import { constants } from 'node:zlib';
 import { Gzip } from 'minizlib';
 
-// Sends compliance events at a steady rate, after faster ones for warm-up. They are compressed in
-// advance, so the measurement starts with the write of a flushed message. After the last message,
-// the times of all writes are sent to the parent.
+// Sends compliance events at a steady rate. The first events, for warm-up, are sent at a higher
+// rate. All events are compressed in advance, so the measured time starts when a flushed message is
+// written. After the last message, the times of all writes are sent to the parent process.
 const [messages = 0, everyMs = 1, fastFirst = 0] = process.argv.slice(2).map(Number);
 const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
   'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
-/** A clock that is the same for all processes of this machine. */
+/** Reads a clock that all processes on this machine share, in microseconds. */
 const now = () => Number(process.hrtime.bigint() / 1_000n);
 
 const wire = flushed(Array.from({ length: messages }, (_, index) => event(index)));
@@ -41,7 +41,7 @@ function event(index: number): string {
   return `{"delete":{"status":${status},"timestamp_ms":"1700000000000"}}\r\n`;
 }
 
-/** Compresses the messages. Each has a separate flush and HTTP chunk. */
+/** Compresses the messages. Each message is flushed separately, and is a separate HTTP chunk. */
 function flushed(texts: readonly string[]): Buffer[] {
   const gzip = new Gzip({ flush: constants.Z_SYNC_FLUSH });
   let out: Buffer[] = [];

@@ -4,7 +4,7 @@ import { Received } from './received.js';
 
 const MINUTE = 60_000;
 
-/** Reads the whole stream in one connection, whatever its window. */
+/** Reads the whole stream in one connection, however long its time window is. */
 export async function run(work: Work): Promise<void> {
   const acme = account({
     replayStreamUrl: work.files[0],

@@ -3,7 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Work } from '../question.js';
 
-/** Counts the messages of a stream. If outputs are compared, also hashes all bytes. */
+/**
+ * Counts the messages of a stream. In a run whose output is compared, also hashes the bytes of all
+ * messages.
+ */
 export class Received {
   readonly #sum = createHash('sha256');
   readonly #work: Work;
@@ -13,7 +16,10 @@ export class Received {
     this.#work = work;
   }
 
-  /** Adds one message. Heartbeats and the service's own messages are not posts. */
+  /**
+   * Adds one message. The caller skips heartbeats and the service's own messages, which are not
+   * posts.
+   */
   add(message: string | Buffer): void {
     this.#posts++;
     if (this.#work.compared) this.#sum.update(message);
@@ -27,7 +33,10 @@ export class Received {
   }
 }
 
-/** A consumer of lines as a user would write it. Ignores the service's own messages. */
+/**
+ * Returns a consumer of lines such as a user would write. It ignores heartbeats and the service's
+ * own messages.
+ */
 export function into(received: Received): (lines: AsyncIterable<string>) => Promise<void> {
   return async lines => {
     for await (const line of lines)

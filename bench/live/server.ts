@@ -3,8 +3,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { constants, gunzipSync } from 'node:zlib';
 import { Gzip } from 'minizlib';
 
-// Serves a replay of stored posts as fast as the client reads. The whole response is prepared in
-// advance, so this process only copies bytes. The parent sends the files and receives the address.
+// Serves a replay of stored posts, as fast as the client reads. The whole response is prepared in
+// advance, so this process only copies bytes. The parent process sends the list of files, and
+// receives the address of the server.
 const HEARTBEAT_EVERY = 500;
 const CRLF = Buffer.from('\r\n');
 const EMPTY = Buffer.alloc(0);
@@ -13,10 +14,10 @@ const HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n' +
   'transfer-encoding: chunked\r\nconnection: close\r\n\r\n';
 
-/** The message from the parent. */
+/** The message from the parent process. */
 export interface Served {
   readonly files: readonly string[];
-  /** How often the posts are repeated. */
+  /** How often the posts are repeated in the stream. */
   readonly times: number;
 }
 
@@ -33,7 +34,8 @@ process.once('message', async ({ files, times }: Served) => {
       index % HEARTBEAT_EVERY === 0 ? [EMPTY, message] : [message],
     ),
   );
-  // Each repetition is one member of the gzip file. The last member contains the final message.
+  // Each repetition of the posts is one member of the gzip stream. The last member contains the
+  // final message of the service.
   const end = Buffer.concat([flushed([Buffer.from(JSON.stringify({ info }))]), chunked([])]);
 
   const server = createServer(socket => {
@@ -58,7 +60,10 @@ process.once('message', async ({ files, times }: Served) => {
   });
 });
 
-/** Returns each post once, in the order of the files, because a stream contains no duplicates. */
+/**
+ * Returns each post once, in the order of the files. Duplicates are removed, because a stream
+ * contains no duplicates.
+ */
 async function postsOnce(files: readonly string[]): Promise<readonly Buffer[]> {
   const byId = new Map<string, Buffer>();
   for (const file of files)
@@ -72,7 +77,7 @@ async function postsOnce(files: readonly string[]): Promise<readonly Buffer[]> {
   return [...byId.values()];
 }
 
-/** Returns one gzip member. Each message has a separate flush and HTTP chunk. */
+/** Returns one gzip member. Each message is flushed separately, and is a separate HTTP chunk. */
 function flushed(messages: readonly Buffer[]): Buffer {
   const gzip = new Gzip({ level: 6, flush: constants.Z_SYNC_FLUSH });
   const chunks: Buffer[] = [];
@@ -87,7 +92,7 @@ function flushed(messages: readonly Buffer[]): Buffer {
   return Buffer.concat([...chunks, chunked(out)]);
 }
 
-/** Returns an HTTP chunk. An empty chunk is the last one. */
+/** Returns an HTTP chunk. An empty chunk ends the response. */
 function chunked(pieces: readonly Buffer[]): Buffer {
   const size = pieces.reduce((sum, { length }) => sum + length, 0);
   return Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...pieces, CRLF]);

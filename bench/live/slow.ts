@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { account, replay } from 'millrace';
 import { peakMemory } from '../peak-memory.js';
 
-// Consumes a stream at a fixed rate for some time. Usage: node slow.js ADDRESS FOLDER
+// Consumes a stream at a fixed rate for a given time. Usage: node slow.js ADDRESS FOLDER
 // POSTS_PER_SECOND SECONDS
 const [address, folder, perSecond, seconds] = process.argv.slice(2);
 const MINUTE = 60_000;
 
-/** The result that is printed at the end. */
+/** The result, which the script prints at its end. */
 export interface Slow {
   readonly posts: number;
   readonly peakMegabytes: number;

@@ -13,7 +13,7 @@ import {
 import type { Work } from '../question.js';
 import { FOLLOWERS, tell } from './kept.js';
 
-/** Returns the ids of all posts that pass. */
+/** Collects the ids of all posts that pass the test. */
 export async function filtered(work: Work, passes: (activity: Activity) => boolean): Promise<void> {
   const ids = await pipeline(
     localFiles(work.files),
@@ -27,7 +27,9 @@ export async function filtered(work: Work, passes: (activity: Activity) => boole
   await tell(work, ids);
 }
 
-/** Reads a property that requires parsing the post. */
+/**
+ * Returns whether the author has many followers. Reading this property requires parsing the post.
+ */
 export function hasFollowers({ post }: Activity): boolean {
   return (post as OriginalPost).user.followers_count > FOLLOWERS;
 }

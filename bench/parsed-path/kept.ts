@@ -3,11 +3,14 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Work } from '../question.js';
 
-/** Keeps posts by authors with more followers than this, about one in three. */
+/**
+ * Posts are kept if their author has more followers than this. About one in three posts is kept.
+ */
 export const FOLLOWERS = 1_000;
 
 /**
- * Writes the number of kept posts and a hash of their ids, in the run whose results are compared.
+ * Writes the number of kept posts and a hash of their ids. Does so only in the run whose results
+ * are compared.
  */
 export async function tell({ compared, out }: Work, ids: readonly string[]): Promise<void> {
   if (!compared) return;

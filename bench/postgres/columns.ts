@@ -12,6 +12,9 @@ export const COLUMNS = Object.values(tables.posts);
 const LIST = COLUMNS.map(
   ({ name, type }) => `${name} ${TYPES[type as keyof typeof TYPES] ?? 'json'}`,
 );
-/** `id` is the primary key, so the variants use `dedupe`: the corpus contains duplicates. */
+/**
+ * The SQL that creates the tables. `id` is the primary key and the corpus contains duplicates, so
+ * the variants use `dedupe`.
+ */
 export const TABLE = `CREATE TABLE posts (${LIST.join(', ')}, PRIMARY KEY (id));
   CREATE TABLE checkpoints (name text PRIMARY KEY, saved text)`;

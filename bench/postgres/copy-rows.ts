@@ -5,7 +5,7 @@ import { intoPostgres } from './into-postgres.js';
 
 const BLOCK = 1 << 20;
 
-/** Copies the rows of the CSV file that psql reads. */
+/** Copies the rows of the CSV file that psql reads in another variant. */
 export async function run({ out }: Work): Promise<void> {
   const ends = await readFile(`${out}/posts.ends`);
   const rows = rowsOf(`${out}/posts.csv`, new Uint32Array(new Uint8Array(ends).buffer));
@@ -21,8 +21,8 @@ export async function run({ out }: Work): Promise<void> {
 }
 
 /**
- * Delivers the lines of a CSV file without its header. `ends` has the end of each line. A cursor
- * contains the number of earlier lines.
+ * Delivers the lines of a CSV file, except its header. `ends` has the offset at which each line
+ * ends. A cursor has the number of lines before it.
  */
 function rowsOf(path: string, ends: Uint32Array): Flow<Buffer> {
   return new Flow(async function* ({ resume }) {

@@ -2,8 +2,8 @@ import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 
 /**
- * Two threads that inflate whole files, parse each line and write the bytes. This is the cost
- * without rules.
+ * Inflates whole files in two threads, parses each line, and writes the bytes. This is the cost of
+ * the work without rules.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const halves = [0, 1].map(half => ({

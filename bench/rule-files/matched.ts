@@ -11,7 +11,8 @@ import {
 import type { Work } from '../question.js';
 
 /**
- * @param operator The operator that matches the rules. They are compiled before the clock starts.
+ * @param operator The operator that matches posts against the rules. The rules are compiled before
+ * the clock starts.
  */
 export async function matched(
   work: Work,

@@ -5,7 +5,10 @@ import { manyRules } from './rules.js';
 
 const operator = matchRules(rules.compileAll(manyRules()));
 
-/** The rules of a matcher may change between two posts, so it runs on the main thread. */
+/**
+ * Matches posts with a `RuleMatcher`. Its rules may change between two posts, so it runs on the
+ * main thread.
+ */
 export async function run(work: Work): Promise<void> {
   await matched(work, operator);
 }

@@ -6,8 +6,8 @@ import { manyRules } from './rules.js';
 const operator = matchRules(manyRules());
 
 /**
- * Uses two threads, like the limit. The input of a quick run would be too small to start threads by
- * default.
+ * Uses two threads, as the bound does. By default, the small input of a quick run would not start
+ * threads.
  */
 export async function run(work: Work, options = { workers: 2 }): Promise<void> {
   await matched(work, operator, options);

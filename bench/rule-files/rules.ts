@@ -9,7 +9,7 @@ const TAGGED = 10;
 
 type Rule = Parameters<typeof language.compileAll>[0][number];
 
-/** Returns the same rules in each process. */
+/** Returns many rules. Every process gets the same rules. */
 export function manyRules(): Rule[] {
   const { rule } = workload(5_000);
   return Array.from({ length: RULES }, (_, number) => ({

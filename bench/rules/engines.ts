@@ -6,8 +6,8 @@ import sift from 'sift';
 import type { BenchRule, Condition } from './workload.js';
 
 /**
- * A post in the form that the general matchers take: lower-case text with a space before and after
- * each word.
+ * A post in the form that the general-purpose matchers need: lower-case text with a space before
+ * and after each word.
  */
 export interface Document {
   readonly word: string;
@@ -19,7 +19,7 @@ export interface Document {
   readonly original: string;
 }
 
-/** Returns the numbers of the rules that a post matches. */
+/** A function that returns the indices of the rules that match a post. */
 export type Matcher<Post> = (post: Post) => number[];
 
 export function toDocument(activity: Activity): Document {
@@ -82,7 +82,7 @@ export function indexed(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return post => matcher.match(post).map(({ id }) => Number(id));
 }
 
-/** Matches each rule separately, without Millrace's index. */
+/** Returns a matcher that tests each rule separately, without Millrace's index. */
 export function oneByOne(benchRules: readonly BenchRule[]): Matcher<Activity> {
   return loop(
     benchRules.map(rule => {

@@ -1,13 +1,13 @@
 import { Activity } from 'millrace';
 import { samplePosts } from 'millrace/service';
 
-/** A condition that every engine here can express. */
+/** A condition that all engines in this benchmark can express. */
 export interface Condition {
   readonly kind: 'word' | 'phrase' | 'hashtag' | 'from' | 'mention' | 'lang' | 'links' | 'original';
   readonly text: string;
 }
 
-/** A rule: every group must match, by any of its conditions. */
+/** A rule, as a list of groups. In every group, at least one condition must match. */
 export type BenchRule = readonly (readonly Condition[])[];
 
 export interface Workload {
@@ -19,9 +19,9 @@ const VOCABULARY = 100_000;
 const START = Date.UTC(2022, 9, 3, 6);
 
 /**
- * Returns posts of the sample archive with other words. Their size and structure are realistic, but
- * the archive's vocabulary is small, so they get 100,000 different words, distributed by Zipf's
- * law.
+ * Returns posts of the sample archive with different words. The posts have a realistic size and
+ * structure, but the sample archive has a small vocabulary. Therefore, their words are replaced by
+ * words from a vocabulary of 100,000, distributed by Zipf's law.
  */
 export function workload(count: number): Workload {
   const random = seeded(1);
@@ -37,7 +37,7 @@ export function workload(count: number): Workload {
   return { posts, rule: () => arbitraryRule(random, words, authors, tags) };
 }
 
-/** Creates a rule in a common form, with three conditions on average. */
+/** Creates a rule in one of the common forms. On average, a rule has three conditions. */
 function arbitraryRule(
   random: () => number,
   words: readonly string[],
@@ -45,7 +45,7 @@ function arbitraryRule(
   tags: readonly string[],
 ): BenchRule {
   const pick = (list: readonly string[]) => list[Math.floor(random() * list.length)] as string;
-  // Rules ask for rare words, because nobody searches for `the`.
+  // Rules contain rare words, because nobody searches for `the`.
   const word = (from = 300): Condition => ({
     kind: 'word',
     text: words[logarithmic(random(), from, VOCABULARY)] as string,
@@ -88,12 +88,18 @@ function hashtagsOf(activity: Activity): string[] {
   return post.entities.hashtags.map(tag => tag.text.toLowerCase());
 }
 
-/** Draws a number by Zipf's law: as often between 1 and 10 as between 10,000 and 100,000. */
+/**
+ * Draws a number by Zipf's law: numbers from 1 to 10 are as frequent as numbers from 10,000 to
+ * 100,000.
+ */
 function logarithmic(random: number, from: number, to: number): number {
   return Math.floor(from * (to / from) ** random) - 1;
 }
 
-/** Returns common English words, followed by pronounceable ones. Rarer words are longer. */
+/**
+ * Returns common English words, followed by invented words that can be pronounced. Rarer words are
+ * longer.
+ */
 function vocabulary(random: () => number): readonly string[] {
   const common =
     'the to a i and in of you is for my it on that me this just with be so at like have are not but ' +

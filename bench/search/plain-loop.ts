@@ -5,7 +5,7 @@ interface Page {
   readonly next?: string;
 }
 
-/** A script without a library: reads one page after the other without checks. */
+/** A script without a library. It reads one page after the other, and checks nothing. */
 onTask(async function* ({ address, fromDate, toDate }) {
   let next: string | undefined;
   do {

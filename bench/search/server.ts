@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { samplePosts } from 'millrace/service';
 
-// Answers searches after a delay. Each minute of the window has a page of 500 posts, newest first.
-// All pages are prepared in advance. Any message from the parent requests the maximum number of
-// requests in a second.
+// Answers search requests after a delay. Each minute of the window has a page of 500 posts, newest
+// first. All pages are prepared in advance. If the parent process sends any message, the server
+// answers with the maximum number of requests that it has received in one second.
 const [minutes = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const TO = Date.UTC(2022, 9, 4);
 const MINUTE = 60_000;
@@ -24,8 +24,8 @@ for (let minute = 1; minute <= minutes; minute++) {
   pages.set(at, `{"results":[${posts.map(({ raw }) => raw.toString()).join(',')}]`);
 }
 /**
- * The bodies of all pages, with and without a `next` token, so that no request waits for a page to
- * be created.
+ * The bodies of all pages, with and without a `next` token. They are prepared, so that no request
+ * waits until a page is created.
  */
 const bodies = new Map(
   [...pages].flatMap(([at, results]) =>

@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
 import { inflatedFile } from '../inflated-file.js';
 
-/** Node has zstd since 22.15, but the types of Node 20 do not contain it. */
+/** Node supports zstd since 22.15, but the types of Node 20 do not declare it. */
 const { zstdCompressSync, constants } = zlib as unknown as {
   zstdCompressSync: (content: Buffer, options: object) => Buffer;
   constants: { ZSTD_c_checksumFlag: number };

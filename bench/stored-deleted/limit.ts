@@ -6,8 +6,8 @@ export function run({ files: [, ...stored], out }: Work): Promise<void> {
 }
 
 /**
- * Two threads that only inflate whole files, compress them (gzip level 6 or zstd) and write the
- * bytes.
+ * Inflates whole files in two threads, compresses them again (gzip level 6, or zstd), and writes
+ * the bytes.
  */
 export async function compressed(
   files: readonly string[],

@@ -13,7 +13,10 @@ interface Target {
 const task = workerData as Task;
 const ids = new SharedIds(task.ids);
 const targets = new Map<string, Target>();
-/** Posts have few different lists of rules, so each list is parsed only once. */
+/**
+ * The files that each list of rules leads to. There are few different lists of rules, so each list
+ * is parsed only once.
+ */
 const targetsOfRules = new Map<string, readonly Target[]>();
 
 for (let at = next(); at < task.files.length; at = next())
@@ -60,7 +63,7 @@ function targetOf(tag: string): Target {
   return target;
 }
 
-/** Appends whole lines after what the other thread has written. */
+/** Appends whole lines to a file, after the lines that the other thread has written. */
 function write(target: Target): void {
   for (let done = 0; done < target.length; )
     done += writeSync(target.file, target.bytes, done, target.length - done);

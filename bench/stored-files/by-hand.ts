@@ -6,15 +6,15 @@ import { SharedIds } from './shared-ids.js';
 export interface Task {
   readonly files: readonly string[];
   readonly out: string;
-  /** The number of the next file. An idle thread takes it. */
+  /** The index of the next file to read. A thread that is idle takes that file. */
   readonly next: Int32Array;
   readonly ids: Int32Array;
 }
 
 /**
- * A loop written only for these files and this task, in two worker threads. It checks nothing,
- * keeps no order and cannot resume after a crash. It shows what a library could gain by giving up
- * all of that.
+ * A loop that is written only for these files and this task, in two worker threads. It checks
+ * nothing, does not keep the order of posts, and cannot resume after a crash. It shows how much
+ * faster a library could be if it gave up all of these.
  */
 export async function run({ files, out }: Work): Promise<void> {
   const next = new Int32Array(new SharedArrayBuffer(4));

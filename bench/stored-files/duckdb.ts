@@ -2,8 +2,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import type { Work } from '../question.js';
 
 /**
- * Writes unchanged lines, the first one of each id, once for every tag. The CSV writer has no quote
- * character and a delimiter that JSON cannot contain, so it writes plain lines.
+ * Writes the first line with each id, unchanged, once for every tag of the post. The CSV writer has
+ * no quote character, and its delimiter cannot occur in JSON, so it writes plain lines.
  */
 export async function run({ files, out, format }: Work): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' });

@@ -3,9 +3,9 @@ import { inWorkers } from '../in-workers.js';
 import type { Work } from '../question.js';
 
 /**
- * Runs Millrace's pipeline twice, in two worker threads with every other file each. Neither knows
- * the ids that the other has seen, so duplicates in adjacent files remain. This is a bound, not a
- * solution.
+ * Runs Millrace's pipeline twice, in two worker threads; each thread reads every other file. A
+ * thread does not know the ids that the other thread has seen, so duplicates in adjacent files are
+ * not removed. This is a bound, not a solution.
  */
 export async function run(work: Work): Promise<void> {
   const halves = [0, 1].map(half => ({

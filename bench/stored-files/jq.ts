@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { Work } from '../question.js';
 
-// jq 1.6 rounds 64-bit numbers when it prints a post, but `id_str` stays exact.
+// jq 1.6 rounds 64-bit numbers when it prints a post, but `id_str` stays exact because it is a
+// string.
 const FILTER =
   'select(.id_str) | ([.matching_rules[]?.tag | select(. != null)] | unique) as $tags | ' +
   '(if $tags == [] then ["untagged"] else $tags end)[] as $tag | "\\(.id_str)\\t\\($tag)\\t\\(tojson)"';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Work } from '../question.js';
 import { run as gunzipAndWrite } from './limit.js';
 
-/** Like limit.ts, but the output is synced to the disk before the run ends. */
+/** Does the same as limit.ts, but also syncs the output to disk before the run ends. */
 export async function run(work: Work): Promise<void> {
   await gunzipAndWrite(work);
   await Promise.all(

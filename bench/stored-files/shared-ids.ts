@@ -1,7 +1,7 @@
 const SLOTS = 2 ** 19;
 /**
- * The words of a slot: the upper digits (never 0), the lower digits, and whether the lower digits
- * have been written.
+ * Each slot has three words: the upper digits of an id (never 0), its lower digits, and whether the
+ * lower digits have been written.
  */
 const WORDS = 3;
 const DIGITS = 19;
@@ -18,7 +18,10 @@ export class SharedIds {
     return new Int32Array(new SharedArrayBuffer(SLOTS * WORDS * Int32Array.BYTES_PER_ELEMENT));
   }
 
-  /** Adds the id at this position. Returns `false` if a thread has already added it. */
+  /**
+   * Adds the id at a position. Returns `false` if this thread or another thread has already added
+   * it.
+   */
   add(bytes: Buffer, at: number): boolean {
     let first = 0;
     let rest = 0;

@@ -4,8 +4,8 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 type Rules = readonly { readonly tag: string | null }[];
 
 /**
- * A post of either format. Only `original` has `id_str`, and `activity_streams` has its rules in
- * `gnip`.
+ * The members of a post in either format. Only `original` has `id_str`. In `activity_streams`, the
+ * rules are in `gnip`.
  */
 export interface Post {
   readonly id: string;
@@ -15,8 +15,8 @@ export interface Post {
 }
 
 /**
- * Writes files by tag like careful users would around their own parser: with a set of ids, and a
- * write stream for each tag.
+ * Writes files by tag, as careful users would do with a parser of their choice: with a set of ids,
+ * and with a write stream for each tag.
  */
 export class TagFiles {
   readonly #out: string;

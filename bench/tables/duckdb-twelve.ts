@@ -1,7 +1,9 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import type { Work } from '../question.js';
 
-/** DuckDB's own conversion of the same JSON to twelve columns. It is told which members to read. */
+/**
+ * Converts the same JSON to twelve columns with DuckDB alone. DuckDB is told which members to read.
+ */
 export async function copyTwelve(
   { files, out, format = 'original' }: Work,
   target: 'parquet' | 'csv',

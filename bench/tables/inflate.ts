@@ -5,7 +5,7 @@ import type { Work } from '../question.js';
 
 const inflate = promisify(gunzip);
 
-/** Only inflates the files in two threads of Node's pool. No conversion can be faster. */
+/** Inflates the files in two threads of Node's thread pool. No conversion can be faster. */
 export async function run({ files }: Work): Promise<void> {
   const left = files.toReversed();
   const thread = async () => {

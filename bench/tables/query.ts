@@ -2,7 +2,8 @@ import { text } from 'node:stream/consumers';
 import { DuckDBInstance } from '@duckdb/node-api';
 import type { Work } from '../question.js';
 
-// Runs a query over the output of a writer. Usage: node query.js WRITER, with the work on stdin.
+// Runs a query on the output of a writer. Usage: node query.js WRITER, with the work as JSON on
+// stdin.
 const [writer = ''] = process.argv.slice(2);
 const { out, format } = JSON.parse(await text(process.stdin)) as Work;
 

@@ -1,6 +1,6 @@
 /**
- * The period of the generated posts, in milliseconds. Their ids contain a time above the 22 low
- * bits, like the ids of the service.
+ * The length of the period from which the generated posts come, in milliseconds. As in the ids of
+ * the service, the bits above the lowest 22 contain the time of the post.
  */
 const FIVE_YEARS = 5 * 365 * 86_400_000;
 const NOW = 400_000_000_000;
@@ -13,9 +13,9 @@ function scatter(n: number): number {
 }
 
 /**
- * Returns the id of the n-th deleted post. Most deleted posts are recent and roughly in the order
- * of their ids, but every fifth one is from any time in five years. The lowest bit is 0; ids with a
- * 1 belong to posts that are not deleted.
+ * Returns the id of the n-th deleted post. Most deleted posts are recent and are roughly in the
+ * order of their ids. Every fifth one is from any time in the last five years. The lowest bit of
+ * the id is 0; an id with a 1 belongs to a post that is not deleted.
  */
 export function deletedId(n: number, of: number): bigint {
   const young = NOW + Math.floor((n / of) * 30 * 86_400_000) + (scatter(n) % 3_600_000);

@@ -2,7 +2,9 @@ import { type ComplianceEvent, openTombstones } from 'millrace';
 import { deletedId } from './deletions.js';
 import { ownMegabytes } from './memory.js';
 
-/** The number of deletions that the largest stream delivers in a few minutes. */
+/**
+ * The number of deletions to add at once. The largest stream delivers this many in a few minutes.
+ */
 const BATCH = 50_000;
 
 const [folder, count] = [String(process.argv[2]), Number(process.argv[3])];

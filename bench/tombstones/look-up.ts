@@ -20,7 +20,8 @@ for (let i = 0; i < LOOK_UPS; i++) {
   if (tombstones.post(String(id))?.deleted !== true) missed++;
   if (tombstones.post(String(id | 1n)) !== undefined) invented++;
   if (i % 1_000 === 0) {
-    // Lets LMDB release the snapshot that it reads from.
+    // Waits for the next turn of the event loop, in which LMDB releases the snapshot that it reads
+    // from.
     await setImmediate();
     peak = Math.max(peak, ownMegabytes());
   }
